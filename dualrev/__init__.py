@@ -13,16 +13,17 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dualrev import derivatives, errors, numpy, tree
+from dualrev import errors, numpy, tree
 from dualrev._version import __version__
-from dualrev.checking import check, check_grads
-from dualrev.checkpointing import checkpoint
+from dualrev.api import derivatives
+from dualrev.api.checking import check, check_grads
+from dualrev.api.checkpointing import checkpoint
+from dualrev.api.derivatives import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
 from dualrev.compiler.bridge.numba_ext.register import learn
-from dualrev.derivatives import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
 from dualrev.eager.arrays import RealArray
 from dualrev.eager.custom import custom_jvp, custom_vjp, stop_gradient, value
-from dualrev.eager.primitive import primitive
-from dualrev.eager.tape import Real
+from dualrev.eager.numbers.primitive import primitive
+from dualrev.eager.tape.tape import Real
 from dualrev.errors import (
     ArgumentError,
     ArgumentNumberError,
@@ -54,7 +55,7 @@ from dualrev.tree import register_node
 
 if TYPE_CHECKING:
     from dualrev import implicit, math
-    from dualrev.batching import vmap
+    from dualrev.api.vmap import vmap
     from dualrev.compiler.bridge.tape_block import derivative_source, lift
     from dualrev.sparse import sparse_hessian, sparse_jacobian
 
@@ -129,7 +130,7 @@ _LATE = {
     "math": "dualrev.math",
     "sparse_hessian": "dualrev.sparse",
     "sparse_jacobian": "dualrev.sparse",
-    "vmap": "dualrev.batching",
+    "vmap": "dualrev.api.vmap",
 }
 
 

@@ -36,7 +36,7 @@ import dask
 import numpy as np
 from numba import typeof
 
-from dualrev import derivatives
+from dualrev.api import derivatives
 from dualrev.compiler.bridge.dispatcher import Derivative
 from dualrev.errors import UnsupportedError
 from dualrev.tree import map as mapped

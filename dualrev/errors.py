@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, Self
 
-from dualrev.places import is_assigned_to_an_element, library, where
+from dualrev.diagnostics.user_lines import is_assigned_to_an_element, library, where
 
 __all__ = [
     "ArgumentError",

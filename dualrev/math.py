@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from math import ceil, comb, e, factorial, floor, gcd, inf, isqrt, lcm, nan, perm, pi, prod, tau, trunc
 from typing import Any
 
-from dualrev.eager.dual import DualNumber, value
-from dualrev.eager.lines import function
+from dualrev.eager.numbers.dual import DualNumber, value
+from dualrev.eager.numbers.primitive_functions import function
 from dualrev.rules.primitives import PRIMITIVES
 
 # What is imported from `math` serves dual numbers too: ceil, floor and trunc are plain whole numbers, prod multiplies

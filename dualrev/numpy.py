@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as _np
 
-from dualrev.eager.answers import ANSWERS
-from dualrev.eager.arrays.complexes import ComplexArray, as_parts, held, holds_complex, is_complex, join, values
-from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array
-from dualrev.eager.dual import DualNumber, value
+from dualrev.eager.arrays.complex.pairs import ComplexArray, as_parts, held, holds_complex, is_complex, join, values
+from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, plain, real_array
+from dualrev.eager.numbers.dual import DualNumber, value
+from dualrev.eager.numbers.numpy_hooks import ANSWERS
 from dualrev.errors import UnsupportedError
 
 __all__ = [

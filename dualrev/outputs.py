@@ -9,7 +9,7 @@ import numpy as np
 
 from dualrev import numpy as dnp
 from dualrev.eager.arguments import argument_numbers
-from dualrev.eager.py_funcs import as_python
+from dualrev.eager.py_func_globals import as_python
 from dualrev.errors import OutputNumberError
 from dualrev.transformed import Wrapper
 

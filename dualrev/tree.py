@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 import numpy as np
 import optree
 
-from dualrev.eager.arrays.storage import real_array
-from dualrev.eager.dual import alive
+from dualrev.eager.arrays.memory.storage import real_array
 from dualrev.eager.leaves import typed
+from dualrev.eager.numbers.dual import alive
 from dualrev.errors import ArgumentError, OutputError, TreeError
-from dualrev.structures import NAMESPACE, Structure, flatten, flatten_leaves, unpack
+from dualrev.pytree.structures import NAMESPACE, Structure, flatten, flatten_leaves, unpack
 
 __all__ = [
     "Structure",

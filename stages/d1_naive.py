@@ -17,7 +17,7 @@ Cost:    a backpropagator is called once for every path from its scalar to the o
 
 from __future__ import annotations
 
-from dualrev.eager.overload import DualNumber, Run, overload
+from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from dualrev.tree import inputs, outputs
 from stages import pairs
 

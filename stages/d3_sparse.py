@@ -21,7 +21,7 @@ import itertools
 import operator
 from typing import NamedTuple
 
-from dualrev.eager.overload import DualNumber, Run, overload
+from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from dualrev.tree import inputs, outputs
 from stages import ordered_map
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import itertools
 from typing import Any, NamedTuple
 
-from dualrev.eager.overload import DualNumber, Run, overload
+from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from dualrev.tree import inputs, outputs
 
 

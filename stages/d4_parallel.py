@@ -27,7 +27,7 @@ import numba
 import numpy as np
 from numba.extending import register_jitable
 
-from dualrev.eager.overload import DualNumber, overload
+from dualrev.eager.numbers.overload import DualNumber, overload
 from dualrev.tree import inputs, outputs
 from stages.fork_join.atomic import add
 from stages.fork_join.forks import joining

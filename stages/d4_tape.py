@@ -24,7 +24,7 @@ import numba
 import numpy as np
 from numba.extending import register_jitable
 
-from dualrev.eager.overload import DualNumber, Run, overload
+from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from dualrev.errors import ConversionError
 from dualrev.tree import inputs, outputs
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.overload import function
+from dualrev.eager.numbers.overload import function
 from dualrev.math import cos, exp, log, sin
 from dualrev.rules.primitives import Primitive
 

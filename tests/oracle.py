@@ -17,7 +17,7 @@ import numpy as np
 import optree
 
 from dualrev import RealArray
-from dualrev.eager.overload import DualNumber
+from dualrev.eager.numbers.overload import DualNumber
 
 __all__ = [
     "assert_same",

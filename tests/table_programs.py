@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dualrev.eager.arrays import RealArray
-from dualrev.eager.dual import DualNumber
+from dualrev.eager.numbers.dual import DualNumber
 
 NAN = float("nan")
 

@@ -12,7 +12,7 @@ from oracle import assert_same
 
 import dualrev as dr
 from dualrev import numpy as dnp
-from dualrev.eager import engine as tape
+from dualrev.eager.tape import engine as tape
 from dualrev.errors import ArgumentError, ArgumentNumberError, AuxiliaryError, CotangentError, ScalarError, TangentError
 from stages import STAGES
 

@@ -10,9 +10,9 @@ from oracle import assert_same
 
 import dualrev as dr
 from dualrev import numpy as dnp
-from dualrev.eager import loops
-from dualrev.eager.blocks import Products
-from dualrev.eager.ids import Nodes
+from dualrev.eager.tape import row_kernels
+from dualrev.eager.tape.blocks import Products
+from dualrev.eager.tape.ids import Nodes
 
 
 def _write_half(rng, a, b):
@@ -221,7 +221,7 @@ def test_scattered_ids_find_their_nodes_without_going_over_all_others():
     """RK4 with small arrays made a thousand nodes a second time for each of its arrays: n^2."""
     nodes = Nodes({-3 * k: 3 for k in range(1, 1001)})
     assert nodes.of(np.array([-1, 5, -8, -7, -3000])) == [-3, -9, -3000]
-    assert len(loops.nodes_of(np.array([-1, 5, -8, -7, -3000]), nodes._end_array)) <= 5
+    assert len(row_kernels.nodes_of(np.array([-1, 5, -8, -7, -3000]), nodes._end_array)) <= 5
 
 
 def recurrence(w, x, n=40):

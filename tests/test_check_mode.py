@@ -13,7 +13,7 @@ from oracle import assert_same
 import dualrev as dr
 from dualrev import numpy as dnp
 from dualrev.compiler.bridge.dispatcher import Derivative
-from dualrev.eager.comparison import difference
+from dualrev.eager.checking.comparison import difference
 from dualrev.eager.copies import copied
 from dualrev.errors import ArgumentError, ArgumentNumberError, CheckError, CustomRuleError, OutputError
 from stages import STAGES

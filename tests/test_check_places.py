@@ -11,7 +11,7 @@ from numba import njit
 from scipy import special
 
 import dualrev as dr
-from dualrev.eager.survey import survey
+from dualrev.eager.checking.survey import survey
 
 X = np.array([0.5, 1.5, 2.0])
 

@@ -193,3 +193,23 @@ def test_what_folding_leaves_means_the_same():
     assert sum(isinstance(s, If) for s in statements(f.body)) == 2  # the first one, and that in the loop
     for n in range(1, 7):
         assert run(f, (n,)) // 2 == arithmetic(n) // 2
+
+
+@njit
+def modulus_beside_a_constant(d):
+    """The modulus has powers of 1.5 for a pair of zeros: of the imaginary part, which is a literal here."""
+    return np.sum(np.abs(np.conj(d + 0.5j)))
+
+
+@njit
+def power_of_a_negative_literal(x):
+    y = -0.5
+    return (y**1.5) * x if x > 3.0 else x * x
+
+
+def test_a_power_of_literals_is_no_complex_number():
+    """Python computes it when it compiles emitted text, and numba had no type for what was assigned."""
+    assert_same(dr.hvp(modulus_beside_a_constant)(A, np.ones(2)), 0.25 / np.hypot(A, 0.5) ** 3, rtol=1e-12)
+    assert_same(dr.hvp(power_of_a_negative_literal)(2.0, 1.0), 2.0)
+    assert dr.grad(power_of_a_negative_literal)(2.0) == 4.0
+    assert math.isnan(dr.grad(power_of_a_negative_literal)(4.0))

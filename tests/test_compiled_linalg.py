@@ -13,7 +13,7 @@ from numba import njit
 from oracle import assert_same, differences
 
 import dualrev as dr
-from dualrev.rules.library.systems import solve, solve_each
+from dualrev.rules.library.linalg.systems import solve, solve_each
 
 SQUARE = np.array([[2.5, -1.2, 0.8], [1.5, 3.3, -0.7], [0.2, 0.9, 2.1]])
 TALL = np.array([[0.5, -1.2, 0.8], [1.5, 0.3, -0.7], [0.2, 0.9, 2.1], [-0.4, 0.6, 1.3]])

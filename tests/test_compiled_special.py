@@ -15,7 +15,7 @@ from oracle import assert_same
 import dualrev as dr
 from dualrev.compiler.frontend.reading.callables import special_name
 from dualrev.errors import UnsupportedError
-from dualrev.rules.library.opaque import rule_of
+from dualrev.rules.library.rule_definitions import rule_of
 from dualrev.rules.library.special import SPECIAL, addresses, with_rule
 from dualrev.rules.scipy import UNKNOWN, lines
 

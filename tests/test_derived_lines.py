@@ -7,8 +7,8 @@ import pytest
 from oracle import assert_same
 
 import dualrev as dr
-from dualrev.eager import engine
-from dualrev.eager.lines import function
+from dualrev.eager.numbers.primitive_functions import function
+from dualrev.eager.tape import engine
 from dualrev.rules.derived import derived
 from dualrev.rules.primitives import PRIMITIVES
 

@@ -17,7 +17,7 @@ from oracle import assert_same
 import dualrev as dr
 from dualrev import math as dm
 from dualrev import numpy as dnp
-from dualrev.eager.tape import Tape
+from dualrev.eager.tape.tape import Tape
 from dualrev.errors import LeakError
 from stages import STAGES
 

@@ -7,7 +7,7 @@ import math
 import pytest
 from oracle import assert_same
 
-from dualrev.eager.overload import function
+from dualrev.eager.numbers.overload import function
 from dualrev.rules.primitives import PRIMITIVES
 from stages import STAGES
 

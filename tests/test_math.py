@@ -15,7 +15,7 @@ from oracle import assert_same, check_order_2, check_vjp
 
 from dualrev import math as dm
 from dualrev import value
-from dualrev.eager.overload import DualNumber, function
+from dualrev.eager.numbers.overload import DualNumber, function
 from dualrev.rules.primitives import PRIMITIVES
 from stages import STAGES
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from oracle import assert_same, check_order_2, check_vjp, direction, flat
 
 import dualrev as dr
-from dualrev.eager import engine
+from dualrev.eager.tape import engine
 
 X = np.array([0.6, 1.3, -2.1, 0.7])
 Y = np.array([1.1, -0.4, 0.9, 1.7])

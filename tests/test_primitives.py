@@ -16,7 +16,7 @@ from oracle import ROUND, RTOL, assert_same, check_order_2, differences
 import dualrev as dr
 from dualrev import math as dm
 from dualrev import value
-from dualrev.eager.overload import function
+from dualrev.eager.numbers.overload import function
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 from dualrev.rules.special import polygamma
 from stages import STAGES

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from oracle import assert_same, check_order_2, check_vjp, flat, rebuild, widen
 
-from dualrev.eager.overload import DualNumber, Run, overload
+from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from stages import STAGES, d2_staged, d4_arrays, programs
 from stages.programs import PROGRAMS, Quaternion, Vec3, rotate_vec_by_quat, wide_inputs
 

@@ -19,7 +19,7 @@ from numba import float64, njit
 from numba.experimental import jitclass
 
 import dualrev as dr
-from dualrev import quoting
+from dualrev.diagnostics import quoting
 from dualrev.implicit import custom_root
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -20,7 +20,7 @@ import dualrev as dr
 import stages
 from dualrev.compiler.bridge.cache.key import fingerprint
 from dualrev.compiler.frontend.reading.source import read
-from dualrev.reading import signature
+from dualrev.diagnostics.signatures import signature
 from stages.calculus.errors import NotTranslated
 from stages.calculus.evaluate import evaluate
 from stages.calculus.python.translate import translate

@@ -10,7 +10,7 @@ from oracle import assert_same, check_order_2, check_vjp
 
 import dualrev as dr
 from dualrev import numpy as dnp
-from dualrev.eager.tape import Tape
+from dualrev.eager.tape.tape import Tape
 from dualrev.errors import ConversionError, LeakError
 
 X = np.array([0.5, 1.3, 2.1, 0.7, 1.9, 1.1])

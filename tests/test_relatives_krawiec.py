@@ -9,8 +9,9 @@ from oracle import assert_same, check_order_2, check_vjp, flat, rebuild
 
 import dualrev as dr
 from dualrev import math as dm
-from dualrev.eager import engine, overload
-from dualrev.eager.overload import function
+from dualrev.eager.numbers import overload
+from dualrev.eager.numbers.overload import function
+from dualrev.eager.tape import engine
 from dualrev.errors import CotangentError, LeakError
 from dualrev.rules.primitives import PRIMITIVES
 from stages import STAGES, LimitReached

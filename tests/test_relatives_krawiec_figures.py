@@ -11,7 +11,7 @@ from oracle import assert_same, check_order_2, check_vjp, flat, rebuild
 
 import dualrev as dr
 from dualrev import math as dm
-from dualrev.eager import engine
+from dualrev.eager.tape import engine
 from dualrev.errors import CotangentError, CustomRuleError, PrimitiveError
 from stages import STAGES
 from stages.comparison import counting

@@ -12,7 +12,7 @@ from oracle import assert_same, check_order_2, check_vjp, differences, flat, reb
 from test_programs import SIZES, SIZES_OF_ORDER_2_IN_NAIVE, small
 
 import dualrev as dr
-from dualrev.eager.overload import function
+from dualrev.eager.numbers.overload import function
 from dualrev.errors import ArgumentError, ConversionError, CotangentError, LeakError
 from dualrev.math import sin, sqrt
 from dualrev.rules.primitives import PRIMITIVES

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.leaves import part_of
-from dualrev.eager.py_funcs import as_python
+from dualrev.eager.py_func_globals import as_python
 from dualrev.errors import ArgumentError, ArgumentNumberError
 from dualrev.tree import flatten_leaves
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.complexes import join
-from dualrev.eager.arrays.storage import plain, real_array
+from dualrev.eager.arrays.complex.pairs import join
+from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
 
 __all__ = ["check", "entries", "folded"]

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from dualrev.eager.arrays.layout import in_its_layout
-from dualrev.eager.arrays.storage import RealArray
-from dualrev.eager.dual import DualNumber, value
+from dualrev.eager.arrays.memory.layout import in_its_layout
+from dualrev.eager.arrays.memory.storage import RealArray
+from dualrev.eager.numbers.dual import DualNumber, value
 from dualrev.tree import unpack
 
 __all__ = ["copied"]

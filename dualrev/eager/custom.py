@@ -13,19 +13,19 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from dualrev.eager import engine
-from dualrev.eager.arrays.complexes import is_complex, values
-from dualrev.eager.arrays.record import attach, ids_of
-from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip, zero
-from dualrev.eager.blocks import Rule
-from dualrev.eager.dual import DualNumber
-from dualrev.eager.dual import value as value_of_number
-from dualrev.eager.lines import contribute
-from dualrev.eager.py_funcs import numeric
-from dualrev.eager.ruled import Owner
-from dualrev.eager.tape import Tape
+from dualrev.diagnostics.signatures import signature
+from dualrev.eager.arrays.complex.pairs import is_complex, values
+from dualrev.eager.arrays.memory.record import attach, ids_of
+from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip, zero
+from dualrev.eager.numba_rules import Owner
+from dualrev.eager.numbers.dual import DualNumber
+from dualrev.eager.numbers.dual import value as value_of_number
+from dualrev.eager.numbers.primitive_functions import contribute
+from dualrev.eager.py_func_globals import numeric
+from dualrev.eager.tape import engine
+from dualrev.eager.tape.blocks import Rule
+from dualrev.eager.tape.tape import Tape
 from dualrev.errors import CustomRuleError, DualrevError
-from dualrev.reading import signature
 from dualrev.tree import Structure, flatten, flatten_leaves
 
 __all__ = ["custom_jvp", "custom_vjp", "stop_gradient", "value"]

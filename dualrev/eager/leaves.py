@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import optree
 
-from dualrev.eager.arrays.complexes import join
-from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain
-from dualrev.eager.dual import DualNumber, alive
-from dualrev.eager.ufuncs import DualArray
+from dualrev.eager.arrays.complex.pairs import join
+from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermost, plain
+from dualrev.eager.numbers.dual import DualNumber, alive
+from dualrev.eager.numbers.ufuncs import DualArray
 from dualrev.errors import CotangentError, LeafError
 
 __all__ = [

@@ -1,7 +1,7 @@
 """Gradients, Jacobians and products with Hessians of Python functions: each from one run of the function.
 
-What dualrev/derivatives.py offers, for one call: f, its arguments, and the options. `engine` is a module or an object
-with `linearize`, as dualrev.eager.engine has it, or with `vjp`, as the stages of the paper do.
+What dualrev/api/derivatives.py offers, for one call: f, its arguments, and the options. `engine` is a module or an
+object with `linearize`, as dualrev.eager.tape.engine has it, or with `vjp`, as the stages of the paper do.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager import engine as default_engine
 from dualrev.eager.arguments import Argnums, choose, several
-from dualrev.eager.arrays.storage import RealArray, innermost, own, strip, zero
-from dualrev.eager.dual import DualNumber
-from dualrev.eager.explanations import explained
-from dualrev.eager.labels import with_labels
-from dualrev.eager.plain_run import PlainRun, wanted
-from dualrev.eager.py_funcs import as_python
+from dualrev.eager.arrays.memory.storage import RealArray, innermost, own, strip, zero
+from dualrev.eager.checking.explanations import explained
+from dualrev.eager.checking.plain_run import PlainRun, wanted
+from dualrev.eager.numbers.dual import DualNumber
+from dualrev.eager.py_func_globals import as_python
+from dualrev.eager.tables.pandas_xarray import with_labels
+from dualrev.eager.tape import engine as default_engine
 from dualrev.errors import AuxiliaryError, ConversionError, ScalarError, TangentError
 from dualrev.tree import flatten_leaves
 

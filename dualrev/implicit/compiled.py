@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from dualrev.derivatives import jacobian, vjp
-from dualrev.eager.ruled import Owner
+from dualrev.api.derivatives import jacobian, vjp
+from dualrev.diagnostics.quoting import execute, remember
+from dualrev.diagnostics.signatures import signature
+from dualrev.eager.numba_rules import Owner
 from dualrev.errors import CustomRuleError, SolutionError
-from dualrev.quoting import execute, remember
-from dualrev.reading import signature
-from dualrev.rules.library.systems import solved
+from dualrev.rules.library.linalg.systems import solved
 
 __all__ = ["CompiledSolver", "difference"]
 

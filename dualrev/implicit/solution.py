@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from dualrev.eager import engine
-from dualrev.eager.arrays.record import by_rule
-from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, strip
-from dualrev.eager.py_funcs import numeric
-from dualrev.eager.tape import Tape
+from dualrev.eager.arrays.memory.record import by_rule
+from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermost, plain, strip
+from dualrev.eager.py_func_globals import numeric
+from dualrev.eager.tape import engine
+from dualrev.eager.tape.tape import Tape
 from dualrev.errors import SolutionError
 from dualrev.transformed import check_functions
 from dualrev.tree import flatten_leaves, ravel

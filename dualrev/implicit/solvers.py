@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from dualrev.eager.arrays.storage import holds_duals, plain
+from dualrev.diagnostics.signatures import signature
+from dualrev.eager.arrays.memory.storage import holds_duals, plain
 from dualrev.errors import CustomRuleError, SolutionError
 from dualrev.implicit.compiled import CompiledSolver, difference
 from dualrev.implicit.solution import Solve, applied, attached, constant
-from dualrev.reading import signature
 from dualrev.transformed import Wrapper, check_functions
 from dualrev.tree import flatten_leaves, map
 

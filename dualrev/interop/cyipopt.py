@@ -11,7 +11,7 @@ from numba import njit
 from numba.extending import is_jitted
 from scipy import sparse
 
-from dualrev import derivatives
+from dualrev.api import derivatives
 from dualrev.errors import BridgeError
 from dualrev.interop.products import axes_error, result_error
 from dualrev.sparse import sparse_hessian, sparse_jacobian

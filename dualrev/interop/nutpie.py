@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from nutpie.compiled_pyfunc import from_pyfunc
 
-from dualrev import derivatives
+from dualrev.api import derivatives
 from dualrev.errors import BridgeError
 from dualrev.interop.products import result_error
 

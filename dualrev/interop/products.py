@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev import derivatives
+from dualrev.api import derivatives
 from dualrev.errors import BridgeError
 
 __all__ = ["Products", "axes_error", "result_error", "type_error"]

@@ -18,7 +18,7 @@ from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import numba_funcify
 
-from dualrev import derivatives
+from dualrev.api import derivatives
 from dualrev.errors import BridgeError
 from dualrev.interop.products import Products, type_error
 

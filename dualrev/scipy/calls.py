@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from dualrev.eager.arrays.storage import RealArray, holds_duals, plain
+from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, plain
 from dualrev.tree import flatten_leaves
 
 __all__ = ["instead_of", "is_plain", "without_duals"]

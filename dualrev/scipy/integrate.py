@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 from scipy import integrate as _integrate
 
-from dualrev.eager.arrays.storage import plain, real_array
+from dualrev.diagnostics.signatures import signature
+from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import SolutionError, UnsupportedError
 from dualrev.implicit.solution import applied, constant
-from dualrev.reading import signature
 from dualrev.scipy.steps import Explicit, Radau, Steps
 from dualrev.scipy.watching import Watch
 

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg as _linalg
 
-from dualrev.eager.arrays.complexes import is_complex
-from dualrev.eager.arrays.matrices import adjoint, conjugated, of_matrices, rule
-from dualrev.eager.arrays.storage import plain
+from dualrev.eager.arrays.complex.pairs import is_complex
+from dualrev.eager.arrays.linear_algebra.matrices import adjoint, conjugated, of_matrices, rule
+from dualrev.eager.arrays.memory.storage import plain
 from dualrev.errors import UnsupportedError
 from dualrev.scipy.calls import instead_of
 

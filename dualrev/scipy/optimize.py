@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from scipy import optimize as _optimize
 
+from dualrev.diagnostics.signatures import signature
 from dualrev.errors import SolutionError, UnsupportedError
 from dualrev.implicit.solution import applied, attach
-from dualrev.reading import signature
 from dualrev.scipy.watching import Watch
 
 __all__ = [

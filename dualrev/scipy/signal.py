@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from scipy import signal as _signal
 
-from dualrev.eager.arrays.complexes import held, values
-from dualrev.eager.arrays.matrices import conjugated, of_matrices, rule
+from dualrev.eager.arrays.complex.pairs import held, values
+from dualrev.eager.arrays.linear_algebra.matrices import conjugated, of_matrices, rule
 from dualrev.errors import UnsupportedError
 from dualrev.scipy.calls import instead_of
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy import special as _special
 
-from dualrev.eager.arrays.complexes import is_complex, real_part
-from dualrev.eager.arrays.matrices import of_matrices
-from dualrev.eager.arrays.storage import holds_duals, plain, real_array
+from dualrev.eager.arrays.complex.pairs import is_complex, real_part
+from dualrev.eager.arrays.linear_algebra.matrices import of_matrices
+from dualrev.eager.arrays.memory.storage import holds_duals, plain, real_array
 from dualrev.eager.arrays.ufuncs import on_arrays
 from dualrev.errors import UnsupportedError
 from dualrev.rules.primitives import PRIMITIVES

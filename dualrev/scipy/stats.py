@@ -18,7 +18,7 @@ import numpy as np
 from scipy import special as sp
 from scipy import stats as _stats
 
-from dualrev.eager.arrays.storage import plain, real_array
+from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
 from dualrev.scipy import linalg
 from dualrev.scipy.calls import instead_of, is_plain, without_duals

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager import engine
-from dualrev.eager.arrays.storage import plain, real_array
+from dualrev.eager.arrays.memory.storage import plain, real_array
+from dualrev.eager.tape import engine
 from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import attach, constant
 from dualrev.scipy.calls import is_plain

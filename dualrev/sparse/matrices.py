@@ -9,7 +9,7 @@ from typing import Any, NoReturn, ParamSpec
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from dualrev.derivatives import compiled
+from dualrev.api.derivatives import compiled
 from dualrev.errors import DualrevError, SolutionError, SparsityError
 from dualrev.outputs import Outputs, writing
 from dualrev.sparse import checking

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from dualrev.derivatives import compiled, grad
+from dualrev.api.derivatives import compiled, grad
 from dualrev.eager import transforms
 from dualrev.eager.arguments import argument_numbers, choose
-from dualrev.eager.arrays.storage import RealArray
+from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.copies import copied
-from dualrev.eager.dual import DualNumber
+from dualrev.eager.numbers.dual import DualNumber
 from dualrev.errors import SparsityError
 from dualrev.tree import Structure, flatten_leaves
 

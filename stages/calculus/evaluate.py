@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualrev.eager.overload import function, linearize
+from dualrev.eager.numbers.overload import function, linearize
 from dualrev.rules.primitives import PRIMITIVES
 from stages import ordered_map
 from stages.calculus import terms as t

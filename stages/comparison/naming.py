@@ -8,8 +8,8 @@ from types import FrameType
 from typing import Any
 
 from dualrev import tree
-from dualrev.eager import overload
-from dualrev.reading import signature
+from dualrev.diagnostics.signatures import signature
+from dualrev.eager.numbers import overload
 from dualrev.rules.primitives import Primitive
 
 __all__ = ["input_names", "named_inputs", "operation", "primitive_of"]

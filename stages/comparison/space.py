@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.overload import Run
+from dualrev.eager.numbers.overload import Run
 from stages.order import algorithm
 
 __all__ = ["kept", "reachable"]

@@ -37,7 +37,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dualrev import tree
-from dualrev.eager import overload
+from dualrev.eager.numbers import overload
 from stages import ordered_map, pairs
 from stages.comparison.counting import Recorder, WatchedArray
 from stages.comparison.counts import Counts, LimitReached

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.overload import DualNumber, Run
+from dualrev.eager.numbers.overload import DualNumber, Run
 from dualrev.errors import DualrevError
 
 __all__ = ["Block", "ForkError", "Job", "Jobs", "beside", "laid_out"]

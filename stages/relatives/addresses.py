@@ -23,7 +23,7 @@ Cost:    O(1) for an operation, and nothing but its object. In the reverse pass 
 
 from __future__ import annotations
 
-from dualrev.eager.overload import DualNumber, Run, overload
+from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from dualrev.tree import inputs, outputs
 
 

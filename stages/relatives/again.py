@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualrev.eager.overload import value
+from dualrev.eager.numbers.overload import value
 from dualrev.tree import inputs
 from stages.relatives.staging.code import Name
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import numbers
 import operator
 
-from dualrev.eager.overload import DualNumber, Run, overload
+from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from dualrev.errors import LeakError
 from dualrev.tree import inputs, outputs
 from stages.relatives.again import running_again

@@ -23,7 +23,7 @@ Cost:    two uses of a scalar share its Delta in memory, but eval cannot see tha
 
 from __future__ import annotations
 
-from dualrev.eager.overload import DualNumber, Run, overload
+from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from dualrev.tree import inputs, outputs
 from stages.relatives.delta_data import Add, OneHot, Scale, Zero, total
 

@@ -27,7 +27,7 @@ evaluated, and 0 times a partial derivative that is infinite would be NaN.
 
 from __future__ import annotations
 
-from dualrev.eager.overload import DualNumber, Run, overload
+from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from dualrev.tree import inputs, outputs
 from stages.relatives.delta_data import Add, Scale, Var, Zero, total
 

@@ -31,7 +31,7 @@ dt, whose Deltas are Zero, nothing would come of that. So it is one Delta here, 
 
 from __future__ import annotations
 
-from dualrev.eager.overload import DualNumber, Run, overload
+from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from dualrev.tree import inputs, outputs
 from stages import ordered_map
 from stages.relatives.delta_data import Add, Bound, Let, Scale, Var, Zero, total

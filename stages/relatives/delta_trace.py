@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualrev.eager.overload import Run
+from dualrev.eager.numbers.overload import Run
 from dualrev.tree import inputs, outputs
 from stages.relatives import delta_map
 from stages.relatives.delta_data import Add, Delta, Let, Scale, Var, Zero

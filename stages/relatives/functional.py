@@ -21,7 +21,7 @@ from __future__ import annotations
 import itertools
 import operator
 
-from dualrev.eager.overload import DualNumber, Run, overload
+from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from dualrev.errors import LeakError
 from dualrev.tree import outputs
 from stages import ordered_map

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import functools
 
-from dualrev.eager.overload import DualNumber, alive, contribute
+from dualrev.eager.numbers.overload import DualNumber, alive, contribute
 from dualrev.errors import CustomRuleError, PrimitiveError
 from dualrev.tree import flatten, outputs
 from stages.relatives import delta_array

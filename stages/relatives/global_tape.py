@@ -25,7 +25,7 @@ from __future__ import annotations
 import itertools
 import threading
 
-from dualrev.eager.overload import DualNumber, Run, overload
+from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from dualrev.errors import LeakError
 from dualrev.tree import inputs, outputs
 

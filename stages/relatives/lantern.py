@@ -25,8 +25,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from dualrev.eager.overload import method_name
-from dualrev.places import where
+from dualrev.diagnostics.user_lines import where
+from dualrev.eager.numbers.overload import method_name
 from dualrev.rules.primitives import PRIMITIVES
 from dualrev.tree import inputs, outputs
 from stages.relatives.control import reset, shift

@@ -20,7 +20,7 @@ Cost:    O(1) for an operation, there and back: linear. An operation makes a gre
 
 from __future__ import annotations
 
-from dualrev.eager.overload import DualNumber, Run, overload
+from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from dualrev.errors import LeakError
 from dualrev.tree import outputs
 from stages.relatives.again import running_again

@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 import operator
 
-from dualrev.eager.overload import DualNumber, Run, overload
+from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from dualrev.errors import TangentError
 from dualrev.tree import inputs, outputs
 

@@ -20,8 +20,8 @@ from numba.typed import List
 
 import dualrev as dr
 from dualrev.compiler.frontend.reading.callables import is_callback, is_generalized, is_ufunc, registered
-from dualrev.eager.overload import DualNumber
-from dualrev.eager.ruled import Owner
+from dualrev.eager.numba_rules import Owner
+from dualrev.eager.numbers.overload import DualNumber
 
 __all__ = ["twin"]
 

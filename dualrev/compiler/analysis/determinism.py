@@ -16,7 +16,7 @@ from dualrev.compiler.ir.core.atoms import Global
 from dualrev.compiler.ir.core.nodes import Call, Function, Opaque, Statement
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import blocks, leaves, reads, statements
-from dualrev.rules.library.drawing import generator_of, is_draw
+from dualrev.rules.library.random.drawing import generator_of, is_draw
 
 __all__ = ["done_anew", "draws_anew"]
 

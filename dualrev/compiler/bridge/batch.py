@@ -1,4 +1,4 @@
-"""A numba function over a batch: one compiled loop, for dualrev/batching.py.
+"""A numba function over a batch: one compiled loop, for dualrev/api/vmap.py.
 
     def loop(start, stop, a0, a1, out0):          the text for f(x[i], w) -> an array, with x mapped and w shared
         for i in range(start, stop):
@@ -24,8 +24,8 @@ from numba.np.numpy_support import as_dtype
 
 from dualrev.compiler.bridge.check_arguments import check_taken
 from dualrev.compiler.frontend.reading.source import describe
+from dualrev.diagnostics.quoting import execute, identifier, remember
 from dualrev.errors import BatchError
-from dualrev.quoting import execute, identifier, remember
 
 __all__ = ["mapped"]
 

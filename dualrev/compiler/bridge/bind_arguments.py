@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.eager.arrays.storage import RealArray
-from dualrev.eager.overload import DualNumber
+from dualrev.eager.arrays.memory.storage import RealArray
+from dualrev.eager.numbers.overload import DualNumber
 from dualrev.errors import UnsupportedError
 from dualrev.tree import Structure, flatten_leaves
 

@@ -1,4 +1,4 @@
-"""Compiled derivatives that run the function itself, too, and compare: see dualrev/eager/plain_run.py.
+"""Compiled derivatives that run the function itself, too, and compare: see dualrev/eager/checking/plain_run.py.
 
 With DUALREV_CHECK=1, what `dispatchers.derivative` gives is a `Checked`. Called from Python, it compares the value with
 that of the function on copies of the arguments, and what both leave in these, also where they raise; and a gradient
@@ -20,8 +20,8 @@ from dualrev.compiler.bridge.object_values import has_instances, taken_apart
 from dualrev.compiler.bridge.variadic import of_count
 from dualrev.compiler.frontend.reading.source import describe
 from dualrev.eager.arguments import argument_numbers
+from dualrev.eager.checking.plain_run import PlainRun, difference, is_single
 from dualrev.eager.copies import copied
-from dualrev.eager.plain_run import PlainRun, difference, is_single
 from dualrev.errors import ArgumentError, CheckError, OutputError, UnsupportedError
 from dualrev.tree import flatten_leaves
 

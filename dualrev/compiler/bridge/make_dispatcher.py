@@ -7,7 +7,7 @@ from typing import Any
 from dualrev.compiler.bridge.check_mode import Checked
 from dualrev.compiler.bridge.dispatcher import Derivative, made
 from dualrev.compiler.bridge.variadic import TRANSFORMS, Compared, Variadic, is_variadic
-from dualrev.eager import plain_run
+from dualrev.eager.checking import plain_run
 
 __all__ = ["derivative"]
 

@@ -17,9 +17,9 @@ from dualrev.compiler.bridge.cache.frozen_globals import watch
 from dualrev.compiler.bridge.check_arguments import OUTPUTS
 from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import describe
+from dualrev.diagnostics.quoting import execute, identifier, remember
 from dualrev.errors import UnsupportedError
 from dualrev.outputs import output_numbers
-from dualrev.quoting import execute, identifier, remember
 
 __all__ = ["numba_function", "written"]
 

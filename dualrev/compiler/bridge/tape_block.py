@@ -22,10 +22,10 @@ from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.bridge.ufunc_calls import callable_of
 from dualrev.compiler.bridge.variadic import of_count
 from dualrev.compiler.frontend.reading.source import StandIn
-from dualrev.eager.arrays.complexes import ComplexArray, ComplexNumber
-from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, own, plain, zero
+from dualrev.eager.arrays.complex.pairs import ComplexArray, ComplexNumber
+from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermost, own, plain, zero
 from dualrev.eager.custom import _Call, _positional, _Rule
-from dualrev.eager.overload import DualNumber
+from dualrev.eager.numbers.overload import DualNumber
 from dualrev.errors import ClosureError, LiftError, UnsupportedError
 from dualrev.tree import Structure, flatten_leaves
 

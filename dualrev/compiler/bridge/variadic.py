@@ -24,9 +24,9 @@ from dualrev.compiler.bridge.gc_pause import resting_collector
 from dualrev.compiler.bridge.output_arguments import numba_function
 from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import describe
+from dualrev.diagnostics.quoting import execute, identifier, unused
 from dualrev.eager.arguments import argument_numbers
 from dualrev.errors import UnsupportedError
-from dualrev.quoting import execute, identifier, unused
 
 __all__ = ["TRANSFORMS", "Compared", "Variadic", "is_variadic", "of_count"]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualrev.quoting import comment
+from dualrev.diagnostics.quoting import comment
 
-__all__ = ["Assign", "Code", "Pop", "Push", "Row", "Suite", "lines_of", "rows_of"]
+__all__ = ["Assign", "Code", "Pop", "Push", "Row", "Suite", "lines_of", "rows_of", "text_of"]
 
 
 @dataclass(eq=False)
@@ -75,6 +76,33 @@ def word(k: int) -> ast.expr:
     return ast.parse("words[top]" if k == 0 else f"words[top + {k}]", mode="eval").body
 
 
+def text_of(value: ast.expr) -> str:
+    """An expression as text. Powers of literals are what numba makes of floats.
+
+    Python computes the power of two literals when it compiles, and `(-0.5) ** 1.5` is complex: then numba has another
+    type for what a variable of core holds.
+    """
+    if any(map(_is_complex, ast.walk(value))):
+        value = _Powers().visit(copy.deepcopy(value))
+    return ast.unparse(value)
+
+
+def _is_complex(node: ast.AST) -> bool:
+    """Whether Python makes a complex number of the power of two real literals."""
+    match node:
+        case ast.BinOp(ast.UnaryOp(ast.USub(), ast.Constant(x)), ast.Pow(), exponent):
+            y = exponent.operand if isinstance(exponent, ast.UnaryOp) else exponent
+            whole = isinstance(y, ast.Constant) and isinstance(y.value, int | float) and float(y.value).is_integer()
+            return isinstance(x, int | float) and x != 0 and isinstance(y, ast.Constant) and not whole
+    return False
+
+
+class _Powers(ast.NodeTransformer):
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        return ast.Attribute(ast.Name("math"), "nan", ast.Load()) if _is_complex(node) else node
+
+
 def rows_of(code: list[Any]) -> list[Row]:
     """The lines of the code."""
     return _Writer().block(code, 1)
@@ -114,14 +142,14 @@ class _Writer:
             same = isinstance(s.target, ast.Name) and isinstance(value, ast.BinOp) and isinstance(value.left, ast.Name)
             if op == "=" and same and value.left.id == s.target.id and isinstance(value.op, (ast.Add, ast.Sub)):  # type: ignore[attr-defined]
                 op, value = ("+=" if isinstance(value.op, ast.Add) else "-="), value.right  # type: ignore[attr-defined]
-            return self.put(f"{ast.unparse(s.target)} {op} {ast.unparse(value)}", s.line, depth)
+            return self.put(f"{ast.unparse(s.target)} {op} {text_of(value)}", s.line, depth)
         if isinstance(s, Push):
             text = []
             if s.room:
                 text += self.put(f"if top + {len(s.words)} > words.size:", s.line, depth)
                 text += self.put(f"words = runtime.grow(tape, top + {len(s.words)})", s.line, depth + 1)
             for k, value in enumerate(s.words):
-                text += self.put(f"{ast.unparse(word(k))} = {ast.unparse(value)}", s.line, depth)
+                text += self.put(f"{ast.unparse(word(k))} = {text_of(value)}", s.line, depth)
             return text + self.put(f"top += {len(s.words)}", s.line, depth)
         if isinstance(s, Pop):
             text = self.put(f"top -= {len(s.targets)}", s.line, depth)

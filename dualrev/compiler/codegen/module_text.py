@@ -20,7 +20,7 @@ from dualrev.compiler.ir.core.atoms import Node
 from dualrev.compiler.ir.core.nodes import Block, Function
 from dualrev.compiler.ir.core.printer import show
 from dualrev.compiler.ir.names import Names, renamed, retold, words_of
-from dualrev.quoting import docstring
+from dualrev.diagnostics.quoting import docstring
 
 __all__ = [
     "FunctionText",

@@ -14,7 +14,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.reading.source import Source, is_derivative
-from dualrev.quoting import docstring
+from dualrev.diagnostics.quoting import docstring
 
 __all__ = ["check_lists", "inside", "takes_lists", "with_lists"]
 

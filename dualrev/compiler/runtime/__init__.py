@@ -131,7 +131,7 @@ from dualrev.compiler.runtime.threads import (  # noqa: F401 - emitted code has 
     span,
 )
 from dualrev.errors import CotangentError, TangentError
-from dualrev.rules.library.inner import inner
+from dualrev.rules.library.njit_internal import inner
 from dualrev.rules.library.special import polygamma  # noqa: F401 - emitted code has it from here
 
 _INT = ir.IntType(64)

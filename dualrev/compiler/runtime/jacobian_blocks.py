@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualrev.rules.library.inner import inner
+from dualrev.rules.library.njit_internal import inner
 
 __all__ = [
     "block",

@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from dualrev.diagnostics.quoting import execute
 from dualrev.eager.custom import stop_gradient
-from dualrev.quoting import execute
 
 __all__ = ["double", "in_order", "in_rows", "stopped", "typed"]
 

@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from dualrev.compiler.runtime.tape.memory import CODE, ERROR, free, raise_noted
-from dualrev.rules.library.inner import inner
+from dualrev.rules.library.njit_internal import inner
 
 __all__ = [
     "MOST_PRIVATE",

@@ -22,7 +22,7 @@ from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.scalarize.numpy.scalar_functions import Numbers
 from dualrev.compiler.scalarize.tuples import Tuples
 from dualrev.compiler.types.complex_parts import holds_complex, joined
-from dualrev.eager.ruled import Ruled
+from dualrev.eager.numba_rules import Ruled
 
 __all__ = ["Calls"]
 

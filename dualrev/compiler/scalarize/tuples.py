@@ -16,7 +16,7 @@ from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Node, Sli
 from dualrev.compiler.scalarize.builder import Writer
 from dualrev.compiler.scalarize.scalar_ops import arithmetic, extremum
 from dualrev.compiler.types.predicates import is_array
-from dualrev.quoting import raising
+from dualrev.diagnostics.quoting import raising
 
 __all__ = ["Tuples"]
 

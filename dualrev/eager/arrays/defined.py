@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.record import by_rule
-from dualrev.eager.arrays.storage import RealArray, own, plain, real_array
-from dualrev.eager.overload import DualNumber
+from dualrev.eager.arrays.memory.record import by_rule
+from dualrev.eager.arrays.memory.storage import RealArray, own, plain, real_array
+from dualrev.eager.numbers.overload import DualNumber
 from dualrev.errors import UnsupportedError
 from dualrev.rules.functions import LARGEST, Definition, Function, Selection, canonical, known
 from dualrev.rules.library import DEFINITIONS
-from dualrev.rules.library.opaque import RuleOf, rule_of
+from dualrev.rules.library.rule_definitions import RuleOf, rule_of
 
 __all__ = ["by_table", "in_python"]
 

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.record import alone, attach_array, by_terms, ids_of, kept_on
-from dualrev.eager.arrays.special import MANY, compiled_loop, of_scipy
-from dualrev.eager.arrays.storage import (
+from dualrev.eager.arrays.memory.record import alone, attach_array, by_terms, ids_of, kept_on
+from dualrev.eager.arrays.memory.storage import (
     RealArray,
     holds_duals,
     innermost,
@@ -29,12 +28,13 @@ from dualrev.eager.arrays.storage import (
     strip,
     to_objects,
 )
-from dualrev.eager.blocks import Partial, Terms
-from dualrev.eager.dual import DualNumber
-from dualrev.eager.ids import Range, saved
-from dualrev.eager.lines import function
-from dualrev.eager.tape import Real, Tape
-from dualrev.eager.ufuncs import apply_ufunc as apply_to_objects
+from dualrev.eager.arrays.special import MANY, compiled_loop, of_scipy
+from dualrev.eager.numbers.dual import DualNumber
+from dualrev.eager.numbers.primitive_functions import function
+from dualrev.eager.numbers.ufuncs import apply_ufunc as apply_to_objects
+from dualrev.eager.tape.blocks import Partial, Terms
+from dualrev.eager.tape.ids import Range, saved
+from dualrev.eager.tape.tape import Real, Tape
 from dualrev.rules.derived import derived
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 

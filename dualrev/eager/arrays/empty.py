@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dualrev.eager.arrays.complexes import ComplexArray, held, holds_complex, values
-from dualrev.eager.arrays.storage import RealArray, holds_duals
+from dualrev.eager.arrays.complex.pairs import ComplexArray, held, holds_complex, values
+from dualrev.eager.arrays.memory.storage import RealArray, holds_duals
 
 __all__ = ["all_empty", "of_empty"]
 

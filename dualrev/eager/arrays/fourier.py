@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from dualrev.eager.arrays.complexes import as_parts, imag_part, is_complex, join, real_part
-from dualrev.eager.arrays.record import by_rule
-from dualrev.eager.arrays.storage import real_array
+from dualrev.eager.arrays.complex.pairs import as_parts, imag_part, is_complex, join, real_part
+from dualrev.eager.arrays.memory.record import by_rule
+from dualrev.eager.arrays.memory.storage import real_array
 
 __all__ = ["HANDLERS"]
 

@@ -2,8 +2,8 @@
 
 Moving elements moves values and ids alike, and writes nothing on a tape. What looks at values only (comparisons,
 argmax, shapes) gives numpy's answer about the values. Sums are in reductions.py, products in products.py, numpy.linalg
-in linalg.py, numerical methods in numerics.py, what writes to an array in places.py. A function that is in none of them
-has a definition in the table of functions (defined.py), or is refused by name, never guessed.
+in linalg.py, numerical methods in numerics.py, what writes to an array in assignment.py. A function that is in none of
+them has a definition in the table of functions (defined.py), or is refused by name, never guessed.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.answers import ANSWERS
-from dualrev.eager.arrays import fourier, linalg, numerics, places, products, reductions
-from dualrev.eager.arrays.complexes import held, is_complex
+from dualrev.eager.arrays import assignment, fourier, numerics, reductions
+from dualrev.eager.arrays.complex.pairs import held, is_complex
 from dualrev.eager.arrays.defined import by_table
 from dualrev.eager.arrays.empty import all_empty, of_empty
-from dualrev.eager.arrays.storage import RealArray, holds_duals, innermost, plain, real_array, refuse_foreign
+from dualrev.eager.arrays.linear_algebra import linalg, products
+from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermost, plain, real_array, refuse_foreign
 from dualrev.eager.arrays.ufuncs import as_real_array, into
-from dualrev.eager.dual import DualNumber
+from dualrev.eager.numbers.dual import DualNumber
+from dualrev.eager.numbers.numpy_hooks import ANSWERS
 from dualrev.eager.tables.meeting import opened
-from dualrev.eager.tape import Tape
+from dualrev.eager.tape.tape import Tape
 from dualrev.errors import UnsupportedError
 from dualrev.rules.functions import TABLE
 
@@ -38,7 +39,7 @@ def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     if not (args and args[0].__class__ is RealArray and args[0].x.size) and all_empty(args, [*kwargs.values()]):
         return of_empty(func, args, kwargs)
     if any(map(is_complex, (*args, *kwargs.values()))):
-        from dualrev.eager.arrays.complex_functions import complex_function  # real code has no need of it
+        from dualrev.eager.arrays.complex.functions import complex_function  # real code has no need of it
 
         return complex_function(func, _name(func), args, kwargs)
     handler = HANDLERS.get(func) or by_table(func) or ANSWERS.making.get(func)
@@ -234,7 +235,7 @@ def _like(value: Any) -> Callable[..., Any]:
 
 def _full_like(a: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
     made = _like(0.0)(a, dtype, **kwargs)
-    places.copyto(made, fill_value)
+    assignment.copyto(made, fill_value)
     return made
 
 
@@ -404,7 +405,7 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.size: lambda a, axis=None: int(np.size(plain(real_array(a)), axis)),
     np.astype: _astype,
     **numerics.HANDLERS,
-    **places.HANDLERS,
+    **assignment.HANDLERS,
     **reductions.HANDLERS,
     **products.HANDLERS,
     **linalg.HANDLERS,

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from dualrev.eager.arrays import polynomials
-from dualrev.eager.arrays.record import sum_of_rows
+from dualrev.eager.arrays.memory.record import sum_of_rows
+from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.eager.arrays.reductions import NOT_GIVEN
-from dualrev.eager.arrays.storage import plain, real_array
 from dualrev.errors import UnsupportedError
 
 __all__ = ["HANDLERS"]

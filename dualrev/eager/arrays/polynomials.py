@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.record import by_rule
-from dualrev.eager.arrays.storage import innermost, plain, real_array, to_objects
-from dualrev.eager.tape import Tape
+from dualrev.eager.arrays.memory.record import by_rule
+from dualrev.eager.arrays.memory.storage import innermost, plain, real_array, to_objects
+from dualrev.eager.tape.tape import Tape
 from dualrev.errors import UnsupportedError
 
 __all__ = ["HANDLERS"]

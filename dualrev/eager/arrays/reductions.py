@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from dualrev.eager.arrays.record import alone, by_rule, by_terms, ids_of
-from dualrev.eager.arrays.storage import RealArray, innermost, plain, real_array, strip, to_objects
-from dualrev.eager.tape import Tape
+from dualrev.eager.arrays.memory.record import alone, by_rule, by_terms, ids_of
+from dualrev.eager.arrays.memory.storage import RealArray, innermost, plain, real_array, strip, to_objects
+from dualrev.eager.tape.tape import Tape
 from dualrev.errors import UnsupportedError
 
 __all__ = ["HANDLERS", "NOT_GIVEN", "accumulate", "logsumexp"]

@@ -13,23 +13,24 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays import places, products, reductions
-from dualrev.eager.arrays.complex_elements import complex_ufunc, refused
-from dualrev.eager.arrays.complexes import ComplexArray, as_parts, imag_part, is_complex, real_part
+from dualrev.eager.arrays import assignment, reductions
+from dualrev.eager.arrays.complex.elements import complex_ufunc, refused
+from dualrev.eager.arrays.complex.pairs import ComplexArray, as_parts, imag_part, is_complex, real_part
 from dualrev.eager.arrays.elementwise import as_real_array, elementwise, in_general, of_one_run, on_arrays
 from dualrev.eager.arrays.empty import all_empty, of_empty
-from dualrev.eager.arrays.record import sum_of_rows
-from dualrev.eager.arrays.storage import (
+from dualrev.eager.arrays.linear_algebra import products
+from dualrev.eager.arrays.memory.record import sum_of_rows
+from dualrev.eager.arrays.memory.storage import (
     RealArray,
     holds_duals,
     innermost,
     plain,
     real_array,
 )
-from dualrev.eager.dual import DualNumber
+from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.tables.kinds import is_table
 from dualrev.eager.tables.meeting import with_table
-from dualrev.eager.tape import Tape
+from dualrev.eager.tape.tape import Tape
 from dualrev.errors import UnsupportedError
 from dualrev.rules import scipy
 from dualrev.rules.functions import TABLE
@@ -190,7 +191,7 @@ def into(out: Any, made: Any, where: Any, core: int | None = 0) -> Any:
     fits = core is not None and shape[len(shape) - core :] == room[len(room) - core :]
     if shape != room and not (fits and np.broadcast_shapes(shape, room) == room):
         raise ValueError(f"non-broadcastable output operand with shape {room} for a result of {shape}")
-    places.copyto(out, made, where=where)
+    assignment.copyto(out, made, where=where)
     return out
 
 
@@ -201,7 +202,7 @@ def _at(ufunc: Any, a: Any, key: Any, b: Any = None) -> None:
     if b is not None and np.broadcast_shapes(np.shape(b), chosen.shape) != chosen.shape:
         raise ValueError(f"array of shape {np.shape(b)} is not broadcastable to {chosen.shape}")
     if np.unique(chosen).size == chosen.size:
-        places.assign(a, key, ufunc(a[key]) if ufunc.nin == 1 else ufunc(a[key], b))
+        assignment.assign(a, key, ufunc(a[key]) if ufunc.nin == 1 else ufunc(a[key], b))
     elif name in ("add", "subtract") and isinstance(a, ComplexArray):
         for part, of in ((a.real, real_part), (a.imag, imag_part)):
             _at(ufunc, part, key, of(b))
@@ -210,7 +211,7 @@ def _at(ufunc: Any, a: Any, key: Any, b: Any = None) -> None:
     elif name in ("add", "subtract"):
         b = np.broadcast_to(real_array(b), chosen.shape).reshape(-1)
         total = sum_of_rows(b, chosen.reshape(-1), a.size)
-        places.assign(a, ..., ufunc(a, real_array(total).reshape(a.shape)))
+        assignment.assign(a, ..., ufunc(a, real_array(total).reshape(a.shape)))
     else:
         raise UnsupportedError(f"numpy.{name}.at with an element chosen more than once", "a loop")
 

@@ -24,8 +24,9 @@ import pandas as pd
 from pandas._libs import lib
 from pandas.api.extensions import ExtensionArray, ExtensionDtype, ExtensionScalarOpsMixin, take
 
-from dualrev.eager.arrays.storage import Holder, RealArray, adopt, real_array, to_objects
-from dualrev.eager.dual import DualNumber, value
+from dualrev.diagnostics.user_lines import is_of_user
+from dualrev.eager.arrays.memory.storage import Holder, RealArray, adopt, real_array, to_objects
+from dualrev.eager.numbers.dual import DualNumber, value
 from dualrev.eager.tables.callers import (
     beside_constants,
     called_by,
@@ -37,7 +38,6 @@ from dualrev.eager.tables.callers import (
 from dualrev.eager.tables.kinds import refused
 from dualrev.eager.tables.statistics import REDUCED, accumulated, reduced
 from dualrev.errors import UnsupportedError
-from dualrev.places import is_of_user
 
 __all__ = ["DTYPE", "Box", "Column", "ColumnDtype", "as_numbers", "is_scalar"]
 

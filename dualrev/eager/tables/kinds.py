@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from dualrev.eager.arrays.storage import Holder, RealArray
-from dualrev.eager.dual import DualNumber
+from dualrev.diagnostics.user_lines import library, where
+from dualrev.eager.arrays.memory.storage import Holder, RealArray
+from dualrev.eager.numbers.dual import DualNumber
 from dualrev.errors import UnsupportedError
-from dualrev.places import library, where
 
 __all__ = ["CURE", "LABELLED", "holds_numbers", "is_table", "is_table_class", "refused"]
 

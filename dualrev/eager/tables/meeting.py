@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.storage import Holder, RealArray
+from dualrev.eager.arrays.memory.storage import Holder, RealArray
 from dualrev.eager.tables.kinds import is_table, is_table_class
-from dualrev.eager.tape import Real
+from dualrev.eager.tape.tape import Real
 from dualrev.errors import UnsupportedError
 
 __all__ = ["opened", "prepare", "with_table"]

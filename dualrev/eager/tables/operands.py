@@ -16,10 +16,10 @@ from pandas.api.extensions import ExtensionArray
 from pandas.core import arraylike
 from pandas.core.ops import array_ops
 
-from dualrev.eager.arrays.storage import RealArray, adopt, holds_duals
-from dualrev.eager.dual import DualNumber
+from dualrev.eager.arrays.memory.storage import RealArray, adopt, holds_duals
+from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.tables.column import DTYPE, Box, Column, as_numbers, is_scalar
-from dualrev.eager.tape import Real
+from dualrev.eager.tape.tape import Real
 from dualrev.errors import UnsupportedError
 
 __all__ = ["teach", "with_columns"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.storage import RealArray, plain
+from dualrev.eager.arrays.memory.storage import RealArray, plain
 from dualrev.eager.tables.kinds import refused
 
 __all__ = ["ACCUMULATED", "REDUCED", "accumulated", "reduced"]

@@ -1,7 +1,7 @@
 """What is known of functions: one table, from which both engines, the refusals and the pages of docs/ take it.
 
 A function of numpy is a line here, beside others of its kind, and a test (CONTRIBUTING.md shows how). The lines are in
-elements.py, arrays.py, numerics.py and values.py; entry.py says what a line says.
+elements.py, arrays.py, numerics.py and nondifferentiable.py; entry.py says what a line says.
 
 >>> import numpy as np
 >>> TABLE["np.cumprod"].names, TABLE["np.cumprod"].kind
@@ -19,8 +19,8 @@ from typing import Any
 from dualrev.rules.functions.arrays import ARRAYS
 from dualrev.rules.functions.elements import ELEMENTS
 from dualrev.rules.functions.entry import LARGEST, SHARED, Definition, Function, Selection
+from dualrev.rules.functions.nondifferentiable import VALUES
 from dualrev.rules.functions.numerics import NUMERICS
-from dualrev.rules.functions.values import VALUES
 
 __all__ = ["LARGEST", "TABLE", "Definition", "Function", "Selection", "canonical", "known", "shared"]
 

@@ -1,9 +1,9 @@
 """Functions of numpy as numba code: the compiler differentiates them as it does the user's own functions.
 
 Each computes what numba's implementation computes, and raises what that raises. An array that it returns is new and
-C-contiguous. Some have rules of their own (opaque.py): of what LAPACK does there is no source. The table of functions
-(rules/functions) says for which arguments each of them stands. The tape runs the same code in Python, where it has no
-rule of its own.
+C-contiguous. Some have rules of their own (rule_definitions.py): of what LAPACK does there is no source. The table of
+functions (rules/functions) says for which arguments each of them stands. The tape runs the same code in Python, where
+it has no rule of its own.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import Any
 
 __all__ = ["DEFINITIONS"]
 
-_NAMES = "complex_eigen complexes drawing eigen factors lists making norms products quantiles samples standins"
-_NAMES += " statistics systems"
+_NAMES = "array_creation complexes lists quantiles reimplemented statistics"
+_NAMES += " linalg.complex_eigen linalg.eigen linalg.factors linalg.norms linalg.products linalg.systems"
+_NAMES += " random.drawing random.samples"
 
 
 class _Definitions(Mapping[str, Any]):

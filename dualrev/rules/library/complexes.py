@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from dualrev.rules.library.inner import inner
+from dualrev.rules.library.njit_internal import inner
 
 __all__ = [
     "complex_power",

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dualrev.rules.library.inner import inner
+from dualrev.rules.library.njit_internal import inner
 
 __all__ = [
     "median",

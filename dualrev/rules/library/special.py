@@ -24,7 +24,7 @@ from numba.extending import get_cython_function_address
 
 from dualrev.rules import special
 from dualrev.rules.derived import derived
-from dualrev.rules.library.opaque import define
+from dualrev.rules.library.rule_definitions import define
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 from dualrev.rules.scipy import NAMES, UNKNOWN, lines
 

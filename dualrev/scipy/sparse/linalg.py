@@ -24,9 +24,9 @@ import numpy as np
 from scipy import sparse as _sparse
 from scipy.sparse import linalg as _linalg
 
-from dualrev.eager.arrays.complexes import is_complex
-from dualrev.eager.arrays.record import by_rule
-from dualrev.eager.arrays.storage import RealArray, holds_duals, plain, real_array
+from dualrev.eager.arrays.complex.pairs import is_complex
+from dualrev.eager.arrays.memory.record import by_rule
+from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, plain, real_array
 from dualrev.errors import SolutionError, UnsupportedError
 from dualrev.scipy.calls import is_plain, without_duals
 from dualrev.scipy.sparse.matrices import Sparse

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse as _sparse
 
-from dualrev.eager.arrays.record import sum_of_rows
-from dualrev.eager.arrays.storage import plain, real_array
+from dualrev.eager.arrays.memory.record import sum_of_rows
+from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
 from dualrev.scipy.calls import is_plain, without_duals
 

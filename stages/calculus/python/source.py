@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import FunctionType
 from typing import Any, NoReturn
 
-from dualrev.reading import unwarned
+from dualrev.diagnostics.signatures import unwarned
 from stages.calculus.errors import NotTranslated
 from stages.calculus.text.tokens import RESERVED
 

@@ -13,7 +13,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from dualrev.reading import unwarned
+from dualrev.diagnostics.signatures import unwarned
 from stages.order import STAGES
 
 __all__ = ["Line", "changes", "program", "whole"]

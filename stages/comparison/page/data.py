@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from dualrev.reading import signature
+from dualrev.diagnostics.signatures import signature
 from stages.comparison.page import words
 from stages.comparison.page.drawing import layout
 from stages.comparison.page.plots import MARKS

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from dualrev.eager.overload import DualNumber, Run, linearize, overload, value
+from dualrev.eager.numbers.overload import DualNumber, Run, linearize, overload, value
 from dualrev.rules.primitives import Primitive
 from dualrev.tree import inputs, outputs
 from stages import pairs

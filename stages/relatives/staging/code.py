@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualrev.eager.overload import Run
-from dualrev.places import where
+from dualrev.diagnostics.user_lines import where
+from dualrev.eager.numbers.overload import Run
 
 __all__ = [
     "Add",

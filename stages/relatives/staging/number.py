@@ -6,8 +6,8 @@ import numbers
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dualrev.eager.overload import DualNumber
-from dualrev.places import where
+from dualrev.diagnostics.user_lines import where
+from dualrev.eager.numbers.overload import DualNumber
 from stages.relatives.control import around
 from stages.relatives.staging.code import Atom, Code, Item, Name, StagingError
 

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.places import where
+from dualrev.diagnostics.user_lines import where
 from dualrev.rules.primitives import PRIMITIVES
 from stages.relatives.control import reset
 from stages.relatives.lantern import LANGUAGE, Dual, Node, ended

@@ -22,7 +22,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dualrev.places import where
+from dualrev.diagnostics.user_lines import where
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
 from stages.relatives.control import reset, shift
 from stages.relatives.staging.code import (

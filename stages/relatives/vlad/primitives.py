@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.overload import EDGE, DualNumber, contribute, value
-from dualrev.eager.overload import function as on_numbers
+from dualrev.eager.numbers.overload import EDGE, DualNumber, contribute, value
+from dualrev.eager.numbers.overload import function as on_numbers
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
 from dualrev.rules.primitives import Primitive as Line
 from stages.relatives.vlad.anf import normal

@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualrev.eager.overload import DualNumber, Run, alive, apply
-from dualrev.eager.overload import function as on_numbers
+from dualrev.eager.numbers.overload import DualNumber, Run, alive, apply
+from dualrev.eager.numbers.overload import function as on_numbers
 from dualrev.rules.primitives import PRIMITIVES
 from dualrev.rules.primitives import Primitive as Line
 from dualrev.tree import Structure, inputs, outputs

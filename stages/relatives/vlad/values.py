@@ -25,7 +25,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
-from dualrev.eager.overload import DualNumber
+from dualrev.eager.numbers.overload import DualNumber
 from stages.relatives.vlad.printer import show_term
 from stages.relatives.vlad.reverse import reverse
 from stages.relatives.vlad.terms import EMPTY, Apply, Cons, Lambda, Term, Var, VladError, without_recursion

@@ -16,7 +16,7 @@ from dualrev.compiler.ir.core.builder import ZERO, Writer
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Effect, Function, If, Load, Make, Real, Store
 from dualrev.compiler.ir.core.program import Gradient
 from dualrev.compiler.ir.core.traverse import leaves, renewed
-from dualrev.quoting import raising
+from dualrev.diagnostics.quoting import raising
 from dualrev.rules.primitives import PRIMITIVES
 
 _NUMBERS = (types.Float, types.Integer, types.Boolean)

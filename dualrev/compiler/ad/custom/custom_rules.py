@@ -1,4 +1,4 @@
-"""Calls of numba functions with rules of their own: custom_vjp, custom_jvp, and definitions (rules/library/opaque.py).
+"""Calls of numba functions that have rules: custom_vjp, custom_jvp, and definitions (rule_definitions.py).
 
 Of the function itself only its types are known: it may do what the compiler could not differentiate. It stands for a
 function that makes new results, and changes nothing: whether that is so its source tells, or numba.
@@ -33,11 +33,11 @@ from dualrev.compiler.ir.anf.operations import Ref
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Global, Node, Pack, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Call, Copy, Function, Make, Statement
 from dualrev.compiler.ir.core.traverse import leaves, mapped
-from dualrev.eager.ruled import Ruled
+from dualrev.diagnostics.quoting import identifier
+from dualrev.eager.numba_rules import Ruled
 from dualrev.errors import CustomRuleError, UnsupportedError
-from dualrev.quoting import identifier
-from dualrev.rules.library.drawing import is_draw
-from dualrev.rules.library.opaque import constants_of, rule_of
+from dualrev.rules.library.random.drawing import is_draw
+from dualrev.rules.library.rule_definitions import constants_of, rule_of
 
 __all__ = ["OPAQUE", "Role", "Rules", "has_rule", "is_checkpoint", "kind_of", "name_of", "same_type"]
 

@@ -19,7 +19,7 @@ from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Function, Hold,
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, parts, statements
 from dualrev.compiler.ir.union_find import Sets
-from dualrev.rules.library.drawing import is_draw
+from dualrev.rules.library.random.drawing import is_draw
 
 __all__ = ["Classes", "Effects", "Memory", "contents", "is_array", "is_real", "is_real_array", "kind_of", "type_of"]
 

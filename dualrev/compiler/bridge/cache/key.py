@@ -39,7 +39,7 @@ from dualrev.compiler.frontend.reading.callables import is_callback, is_generali
 from dualrev.compiler.frontend.reading.jitclass_methods import functions_of, is_jitclass
 from dualrev.compiler.frontend.reading.njit_options import compiled_otherwise
 from dualrev.compiler.frontend.reading.source import is_derivative, text_of
-from dualrev.eager.ruled import Owner, Ruled
+from dualrev.eager.numba_rules import Owner, Ruled
 from dualrev.rules.drawing import drawing_name
 
 __all__ = ["fingerprint", "freezes", "local"]

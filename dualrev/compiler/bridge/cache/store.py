@@ -35,7 +35,7 @@ from dualrev.compiler.frontend.reading.ad_operators import TRANSFORMATIONS
 from dualrev.compiler.frontend.reading.callables import jitted
 from dualrev.compiler.frontend.reading.njit_options import copied
 from dualrev.rules import library
-from dualrev.rules.library.opaque import rule_of
+from dualrev.rules.library.rule_definitions import rule_of
 
 __all__ = ["ConstantPath", "Folder", "Module", "folder_for", "resolve", "warn"]
 

@@ -22,9 +22,9 @@ from dualrev.compiler.bridge.bind_arguments import zeros
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.bridge.numba_ext.pullback_type import closed, holds_reals, refused, within
 from dualrev.compiler.bridge.variadic import of_count
-from dualrev.eager.ruled import Ruled
+from dualrev.diagnostics.quoting import execute
+from dualrev.eager.numba_rules import Ruled
 from dualrev.errors import ArgumentError, DualrevError, OutputError, TangentError
-from dualrev.quoting import execute
 
 __all__ = ["at_a_point", "derivative", "making", "numbers", "product"]
 

@@ -18,8 +18,8 @@ from numba.extending import box, intrinsic, models, overload, register_model
 from dualrev.compiler import runtime
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.types.leaves import is_structured, members
+from dualrev.diagnostics.quoting import execute
 from dualrev.errors import CotangentError, DualrevError
-from dualrev.quoting import execute
 
 __all__ = ["Pullback", "closed", "holds_reals", "refused", "within"]
 

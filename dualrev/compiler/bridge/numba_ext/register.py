@@ -17,10 +17,10 @@ from numba.core.typing.typeof import Purpose
 from numba.extending import overload, typeof_impl
 
 from dualrev.compiler.frontend.reading.ad_operators import AT_A_POINT, FROM_PYTHON, MAKING, TRANSFORMATIONS
-from dualrev.eager.arrays.complexes import ComplexArray, ComplexNumber
-from dualrev.eager.arrays.storage import RealArray
+from dualrev.eager.arrays.complex.pairs import ComplexArray, ComplexNumber
+from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.custom import stop_gradient
-from dualrev.eager.dual import DualNumber
+from dualrev.eager.numbers.dual import DualNumber
 from dualrev.transformed import Transformed
 
 __all__ = ["learn"]

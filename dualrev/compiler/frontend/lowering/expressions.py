@@ -27,7 +27,7 @@ from dualrev.compiler.frontend.reading.njit_options import copied, differing, is
 from dualrev.compiler.frontend.reading.source import Static, describe, is_derivative, is_numba_function
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Const, If, Ref, Slice, Star
-from dualrev.eager.ruled import Ruled
+from dualrev.eager.numba_rules import Ruled
 from dualrev.rules.functions import known
 from dualrev.rules.names import BINARY, CASTS, COMPARE
 

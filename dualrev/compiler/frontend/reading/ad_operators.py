@@ -1,7 +1,8 @@
 """dr.grad and the like, which numba functions may name: asked for here, known above.
 
-They stand in dualrev/derivatives.py, and what they make of a numba function is made by bridge/make_dispatcher.py; both
-are built on this package. `dualrev` hands them down when it is imported: see `learn` in bridge/numba_ext/register.py.
+They stand in dualrev/api/derivatives.py, and what they make of a numba function is made by bridge/make_dispatcher.py;
+both are built on this package. `dualrev` hands them down when it is imported: see `learn` in
+bridge/numba_ext/register.py.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ import numba
 
 from dualrev.compiler.frontend.reading.callables import is_callback, jitted, registered, special_name
 from dualrev.compiler.frontend.reading.njit_options import check_options
-from dualrev.eager.ruled import Owner
+from dualrev.diagnostics.quoting import identifier
+from dualrev.diagnostics.signatures import signature, unwarned
+from dualrev.eager.numba_rules import Owner
 from dualrev.errors import UnsupportedError
-from dualrev.quoting import identifier
-from dualrev.reading import signature, unwarned
 from dualrev.rules.library import DEFINITIONS
 from dualrev.transformed import Wrapper
 
@@ -61,7 +61,7 @@ def unlifted(static: Static) -> Static:
     """The numba function of what numba takes for one: of lift, a rule, register_jitable or cfunc, or SciPy's."""
     if isinstance(static.value, Owner) and static.value.numba_function is not None:
         return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
-    from dualrev.rules.library.standins import STAND_INS  # numba's own definitions come with it
+    from dualrev.rules.library.reimplemented import STAND_INS  # numba's own definitions come with it
 
     if id(static.value) in STAND_INS:
         name = STAND_INS[id(static.value)][1]

@@ -26,8 +26,8 @@ from dualrev.compiler.frontend.reading.source import is_derivative
 from dualrev.compiler.frontend.typing.infer import Typed
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Opaque, Ref, While, blocks, reads, walk
-from dualrev.eager.ruled import Ruled
-from dualrev.quoting import raising
+from dualrev.diagnostics.quoting import raising
+from dualrev.eager.numba_rules import Ruled
 
 __all__ = ["without_optionals"]
 

@@ -26,7 +26,7 @@ from dualrev.compiler.ir.core import atoms, nodes
 from dualrev.compiler.ir.core.atoms import Global, Var
 from dualrev.compiler.ir.core.known_zeros import MARKING, marked
 from dualrev.compiler.ir.core.nodes import Function, Statement
-from dualrev.quoting import execute
+from dualrev.diagnostics.quoting import execute
 
 __all__ = ["Tape", "run"]
 

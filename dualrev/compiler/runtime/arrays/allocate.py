@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, type_callable
 from numba.np import arrayobj
 
-from dualrev.rules.library.inner import inner
+from dualrev.rules.library.njit_internal import inner
 
 __all__ = [
     *["NO_MEMORY", "check_apart", "check_new", "clear_unless", "common_shape", "divide", "empty", "empty_like"],

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from dualrev.compiler.runtime.threads import may_overlap
-from dualrev.rules.library.inner import inner
+from dualrev.rules.library.njit_internal import inner
 
 __all__ = ["races"]
 

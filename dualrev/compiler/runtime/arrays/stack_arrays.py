@@ -13,7 +13,7 @@ from numba.extending import intrinsic, overload
 from numba.np import arrayobj
 
 from dualrev.compiler.runtime.arrays.allocate import zeros_like
-from dualrev.rules.library.inner import inner
+from dualrev.rules.library.njit_internal import inner
 
 __all__ = ["block_in", "few_zeros", "frame", "zeros_in"]
 

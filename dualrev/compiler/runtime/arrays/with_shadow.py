@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from dualrev.compiler.runtime.arrays.allocate import new_shaped
-from dualrev.rules.library.inner import inner
+from dualrev.rules.library.njit_internal import inner
 
 __all__ = ["empty_with_shadow"]
 

@@ -11,7 +11,7 @@ from numba.np import arrayobj
 
 from dualrev.compiler.runtime.linalg.dot import is_quick
 from dualrev.compiler.runtime.linalg.gemm import BY_BLAS, add_product
-from dualrev.rules.library.inner import inner
+from dualrev.rules.library.njit_internal import inner
 
 __all__ = [
     "dot_left_11",

@@ -23,8 +23,8 @@ from numba.np.numpy_support import as_dtype
 
 from dualrev.compiler.runtime.tape.memory import attempt
 from dualrev.compiler.types.leaves import holds_structured, is_record, is_records, is_structured, members
-from dualrev.quoting import execute, identifier
-from dualrev.rules.library.inner import inner
+from dualrev.diagnostics.quoting import execute, identifier
+from dualrev.rules.library.njit_internal import inner
 
 __all__ = ["fields", "mirror_type", "mirrored", "row", "tangents", "to_return"]
 

@@ -42,7 +42,7 @@ from numba.np import arrayobj
 from dualrev.compiler.runtime.arrays.allocate import NO_MEMORY, empty_like, kind_like, known_zeros_like, new, zeros_like
 from dualrev.compiler.runtime.link import call_apart
 from dualrev.compiler.runtime.tape.arena import function, give_back, reallocate, release, take
-from dualrev.rules.library.inner import Inner
+from dualrev.rules.library.njit_internal import Inner
 
 __all__ = [
     "attempt",

@@ -36,7 +36,7 @@ from dualrev.compiler.scalarize.builder import Writer, named
 from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
 from dualrev.compiler.types.predicates import is_array
-from dualrev.quoting import raising
+from dualrev.diagnostics.quoting import raising
 
 __all__ = ["Assignments"]
 

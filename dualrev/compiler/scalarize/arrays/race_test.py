@@ -15,7 +15,7 @@ from dualrev.compiler.frontend.reading.njit_options import is_parallel
 from dualrev.compiler.ir.anf.operations import Const, Effect, If, Slice
 from dualrev.compiler.scalarize.builder import Writer, named
 from dualrev.compiler.types.predicates import is_array
-from dualrev.quoting import raising
+from dualrev.diagnostics.quoting import raising
 
 __all__ = ["raise_for_race", "raise_for_race_of_part"]
 

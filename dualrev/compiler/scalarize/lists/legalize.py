@@ -19,7 +19,7 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf.operations import Const, Effect, For, If, Let, Opaque, Slice, Store, reads, walk, writes
 from dualrev.compiler.scalarize.builder import Writer, line_of_variable
 from dualrev.compiler.types.predicates import NUMBERS
-from dualrev.quoting import raising
+from dualrev.diagnostics.quoting import raising
 
 __all__ = [
     "GROWING",

@@ -21,7 +21,7 @@ from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import Writer
 from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.types.predicates import is_array
-from dualrev.quoting import raising
+from dualrev.diagnostics.quoting import raising
 
 __all__ = ["ListMethods"]
 

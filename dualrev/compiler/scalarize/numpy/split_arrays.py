@@ -14,7 +14,7 @@ from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Node, Sli
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import Writer, named
 from dualrev.compiler.types.predicates import is_array
-from dualrev.quoting import raising
+from dualrev.diagnostics.quoting import raising
 
 __all__ = ["Splitting"]
 

@@ -1,4 +1,4 @@
-"""Functions that draw random numbers -> calls of rules/library/drawing.py.
+"""Functions that draw random numbers -> calls of rules/library/random/drawing.py.
 
 Takes the writer, what has been put off, and tuples.
 """

@@ -1,0 +1,1 @@
+"""What users call: gradients, Jacobians, Hessians, vmap, checkpoint, and checks of derivatives."""

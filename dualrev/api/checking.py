@@ -1,0 +1,217 @@
+"""Are the derivatives of a function those that differences show, and is its value the one that it has by itself?"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualrev.api.derivatives import callable_of, compiled, grad, is_compiled, jacfwd, jacrev, jvp, vjp
+from dualrev.eager.arguments import Argnums, argument_numbers, choose
+from dualrev.eager.arrays.memory.storage import RealArray, own, zero
+from dualrev.eager.transforms import linearize
+from dualrev.errors import ArgumentError, CheckError, ConversionError, HashError, UnsupportedError
+from dualrev.tree import flatten, flatten_leaves
+
+__all__ = ["check", "check_grads"]
+
+
+def check(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None = None, engine: Any = None) -> None:
+    """Compare what f computes under differentiation with what it computes by itself.
+
+    A function may tell numbers under differentiation from floats, and copies of its arguments from these: by
+    isinstance(x, float), or by writing to an array that it was given twice. Then it computes something else, and its
+    derivative is that of something else. CheckError (an AssertionError) if so: it says which numbers differ, and the
+    line at which the two runs part, or what else is the reason. f is run a few times, with copies of args; objects that
+    are no nested data are not copied.
+
+    Where the tape refuses something, the error lists all places at once: f goes on after each, with the same value. It
+    sees the branches that these arguments take; where a number has become a plain one for good, in float(x) or in a
+    library, it does not see what is computed from that. Where the compiler refuses something of a numba function, it
+    reads the function again, without that statement and those that depend on it, and lists what else it refuses.
+
+    argnums says by which arguments f is differentiated: by default, by all that hold real numbers. Of a numba function
+    it is the compiled derivatives that are compared, with the arguments as f leaves them, in both modes.
+
+    With DUALREV_CHECK=1 in the environment, every derivative does this: f runs twice, or more often where it is wrong.
+
+    >>> def area(r):
+    ...     return 3.0 * r * r if isinstance(r, float) else 0.0 * r
+    >>> check(area, 2.0)
+    Traceback (most recent call last):
+    dualrev.errors.CheckError: under differentiation 'area' computes something else than it does by itself: it gives \
+0.0 for 12.0. The two runs part at ...: a number under differentiation is no float, ...
+    """
+    f = callable_of(f)
+    if is_compiled(f, False, engine):
+        compiled().check(f, args, argnums)
+        return
+    if argnums is None:
+        numbers = [k for k, x in enumerate(args) if flatten_leaves(x)[0]]
+        if not numbers:
+            raise ArgumentError(args)
+    else:
+        numbers = argument_numbers(argnums, len(args))
+    function, chosen = choose(f, numbers, args, {})
+    try:
+        linearize(function, chosen, False, engine, (f, args, {}), check=True)
+    except (ConversionError, HashError, UnsupportedError) as error:
+        if engine is not None:
+            raise
+        from dualrev.eager.checking.survey import survey  # which needs all of dualrev.math
+
+        found = survey(f, args, numbers, error)
+        if found is error:
+            raise
+        raise found from None
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int = 2,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    engine: Any = None,
+    argnums: Argnums | None = None,
+) -> None:
+    """Compare the derivatives of f at args with central differences, up to an order, in random directions.
+
+    In mode "fwd", jvp in a direction v against (f(x + eps v) - f(x - eps v)) / (2 eps); in mode "rev", the cotangent
+    that vjp gives along v against the same. Then the derivatives are checked as functions of args themselves, up to
+    `order`; of a numba function, the gradient or the Jacobians. The directions are the same in every call. By default
+    eps is 1e-5 and the tolerances are 1e-6 times the size of the numbers.
+
+    args is a tuple or a list of all arguments of f; argnums says by which of them f is differentiated: by default, by
+    all that hold real numbers. modes is a tuple or a list. CheckError (an AssertionError) if the derivatives differ;
+    NaN differs from everything. ValueError for other modes, an order below 1 or no step, ArgumentNumberError (a
+    ValueError) for argnums that name no argument; TypeError for args that are no tuple.
+
+    >>> check_grads(lambda x: np.sum(np.sin(x) * x), (np.array([0.5, 1.0]),))
+    >>> check_grads(lambda x, y: x * abs(y), (2.0, 0.0), argnums=0)
+    """
+    whole = isinstance(order, (int, np.integer)) and not isinstance(order, bool)
+    if not modes or set(modes) - {"fwd", "rev"} or not whole or order < 1:
+        raise ValueError(
+            f"modes are 'fwd' and 'rev', an order is an int of at least 1; got modes={modes!r}, order={order!r}. Write"
+            " a tuple of modes, such as modes=('rev',)."
+        )
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(
+            f"check_grads takes a tuple of arguments, got {type(args).__name__}: write check_grads(f, (x,))"
+        )
+    eps, atol, rtol = 1e-5 if eps is None else eps, 1e-6 if atol is None else atol, 1e-6 if rtol is None else rtol
+    if not eps > 0.0:
+        raise ValueError(f"eps is the step of the differences, a positive number, and not {eps!r}")
+    args = tuple(args)
+    numbers = range(len(args)) if argnums is None else argument_numbers(argnums, len(args))
+    f = callable_of(f)
+    if argnums is not None and not is_compiled(f, False, engine):
+        f, args = choose(f, argnums, args, {})
+        numbers = range(len(args))
+    _check(f, args, numbers, 1, order, modes, atol, rtol, eps, engine)
+
+
+def _check(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    numbers: Sequence[int],
+    order: int,
+    last: int,
+    modes: Sequence[str],
+    atol: float,
+    rtol: float,
+    eps: float,
+    engine: Any,
+) -> None:
+    """Derivatives of this order by the arguments of these numbers, where f is one of the order before."""
+    rng = random.Random(order)  # other directions in every order: v^T H v says nothing of H - H^T
+    v = tuple((_random_like if k in numbers else _zero_like)(x, rng) for k, x in enumerate(args))
+    y = f(*_copied(args))
+    leaves, structure = flatten_leaves(y)
+    ct = structure.cotangent_leaves([_random_leaf(x, rng) for x in leaves])
+    pairing = _pairing(ct)
+    expected = _inner(pairing, _difference(f, args, v, eps))
+    scale = _inner_of_sizes(pairing, y)
+
+    def check(what: str, found: float) -> None:
+        allowed = atol * max(scale, 1.0) + rtol * abs(expected)
+        if not abs(found - expected) <= allowed:
+            raise CheckError(f"{what} in a random direction, order {order}", found, expected, f"within {allowed:.2g}")
+
+    if "fwd" in modes:
+        check("jvp", _inner(pairing, jvp(f, args, v, engine=engine)[1]))
+    if "rev" in modes:
+        cts = vjp(f, *args, engine=engine)[1](ct)
+        check("vjp", _inner(_pairing([cts[k] for k in numbers]), [v[k] for k in numbers]))
+    if order < last:
+        compiled_of = {"fwd": jacfwd, "rev": grad if isinstance(y, float) else jacrev}
+        python_of: dict[str, Callable[..., Any]] = {
+            "fwd": lambda *xs: jvp(f, xs, v, engine=engine)[1],
+            "rev": lambda *xs: vjp(f, *xs, engine=engine)[1](ct),
+        }
+        chosen = tuple(k for k in numbers if flatten_leaves(args[k])[0])
+        for mode in dict.fromkeys(modes):
+            # the derivative of a numba function is one itself, where a Python function would take the tape
+            g = compiled_of[mode](f, chosen) if is_compiled(f, False, engine) else python_of[mode]
+            _check(g, args, numbers, order + 1, last, modes, atol, rtol, eps, engine)
+
+
+def _copied(args: Any) -> Any:
+    """The arguments for a function that may change them in place."""
+    leaves, structure = flatten_leaves(args)
+    return structure.rebuild_leaves(list(map(own, leaves)))
+
+
+def _random_leaf(x: Any, rng: random.Random) -> Any:
+    if not isinstance(x, (np.ndarray, RealArray)):
+        return rng.uniform(0.5, 1.0) * rng.choice([-1, 1])
+    return np.array([rng.uniform(0.5, 1.0) * rng.choice([-1, 1]) for _ in range(np.size(x))]).reshape(np.shape(x))
+
+
+def _random_like(data: Any, rng: random.Random) -> Any:
+    leaves, structure = flatten_leaves(data)
+    return structure.map_leaves([_random_leaf(x, rng) for x in leaves])
+
+
+def _zero_like(data: Any, _: random.Random) -> Any:
+    leaves, structure = flatten_leaves(data)
+    return structure.map_leaves(list(map(zero, leaves)))
+
+
+def _difference(f: Callable[..., Any], args: tuple[Any, ...], v: Any, eps: float) -> Any:
+    """(f(x + eps v) - f(x - eps v)) / (2 eps), in double precision."""
+    leaves, structure = flatten_leaves(args)
+    steps = flatten_leaves(v)[0]
+    wide = [float(x) if zero(x).__class__ is float else np.asarray(x, dtype=float) for x in leaves]
+    above, below = (
+        flatten_leaves(f(*structure.rebuild_leaves([x + t * s for x, s in zip(wide, steps, strict=True)])))[0]
+        for t in (eps, -eps)
+    )
+    slopes = [(np.asarray(a) - np.asarray(b)) / (2.0 * eps) for a, b in zip(above, below, strict=True)]
+    return [x.tolist() if not x.ndim else x for x in slopes]
+
+
+def _pairing(ct: Any) -> Any:
+    """The numbers by which those of a tangent are multiplied: of complex numbers, Re(ct z)."""
+    leaves, structure = flatten_leaves(ct)
+    return structure.conjugated(leaves)
+
+
+def _inner(ct: Any, v: Any) -> float:
+    return math.fsum(c * w for c, w in zip(_numbers(ct), _numbers(v), strict=True))
+
+
+def _inner_of_sizes(ct: Any, y: Any) -> float:
+    """The size of the numbers that differences were taken of."""
+    return math.fsum(abs(c * x) for c, x in zip(_numbers(ct), _numbers(y), strict=True))
+
+
+def _numbers(x: Any) -> list[Any]:
+    """The real scalars of nested data."""
+    return flatten(flatten_leaves(x)[0])[0]

@@ -1,0 +1,1 @@
+"""Complex numbers and arrays under differentiation: pairs of real ones."""

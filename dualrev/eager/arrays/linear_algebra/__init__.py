@@ -1,0 +1,1 @@
+"""numpy.linalg and products of matrices on arrays of dual numbers."""

@@ -1,0 +1,1 @@
+"""Arrays of dual numbers: values and ids, views, attributes, and what operations record."""

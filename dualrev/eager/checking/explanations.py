@@ -1,0 +1,153 @@
+"""What numpy, Python and C say in their own words where a number under differentiation is nothing to them: in ours.
+
+numpy asks nobody what np.array([x, 1.0]) should be (no release of it has a hook for that): an array of objects, whose
+functions look for methods on the elements, and on 1.0 find none. Such errors name no line. They are translated where
+the derivative was asked for, by the traceback: what raises them is the user's line, or one of a library below it.
+"""
+
+from __future__ import annotations
+
+import re
+from traceback import walk_tb
+from types import FrameType, TracebackType
+
+import numpy as np
+
+from dualrev.diagnostics.user_lines import is_of_library, line_of, package_of
+from dualrev.eager.tables.kinds import CURE, LABELLED, holds_numbers, is_table
+from dualrev.errors import ConversionError, DualrevError, UnsupportedError
+from dualrev.pytree.objects import explain
+
+__all__ = ["explained"]
+
+_IN_C = r"(must be|expected) .*, (not|got) '?(RealArray|Real)\b"
+_READ_ONLY = "assignment destination is read-only"
+_OBJECTS = (
+    r"loop of ufunc does not support argument \d+ of type [\w.]+ which has no callable (?P<name>\w+) method",
+    r"ufunc '(?P<name>\w+)' not supported for the input types",
+    r"Cannot cast ufunc '(?P<name>\w+?)1?(_lo|_up|_n|_n_s|_n_f)?' input.* from dtype\('O'\)",
+    r"(?P<name>input) type 'object' not supported",
+    r"Cannot cast (?P<name>array data) from dtype\('O'\)",
+    r"'(float|int)' object has no attribute '(?P<name>\w+)'",
+    r"Could not convert <class '[\w.]*\.(?P<name>\w+)'> to a NumPy dtype",
+)
+_PLAIN = r"Cannot cast (ufunc '\w+' output|scalar) from dtype\('O'\)"
+_LOST_STORE = "Error setting single item of array."
+_NDITER = r"NPY_ITER_REFS_OK|object which cannot be written back to via WRITEBACKIFCOPY"
+_IN_TABLES = (TypeError, ValueError, NotImplementedError, AttributeError, AssertionError)
+_PANDAS = (
+    r"(Could not convert Real\(.*\) to numeric|No numeric types to aggregate|non-numeric type: object"
+    r"|dtype->object\]|(object dtype|dtype object)\.?)$"
+)
+
+
+def explained(error: Exception) -> Exception | None:
+    """Our error for one that a function raised because of a number under differentiation; None for all others."""
+    if isinstance(error, DualrevError):
+        return None
+    if isinstance(error.__cause__, DualrevError) and (
+        isinstance(error, SystemError) or str(error).startswith("setting an array element with a sequence")
+    ):
+        return error.__cause__  # C code went on with an error set; numpy takes what has indices for a sequence
+    if isinstance(error, AttributeError):
+        explain(error)
+    if (refused := _of_a_table(error)) is not None:
+        return refused
+    if (lost := _lost(error.__traceback__)) is not None:
+        return lost
+    user, below, package = _place(error.__traceback__)
+    if str(error) == _READ_ONLY and user and below is None:
+        return ValueError(
+            f"{_READ_ONLY} at {user}. It is a view that numpy lets nobody write to: write to y = x.copy()"
+        )
+    if str(error) == _LOST_STORE and (lost := ConversionError.latest(user)) is not None:
+        return lost
+    return _refusal(str(error), user + below, package) if user and below is not None else None
+
+
+def _lost(traceback: TracebackType | None) -> ConversionError | None:
+    """Our error that code in C lost, and raised one of its own in the same line of Python code."""
+    if traceback is None:
+        return None
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return ConversionError.lost(traceback.tb_frame.f_code.co_filename, traceback.tb_lineno)
+
+
+def _of_a_table(error: Exception) -> Exception | None:
+    """Our error for one of pandas that a table with numbers under differentiation has led to."""
+    cause: BaseException | None = error
+    frames: list[FrameType] = []
+    while cause is not None and not isinstance(cause, DualrevError):
+        frames += [frame for frame, _ in walk_tb(cause.__traceback__)]
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    frames = [frame for frame in frames if frame.f_globals.get("__name__", "").startswith(LABELLED)]
+    if not frames:
+        return None
+    if isinstance(cause, DualrevError):
+        return cause
+    if not isinstance(error, _IN_TABLES) or (isinstance(error, AttributeError) and is_table(error.obj)):
+        return None
+    evaluated = any(frame.f_globals["__name__"].startswith("pandas.core.computation") for frame in frames)  # text
+    if not evaluated and not any(holds_numbers(x) for frame in frames for x in frame.f_locals.values()):
+        return None
+    user, below, _ = _place(error.__traceback__)
+    why = f"pandas computes it of plain floats ({type(error).__name__}: {error})"
+    return UnsupportedError.at(user + (below or ""), "this method of a table", why, CURE)
+
+
+def _refusal(text: str, place: str, package: str) -> UnsupportedError | None:
+    """Our error for one of numpy's or Python's, in a line of an installed package or of the user's; None for others."""
+    if re.search(_IN_C, text):
+        why, cure = (
+            f"it takes plain numbers only ({text})",
+            "the one of dualrev.scipy, or give it a rule of its own by ",
+        )
+        return UnsupportedError.at(place, "this function in C", why, cure + "dualrev.custom_jvp")
+    if re.search(_PANDAS, text):
+        why = "pandas computes it of plain numbers"
+        return UnsupportedError.at(place, "this method of a table", why, CURE)
+    if re.search(_PLAIN, text):
+        why = "it would lose its derivative"
+        cure = "dualrev.numpy.array(u) for a constant array u, dualrev.numpy.zeros(n) for np.zeros(n)"
+        return UnsupportedError.at(place, "a number under differentiation in an array of plain numbers", why, cure)
+    if re.search(_NDITER, text):
+        cure = "a loop over a.flat, or for i in np.ndindex(a.shape)"
+        return UnsupportedError.at(place, "np.nditer", "numpy has it for arrays of plain numbers only", cure)
+    found = next(filter(None, (re.search(pattern, text) for pattern in _OBJECTS)), None)
+    if found is None or (text.startswith("'") and not isinstance(getattr(np, found["name"], None), np.ufunc)):
+        return None
+    name = found["name"]
+    if package not in ("", "numpy"):
+        what = f"this function of {package}"
+        why = f"it makes an array of objects of the number, and asks for {name} of it"
+        cure = "the function of the same name in dualrev.scipy, or functions of scipy.special, as ndtri(p) for"
+        cure = f"{cure} norm.ppf(p); or give it" if package == "scipy" else "it with numpy, or give it"
+        return UnsupportedError.at(place, what, why, f"{cure} a rule of its own by dualrev.custom_jvp")
+    return UnsupportedError.at(
+        place,
+        f"{name} of what is no array of floats",
+        "np.array([x, 1.0]) with a number x under differentiation is an array of objects: numpy asks nobody about it",
+        "dualrev.numpy.array([x, 1.0]) or np.stack([x, 1.0]); in place of functions of SciPy, those of dualrev.scipy",
+    )
+
+
+def _place(traceback: TracebackType | None) -> tuple[str, str | None, str]:
+    """The user's line, and that of a library below it, with its name, where something was raised.
+
+    None in place of the second if this library raised it.
+    """
+    user = package = ""
+    library: str | None = ""
+    while traceback is not None:
+        code, line = traceback.tb_frame.f_code, traceback.tb_lineno
+        kind = is_of_library(code.co_filename)
+        if kind is None:
+            library = None
+        elif kind:
+            library = f" (in {line_of(code.co_filename, line)})"
+            package = package if package not in ("", "numpy") else package_of(code.co_filename)
+        else:
+            user, library, package = line_of(code.co_filename, line), "", ""
+        traceback = traceback.tb_next
+    return user, library, package

@@ -1,0 +1,106 @@
+"""`f.py_func` of a numba function, on the tape: Python's `math`, and numpy's constructors, mean ours in it.
+
+Inside of numba code `math.sin` and `np.zeros` are whatever numba makes of them. Python runs the same text with Python's
+math, which computes with plain floats, and with arrays of plain floats. A numba function's globals are constants, so
+that a copy of the function may have its own: dualrev.math, dualrev.numpy, and such copies of the functions it calls.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from dualrev import numpy as our_numpy
+from dualrev.eager.arrays.memory.storage import RealArray, innermost
+from dualrev.eager.numba_rules import Owner, Ruled
+from dualrev.tree import flatten_leaves
+
+__all__ = ["as_python", "numeric", "with_globals"]
+
+
+def as_python(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The Python function of a numba function that stands under its name in its module, for the tape; f for others."""
+    if f.__class__ is functools.partial:
+        return functools.partial(as_python(f.func), *f.args, **f.keywords)
+    if f.__class__ is not FunctionType:
+        return f
+    known = f.__globals__.get(f.__name__)
+    ours = isinstance(known, (Dispatcher, Owner)) and getattr(known, "py_func", None) is f
+    return with_globals(f, _meant, {}) if ours else f
+
+
+def numeric(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f as a rule calls it: a numba function takes plain numbers, its Python function those of other runs."""
+    python = with_globals(f.py_func, _meant, {}) if isinstance(f, Dispatcher) else as_python(f)
+    if python is f:
+        return f
+    compiled = isinstance(f, Dispatcher)
+
+    @functools.wraps(python)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = flatten_leaves((args, kwargs))
+        if innermost(leaves) is not None:
+            return python(*args, **kwargs)
+        if compiled:
+            args, kwargs = structure.rebuild_leaves([x.x if isinstance(x, RealArray) else x for x in leaves])
+        return f(*args, **kwargs)
+
+    return call
+
+
+def with_globals(f: Any, meant: Callable[[Any, Callable[[Any], Any]], Any], made: dict[Any, Any]) -> Any:
+    """A copy of a function where meant(x, copy) stands for a global, or a variable from around it, that is x.
+
+    copy(g) copies a function that it calls likewise; `made` has the copies.
+    """
+    if f in made:
+        return made[f]
+    scope: dict[str, Any] = {**f.__globals__, "__builtins__": builtins, "__name__": f.__module__}
+    cells = tuple(CellType() for _ in f.__closure__ or ())
+    made[f] = copied = FunctionType(f.__code__, scope, f.__name__, f.__defaults__, cells)
+    copied.__kwdefaults__, copied.__qualname__, copied.__module__ = f.__kwdefaults__, f.__qualname__, f.__module__
+    copied.__dict__.update(f.__dict__)
+
+    def copy(g: Any) -> Any:
+        return with_globals(g, meant, made)
+
+    scope |= {name: meant(f.__globals__[name], copy) for name in _names(f.__code__) if name in f.__globals__}
+    for cell, mine in zip(f.__closure__ or (), cells, strict=True):
+        with contextlib.suppress(ValueError):  # a variable that has no value yet
+            mine.cell_contents = meant(cell.cell_contents, copy)
+    return copied
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names of globals, in functions inside of the function, too."""
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names(inner)
+
+
+def _meant(x: Any, copy: Callable[[Any], Any]) -> Any:
+    """What a global stands for on the tape."""
+    if x is math:
+        return _our_math()
+    if x is np:
+        return our_numpy
+    if isinstance(x, Dispatcher) and not isinstance(x, Ruled):
+        return copy(x.py_func)
+    if isinstance(x, BuiltinFunctionType) and x.__module__ == "math":
+        return getattr(_our_math(), x.__name__)
+    return x
+
+
+def _our_math() -> Any:
+    from dualrev import math as ours  # all lines of the table: most programs need a few of them
+
+    return ours

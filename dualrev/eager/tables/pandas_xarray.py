@@ -1,0 +1,101 @@
+"""Tables with labels: Series and DataFrames of pandas, DataArrays of xarray, as nested data.
+
+Their floats are leaves, an array for a Series, for each column of a DataFrame, and for a DataArray; everything else is
+discrete. The function gets a table with the same labels, and columns of numbers under differentiation in place of those
+of floats (tables/column.py); a gradient has the labels, too. A Jacobian, which has more axes, is an array in place of a
+Series or a DataArray, and a dict of arrays, a column each, in place of a DataFrame. These packages are not imported
+here: who has such a table has imported them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dualrev.eager.arrays.memory.storage import RealArray, adopt, holds_duals, real_array
+from dualrev.eager.numbers.dual import DualNumber
+from dualrev.eager.tables.kinds import is_table
+
+__all__ = ["Table", "with_labels"]
+
+
+class Table(NamedTuple):
+    """A table that has come apart: how to make another one of new children, for a gradient and for a call."""
+
+    children: list[Any]
+    build: Callable[[list[Any]], Any]
+    restore: Callable[[list[Any]], Any]
+
+
+def with_labels(x: Any) -> Table | None:
+    """The arrays of a table, and two ways to make another one; None for anything else."""
+    package = is_table(x)
+    module: Any = sys.modules.get(package)
+    if package == "pandas" and isinstance(x, module.Series):
+        objects = x.dtype == object  # such as a row of numbers and text
+
+        def made(a: Any) -> Any:
+            return module.Series(_as_column(a), index=x.index, name=x.name, dtype=object if objects else None)
+
+        return _of_one(x, x.to_numpy(), made)
+    if package == "pandas" and isinstance(x, module.DataFrame):
+        return _of_columns(x)
+    if package == "xarray" and isinstance(x, module.DataArray):
+        data = x.variable._data
+        held = isinstance(data, (RealArray, DualNumber))  # xarray keeps these as they are
+        return _of_one(x, real_array(data) if held else x.to_numpy(), lambda a: x.copy(data=a))
+    return None
+
+
+def _of_one(x: Any, values: Any, make: Callable[[Any], Any]) -> Table | None:
+    values = _leaf(values)
+    if values is None:
+        return None
+
+    def build(children: list[Any]) -> Any:
+        made = children[0]
+        return make(made) if np.shape(made) == x.shape else made  # a Jacobian has more axes than there are labels for
+
+    return Table([values], build, build)
+
+
+def _of_columns(x: Any) -> Table:
+    columns = [x.iloc[:, k] for k in range(x.shape[1])]
+    leaves = [_leaf(column.to_numpy()) for column in columns]
+
+    def make(made: list[Any]) -> Any:
+        whole = type(x)({k: _as_column(column) for k, column in enumerate(made)}, index=x.index)
+        whole.columns = x.columns
+        return whole
+
+    def build(children: list[Any]) -> Any:
+        if any(child is not None and np.shape(child) != (len(x),) for child in children):
+            return dict(zip(x.columns, children, strict=True))
+        return make([[None] * len(x) if child is None else child for child in children])
+
+    def restore(children: list[Any]) -> Any:
+        pairs = zip(columns, children, leaves, strict=True)
+        return make([column if leaf is None else child for column, child, leaf in pairs])
+
+    return Table([b if a is None else a for a, b in zip(leaves, columns, strict=True)], build, restore)
+
+
+def _leaf(values: np.ndarray) -> Any:
+    """An array of floats, or of numbers under differentiation; None if the values are discrete."""
+    if isinstance(values, RealArray):
+        return values
+    if values.dtype == object:
+        return adopt(values) if values.size and holds_duals(values) else None
+    return values if values.dtype.kind == "f" else None
+
+
+def _as_column(child: Any) -> Any:
+    """What a table of pandas can hold: an array, or a column where there are numbers under differentiation."""
+    if not isinstance(child, RealArray):
+        return child
+    from dualrev.eager.tables.column import Column  # imports pandas, as who has a table has done
+
+    return Column(child)

@@ -1,0 +1,1 @@
+"""np.linalg as numba code: factors, systems, eigenvalues, norms, products."""

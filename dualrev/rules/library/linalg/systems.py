@@ -1,0 +1,403 @@
+"""np.linalg's systems, inverses and determinants, which LAPACK computes, with their rules (rule_definitions.py).
+
+Source of the rules: M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation", 2008; of pinv: G. Golub and V. Pereyra, 1973.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import numpy as np
+
+from dualrev.rules.library.linalg.factors import svd
+from dualrev.rules.library.linalg.lapack import solve_rows, solved_rows
+from dualrev.rules.library.linalg.matrices import inverse_turned, product, scaled_columns, turned
+from dualrev.rules.library.njit_internal import inner
+from dualrev.rules.library.rule_definitions import define
+
+__all__ = ["det", "inv", "lstsq", "lstsq_each", "matrix_power", "pinv", "slogdet", "solve", "solve_each", "solved"]
+
+
+@inner
+def inv(a):
+    """np.linalg.inv."""
+    return turned(inverse_turned(a))
+
+
+@inner
+def inv_fwd(a):
+    """The inverse, for the value and for the rule."""
+    y = inv(a)
+    return y, y
+
+
+@inner
+def inv_bwd(y, ct):
+    """The transpose of push."""
+    t = turned(y)
+    return (-product(product(t, ct), t),)
+
+
+@inner
+def inv_push(primals, y, tangents):
+    """d(inv a) = -inv(a) da inv(a)"""
+    return -product(product(y, tangents[0]), y)
+
+
+define(inv, inv_fwd, inv_bwd, inv_push)
+
+
+@inner
+def solve(a, b):
+    """np.linalg.solve of a matrix and a vector."""
+    x = np.empty((1, len(b)), b.dtype)
+    for i in range(len(b)):
+        x[0, i] = b[i]
+    solve_rows(a, x)
+    return x.reshape(len(b))
+
+
+@inner
+def solve_fwd(a, b):
+    """The solution, for the value and for the rule."""
+    x = solve(a, b)
+    return x, (a, x)
+
+
+@inner
+def solve_bwd(residuals, ct):
+    """The transpose of push."""
+    a, x = residuals
+    y = solve(turned(a), ct)
+    by_a = np.empty(a.shape, a.dtype)
+    for i in range(len(y)):
+        for j in range(len(x)):
+            by_a[i, j] = -y[i] * x[j]
+    return by_a, y
+
+
+@inner
+def solve_push(primals, x, tangents):
+    """d(solve(a, b)) = solve(a, db - da x)"""
+    (a, _), (da, db) = primals, tangents
+    return solve(a, db - np.dot(da, x))
+
+
+define(solve, solve_fwd, solve_bwd, solve_push)
+
+
+@inner
+def solved(a, b):
+    """The same for a square matrix, which raises no error: NaN if the matrix is singular (dualrev/implicit)."""
+    x = np.empty((1, len(b)), b.dtype)
+    for i in range(len(b)):
+        x[0, i] = b[i]
+    solved_rows(a, x)
+    return x.reshape(len(b))
+
+
+@inner
+def solved_fwd(a, b):
+    """The solution, for the value and for the rule."""
+    x = solved(a, b)
+    return x, (a, x)
+
+
+@inner
+def solved_bwd(residuals, ct):
+    """The transpose of push."""
+    a, x = residuals
+    y = solved(turned(a), ct)
+    by_a = np.empty(a.shape, a.dtype)
+    for i in range(len(y)):
+        for j in range(len(x)):
+            by_a[i, j] = -y[i] * x[j]
+    return by_a, y
+
+
+@inner
+def solved_push(primals, x, tangents):
+    """As of `solve`."""
+    (a, _), (da, db) = primals, tangents
+    return solved(a, db - np.dot(da, x))
+
+
+define(solved, solved_fwd, solved_bwd, solved_push)
+
+
+@inner
+def solve_each(a, b):
+    """np.linalg.solve of two matrices."""
+    x = turned(b)
+    solve_rows(a, x)
+    return turned(x)
+
+
+@inner
+def solve_each_fwd(a, b):
+    """The solutions, for the value and for the rule."""
+    x = solve_each(a, b)
+    return x, (a, x)
+
+
+@inner
+def solve_each_bwd(residuals, ct):
+    """The transpose of push."""
+    a, x = residuals
+    y = solve_each(turned(a), ct)
+    return -product(y, turned(x)), y
+
+
+@inner
+def solve_each_push(primals, x, tangents):
+    """As of a vector."""
+    (a, _), (da, db) = primals, tangents
+    return solve_each(a, db - product(da, x))
+
+
+define(solve_each, solve_each_fwd, solve_each_bwd, solve_each_push)
+
+
+# Determinants
+
+
+@inner
+def _sum_of_products(a, b):
+    total = 0.0
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            total += a[i, j] * b[i, j]
+    return total
+
+
+@inner
+def det(a):
+    """np.linalg.det."""
+    return np.linalg.det(a)
+
+
+@inner
+def det_fwd(a):
+    """The determinant, for the value and for the rule."""
+    y = det(a)
+    return y, (a, y)
+
+
+@inner
+def det_bwd(residuals, ct):
+    """The transpose of push."""
+    a, y = residuals
+    return (_times(ct, _cofactors(a, y)),)
+
+
+@inner
+def det_push(primals, y, tangents):
+    """d(det a) = <cofactors of a, da>"""
+    return _sum_of_products(_cofactors(primals[0], y), tangents[0])
+
+
+@inner
+def _cofactors(a, y):
+    """det(a) inv(a)^T; by singular values, which has more digits, if the matrix is singular or nearly so."""
+    if y != 0.0:
+        inverse = inverse_turned(a)
+        if _largest(a) * _largest(inverse) < 1e6:
+            return _times(y, inverse)
+    u, s, vt = svd(a)
+    others = np.ones_like(s)
+    for k in range(len(s)):
+        for i in range(len(s)):
+            if i != k:
+                others[k] *= s[i]
+    sign = 1.0 if np.linalg.det(u) * np.linalg.det(vt) > 0.0 else -1.0
+    return _times(sign, product(scaled_columns(u, others), vt))
+
+
+@inner
+def _largest(a):
+    size = 0.0
+    for x in a.flat:
+        size = max(size, abs(x))
+    return size
+
+
+@inner
+def _times(x, a):
+    made = np.empty(a.shape, a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            made[i, j] = x * a[i, j]
+    return made
+
+
+define(det, det_fwd, det_bwd, det_push)
+
+
+@inner
+def slogdet(a):
+    """np.linalg.slogdet."""
+    return np.linalg.slogdet(a)
+
+
+@inner
+def slogdet_fwd(a):
+    """Sign and logarithm; the inverse waits until it is asked for."""
+    sign, y = slogdet(a)
+    return (sign, y), (a, sign)
+
+
+@inner
+def slogdet_bwd(residuals, ct):
+    """The transpose of push."""
+    a, sign = residuals
+    return (_times(ct[1], _slope_of_logarithm(a, sign)),)
+
+
+@inner
+def slogdet_push(primals, y, tangents):
+    """d(log |det a|) = <inv(a)^T, da>"""
+    return 0.0, _sum_of_products(_slope_of_logarithm(primals[0], y[0]), tangents[0])
+
+
+@inner
+def _slope_of_logarithm(a, sign):
+    """NaN where the matrix is singular."""
+    if sign != 0.0:
+        return inverse_turned(a)
+    made = np.empty(a.shape, a.dtype)
+    made[:] = np.nan
+    return made
+
+
+define(slogdet, slogdet_fwd, slogdet_bwd, slogdet_push)
+
+
+# Least squares
+
+
+@inner
+def pinv(a, rcond):
+    """np.linalg.pinv."""
+    return turned(np.linalg.pinv(a, rcond).T)
+
+
+@inner
+def pinv_fwd(a, rcond):
+    """The inverse, for the value and for the rule."""
+    p = pinv(a, rcond)
+    return p, (a, p)
+
+
+@inner
+def pinv_bwd(residuals, ct):
+    """The transpose of push, which is like it."""
+    a, p = residuals
+    return _change_of_pinv(turned(p), turned(a), ct), None
+
+
+@inner
+def pinv_push(primals, p, tangents):
+    """d(p) = -p da p + p p^T da^T (1 - a p) + (1 - p a) da^T p^T p, where the rank stays as it is"""
+    return _change_of_pinv(p, primals[0], tangents[0])
+
+
+@inner
+def _change_of_pinv(p, a, t):
+    q, u = turned(p), turned(t)
+    first, last = product(product(p, q), u), product(product(u, q), p)
+    first -= product(product(first, a), p)
+    last -= product(p, product(a, last))
+    return first + last - product(product(p, t), p)
+
+
+define(pinv, pinv_fwd, pinv_bwd, pinv_push)
+
+
+@inner
+def lstsq(a, b, rcond):
+    """np.linalg.lstsq of a matrix and a vector."""
+    x, squares, rank, s = lstsq_each(a, b.reshape(-1, 1), rcond)
+    return x[:, 0].copy(), squares, rank, s
+
+
+@inner
+def lstsq_each(a, b, rcond):
+    """np.linalg.lstsq of two matrices."""
+    x, squares, rank, s = np.linalg.lstsq(a, b, rcond)
+    return turned(x.T), squares, rank, s
+
+
+@inner
+def lstsq_each_fwd(a, b, rcond):
+    """The results, for the value and for the rule."""
+    x, squares, rank, s = lstsq_each(a, b, rcond)
+    return (x, squares, rank, s), (a, b, x, rank)
+
+
+@inner
+def lstsq_each_bwd(residuals, ct):
+    """The transpose of push."""
+    (a, b, x, rank), (gx, gsquares, _, gs) = residuals, ct
+    u, s, vt = svd(a)
+    p = _inverse_of_rank(u, s, vt, rank)
+    q, rest = turned(p), b - product(a, x)
+    y = product(q, gx)
+    slope = gx - product(turned(a), y)
+    by_a = product(rest, turned(product(p, y))) + product(product(q, x), turned(slope))
+    if len(gsquares) > 0:
+        y += scaled_columns(rest, gsquares + gsquares)
+    by_a += product(scaled_columns(u, gs), vt) - product(y, turned(x))
+    return by_a, y, None
+
+
+@inner
+def lstsq_each_push(primals, y, tangents):
+    """With p = pinv(a) and r = b - a x: dx = p (db - da x) + p p^T da^T r + (1 - p a) da^T p^T x, d(r^2) = 2 r dr"""
+    (a, b, _), (x, squares, rank, _), (da, db, _) = primals, y, tangents
+    u, s, vt = svd(a)
+    p = _inverse_of_rank(u, s, vt, rank)
+    q, rest, change, back = turned(p), b - product(a, x), db - product(da, x), turned(da)
+    slope = product(back, product(q, x))
+    dx = product(p, change + product(q, product(back, rest)) - product(a, slope)) + slope
+    dsquares = np.zeros_like(squares)
+    for j in range(len(squares)):
+        for i in range(len(rest)):
+            dsquares[j] += 2.0 * rest[i, j] * change[i, j]
+    ds, du = np.zeros_like(s), product(da, turned(vt))
+    for k in range(len(s)):
+        for i in range(len(u)):
+            ds[k] += u[i, k] * du[i, k]
+    return dx, dsquares, None, ds
+
+
+@inner(error_model="numpy")
+def _inverse_of_rank(u, s, vt, rank):
+    """The pseudo-inverse by the largest singular values, as many as the rank that was found."""
+    shares = np.zeros_like(s)
+    for k in range(rank):
+        shares[k] = 1.0 / s[k]
+    return product(scaled_columns(turned(vt), shares), turned(u))
+
+
+define(lstsq_each, lstsq_each_fwd, lstsq_each_bwd, lstsq_each_push)
+
+
+@inner
+def matrix_power(a, n):
+    """np.linalg.matrix_power, by squares; the power 0 of a matrix that is wider than high has its shape, as numba's."""
+    if n == 0 and a.shape[0] <= a.shape[1]:
+        return np.eye(a.shape[0], a.shape[1]).astype(a.dtype)
+    if a.shape[0] != a.shape[1]:
+        raise ValueError("input must be a square array")
+    square = inv(a) if n < 0 else a.copy()
+    n = abs(n)
+    while n % 2 == 0:
+        square = product(square, square)
+        n //= 2
+    made = square
+    while n > 1:
+        n //= 2
+        square = product(square, square)
+        if n % 2 == 1:
+            made = product(made, square)
+    return made
