@@ -298,3 +298,20 @@ print(canonical(np.trunc), canonical(np.sum))
 def test_names_that_numpy_will_remove_are_not_needed():
     done = subprocess.run([sys.executable, "-c", WITHOUT], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout == "[3.0, 4.0]\n[1.0]\nnp.trunc np.sum\n", done.stderr
+
+
+def test_what_users_import_is_there():
+    """Each name that the pages, the README or an example imports from the library; and the public modules."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.py")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    found = [
+        (module, x.split(" as ")[0].strip())
+        for module, names in re.findall(r"from (dualrev[\w.]*) import ([\w, ]+)", text)
+        for x in names.split(",")
+    ]
+    assert {("dualrev", "math"), ("dualrev.scipy", "optimize"), ("dualrev.implicit", "attach")} <= set(found)
+    for module, x in found:
+        assert is_module(f"{module}.{x}") or hasattr(importlib.import_module(module), x), f"{module}.{x}"
+    for public in ("errors", "tree", "math", "numpy", "scipy", "sparse", "implicit", "interop"):
+        assert importlib.import_module(f"dualrev.{public}").__doc__
+    assert is_module("dualrev.dask")
