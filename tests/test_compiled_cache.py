@@ -47,7 +47,7 @@ from dualrev.compiler.bridge.cache import store
 from dualrev.compiler.bridge.cache.key import fingerprint
 from dualrev.compiler.bridge.dispatcher import Derivative
 from dualrev.compiler.bridge.make_dispatcher import derivative
-from dualrev.compiler.driver import module_builder
+from dualrev.compiler.driver import emit as emission
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -71,13 +71,13 @@ def _no_folder(monkeypatch):
 @pytest.fixture
 def emitted(monkeypatch):
     """The functions that the compiler was asked for, by their names."""
-    names, emit = [], module_builder.emit
+    names, emit = [], emission.emit
 
     def noted(f, *rest):
         names.append(f.py_func.__name__)
         return emit(f, *rest)
 
-    monkeypatch.setattr(module_builder, "emit", noted)
+    monkeypatch.setattr(emission, "emit", noted)
     return names
 
 
@@ -484,8 +484,8 @@ def test_an_obstacle_is_said_and_nothing_is_kept(folder, monkeypatch):
     text = "@njit\ndef f(x):\n    return x * x if K is None else x\n"
     f = cell(text, K=None)["f"]
     f.py_func.__globals__["K"] = numba.typed.List([1.0])
-    emit, other = module_builder.emit, cell(SQUARE)["f"]
-    monkeypatch.setattr(module_builder, "emit", lambda f, *rest: emit(other, rest[0], 0, (float64, float64)))
+    emit, other = emission.emit, cell(SQUARE)["f"]
+    monkeypatch.setattr(emission, "emit", lambda f, *rest: emit(other, rest[0], 0, (float64, float64)))
     d = derivative(f, "grad", 0)
     with pytest.warns(RuntimeWarning, match=r"grad_f is not cached: it depends on a value of type numba\.typed"):
         d._load((float64,))
@@ -823,9 +823,9 @@ def caller(x):
 MAIN = """
 import json, multiprocessing, sys
 
-from dualrev.compiler.driver import module_builder
-emit, emitted = module_builder.emit, []
-module_builder.emit = lambda *args: emitted.append(1) or emit(*args)
+from dualrev.compiler.driver import emit as emission
+emit, emitted = emission.emit, []
+emission.emit = lambda *args: emitted.append(1) or emit(*args)
 import user
 
 def work(x):
