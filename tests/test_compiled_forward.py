@@ -472,7 +472,7 @@ def test_no_tangent_is_carried_for_it():
     push = dr.compiler.bridge.make_dispatcher.derivative(three_ways, "jvp")
     kinds = tuple(map(numba.typeof, THREE))
     text = [
-        dr.compiler.driver.module_builder.emit(three_ways, "jvp", 0, (*kinds, *rest)).source for rest in (kinds, NONES)
+        dr.compiler.driver.emit.emit(three_ways, "jvp", 0, (*kinds, *rest)).source for rest in (kinds, NONES)
     ]
     assert "t_a" in text[0]
     assert "t_a[" not in text[1]
