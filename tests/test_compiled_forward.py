@@ -471,9 +471,7 @@ def test_an_argument_without_a_tangent_does_not_move(moving):
 def test_no_tangent_is_carried_for_it():
     push = dr.compiler.bridge.make_dispatcher.derivative(three_ways, "jvp")
     kinds = tuple(map(numba.typeof, THREE))
-    text = [
-        dr.compiler.driver.emit.emit(three_ways, "jvp", 0, (*kinds, *rest)).source for rest in (kinds, NONES)
-    ]
+    text = [dr.compiler.driver.emit.emit(three_ways, "jvp", 0, (*kinds, *rest)).source for rest in (kinds, NONES)]
     assert "t_a" in text[0]
     assert "t_a[" not in text[1]
     y, dy = push(*THREE, 1.0, None, None, None)

@@ -5,6 +5,7 @@ from collections import namedtuple
 import numba
 import numpy as np
 import pytest
+from compiled.checks import STEP, check
 from numba import njit
 from numba.typed import Dict
 from oracle import assert_same
@@ -14,23 +15,6 @@ import dualrev as dr
 Point = namedtuple("Point", "x y")
 CORNERS = (1.5, (2, 3))
 A = np.array([0.5, 1.2, -0.8])
-STEP = 1e-6
-
-
-def check(f, args, argnums):
-    """The value, and the gradient in one direction in both modes."""
-    value, gradients = dr.value_and_grad(f, argnums)(*args)
-    assert value == f(*args)
-    directions = [np.cos(np.arange(1.0, np.size(args[k]) + 1.0)).reshape(np.shape(args[k]))[()] for k in argnums]
-    ends = []
-    for step in (STEP, -STEP):
-        moved = list(args)
-        for k, d in zip(argnums, directions, strict=True):
-            moved[k] = args[k] + step * d
-        ends.append(f(*moved))
-    slope = sum(np.sum(g * d) for g, d in zip(gradients, directions, strict=True))
-    assert slope == pytest.approx((ends[0] - ends[1]) / (2.0 * STEP), rel=1e-7)
-    return gradients
 
 
 @njit

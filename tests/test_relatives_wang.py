@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from greenlet import greenlet
 from oracle import assert_same, check_order_2, check_vjp
-from test_programs import cotangent, small
+from stage_programs import cotangent, small
 
 import dualrev as dr
 from dualrev import math as dm
