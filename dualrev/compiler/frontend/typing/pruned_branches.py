@@ -21,7 +21,7 @@ __all__ = ["drop_pruned"]
 
 
 def drop_pruned(body: list[Any], listing: Listing, func_ir: Any) -> None:
-    """Take out the sides of branches, and the bodies of `while` loops, that are not in numba's intermediate code."""
+    """Remove dead code: branch sides and `while` bodies that are missing from numba's IR."""
     lines = {inst.loc.line for block in func_ir.blocks.values() for inst in block.body}
     live = {id(s) for line, (s, _) in listing.places.items() if line in lines}
     _drop(body, live)
