@@ -58,7 +58,7 @@ class StandIn(Wrapper):
 
 
 def unlifted(static: Static) -> Static:
-    """Unwrap a callable to its numba function: of lift, a rule, a library definition, register_jitable, cfunc or SciPy."""
+    """Unwrap a callable to its numba function: of lift, a rule, the library, register_jitable, cfunc or SciPy."""
     if isinstance(static.value, Owner) and static.value.numba_function is not None:
         return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
     from dualrev.rules.library.reimplemented import STAND_INS  # numba's own definitions come with it
