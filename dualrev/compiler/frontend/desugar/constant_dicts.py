@@ -97,7 +97,7 @@ class Tables:
     def chosen(self, table: dict[ast.Constant, str], key: ast.expr, other: ast.expr | None, node: ast.expr) -> ast.expr:
         """Select the value of a key by branches; `other`, or a KeyError, if the key is missing.
 
-        Values of strings may have several types, if the strings are constants where they are looked up.
+        Values of string keys may differ in type, if each lookup has a constant key.
         """
         if isinstance(key, ast.Constant) and isinstance(key.value, str) and other is None:
             for k, x in table.items():

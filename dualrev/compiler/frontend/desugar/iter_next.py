@@ -5,8 +5,8 @@
                              y = xs[k]; k += 1
     for y in it: ...         while k < len(xs): y = xs[k]; k += 1; ...
 
-An iterator has one name, which stands for nothing else and is not passed on. What else numba iterates over has no
-places: context.py looks at the types, and has such a call stay as it is written.
+An iterator has one name, which stands for nothing else and is not passed on. Other iterables of numba
+have no indices: driver/context.py looks at the types, and leaves a call over one unchanged.
 """
 
 from __future__ import annotations

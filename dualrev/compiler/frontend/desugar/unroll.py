@@ -5,8 +5,8 @@
                                           x = a
                                           s += np.sum(x * a)
 
-The items have to be seen: t is written there, or is a global tuple, or has one name and was written with it. Those of
-an argument prune_branches.py writes out. Items that are functions take the place of x.
+The items must be known: t is a tuple display, a global tuple, or a name bound once, to a tuple display. An argument's
+items are written out by prune_branches.py. Items that are functions take the place of x.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _READING = ("copy", "count", "index")  # methods of lists that change nothing
 class Sequences(Expressions):
     """Lowering of iterables: range, enumerate, zip, reversed, arrays and tuples, in any combination.
 
-    `listed` says that something else may be a list first: a set, or the keys of a dict.
+    `listed` says that any other iterable (a set, the keys of a dict) may become a list first.
     """
 
     def is_own_counter(self, s: ast.For) -> bool:

@@ -2,7 +2,7 @@
 
 Sets, dicts, strings, calls that only numba knows, and the blocks of `try` and `with objmode()`.
 
-Nothing is known of types here. So a value of this kind is an operation `written`, and
+Types are not known here. So such a value is an operation `written`, and
 scalarize/opaque/opaque_statements.py refuses it where its types say that a derivative may go through.
 """
 
@@ -251,7 +251,7 @@ def _blocks(s: ast.stmt) -> list[list[ast.stmt]]:
 
 
 class _Spelling(ast.NodeTransformer):
-    """Rename a user's names to those of the emitted module."""
+    """Rename a user's names to the names of the emitted module."""
 
     def __init__(self, scope: WrittenAsTheyAre) -> None:
         self.scope = scope

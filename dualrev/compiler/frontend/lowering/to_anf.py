@@ -44,8 +44,8 @@ class _Loop:
 class Lowering(Sequences):
     """Lowering of a function to ANF: statements, loops and early exits.
 
-    `functions` are the parameters that stand for functions; `listed` says that iterables without indices become
-    lists: see iterables.py.
+    `functions` are the parameters that stand for functions; `listed` says that iterables without indices may
+    become lists: see iterables.py.
     """
 
     loops: list[_Loop]

@@ -2,8 +2,6 @@
 
 Also the emitted names of other functions that a numba function may call.
 
-And the names of functions that are none, but that a numba function may call.
-
 A special function of SciPy is one that numba-scipy has overloaded, or the address that `cython_special` has for it: a
 function of ctypes, or an object with numba's protocol for addresses.
 """

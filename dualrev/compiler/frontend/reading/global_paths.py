@@ -1,4 +1,4 @@
-"""Access paths from a numba function to globals that it or its callees name, for rebinding in a cached module."""
+"""Access paths from a numba function to objects that it or its callees name, for rebinding in a cached module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def find(wanted: Any, starts: Iterable[Static]) -> Static | None:
 
 
 def called(f: Any) -> list[Any]:
-    """Return a numba function and its transitive callees."""
+    """Return a numba function, and the numba functions that it or its callees name."""
     return [here.value for here in _reached([Static(f, ())]) if is_numba_function(here.value)]
 
 

@@ -4,8 +4,8 @@
     def f(x):
         k = x * 1.5                  k = np.int64(x * 1.5)
 
-Numba gives the type to the first version of a variable alone. So what is assigned in several places is refused: which
-of them would be converted is no part of the language. A name that the function does not have says nothing.
+Numba converts the first SSA version of a variable only. So a variable with several assignments is refused: the language
+does not say which of them would be converted. A name that the function does not have says nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Dead branch pruning by argument types, on the syntax tree: numba leaves the same branches out.
 
-What is known of a condition: whether an argument is None, the number of axes of an array, the length of a tuple, the
+A condition is decided by: whether an argument is None, the number of axes of an array, the length of a tuple, the
 default of an argument that is not given, and globals that are numbers; and `and`, `or`, `not`, comparisons of these. An
 argument is known until a name is bound again.
 

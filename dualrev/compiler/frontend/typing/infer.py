@@ -63,7 +63,7 @@ def infer(
 
     `options` are those of the function: what it calls, and numba compiles here for good, inherits some of them.
     `uncompiled` has what it calls and numba need not compile. Where numba finds no types, `compile_itself` raises its
-    error for the function as it is written; if numba does compile that, UnsupportedError.
+    error for the user's function unchanged; if numba does compile that, UnsupportedError.
     """
     listing = Listing(lowered)
     space: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "runtime": runtime, "range": range}

@@ -6,8 +6,8 @@
     else:
         y = x * x
 
-Numba removes the side of a branch whose condition is constant, and gives no types to what stands there. So nothing else
-may look at it: here y is a float. Which sides these are, its intermediate code tells, by the lines that are missing.
+Numba removes the side of a branch whose condition is constant, and gives no types to what stands there. So no later
+pass may look at it: here y is a float. The lines that are missing in numba's IR tell which sides it has removed.
 """
 
 from __future__ import annotations

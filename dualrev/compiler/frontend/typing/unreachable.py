@@ -1,7 +1,7 @@
 """Unreachable code elimination: numba has left these statements out, so their names have no types.
 
-Such are those below a condition that Python or numba knows when it compiles, as `if 3 % 2 != 1`. They go before anybody
-asks for the type of a name. A variable of an `objmode` block that stays in it has no type in any case.
+An example: the statements below a condition that Python or numba folds, as `if 3 % 2 != 1`. They are removed before any
+pass looks up the type of a name. A variable local to an `objmode` block has no type in any case.
 """
 
 from __future__ import annotations
