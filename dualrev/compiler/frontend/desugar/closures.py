@@ -198,7 +198,7 @@ def returning(
 
 
 class _Declarations(ast.NodeTransformer):
-    """Drop `global k` and `nonlocal k` of variables that are only read; see without_declarations."""
+    """Drop `global k` and `nonlocal k` of variables that are only read; see `without_declarations`."""
 
     def __init__(self, body: list[ast.stmt], given: Collection[str]) -> None:
         self._own, self._everywhere = [bound_in(body)], {*given}

@@ -73,7 +73,7 @@ class Composing:
     def select(
         self, numpy: ast.expr, tests: ast.expr, values: ast.expr, default: ast.expr | None = None
     ) -> ast.expr | None:
-        """Desugar np.select of lists that are written out to nested calls of np.where."""
+        """Desugar `np.select` of lists that are written out to nested calls of `np.where`."""
         if not (isinstance(tests, (ast.List, ast.Tuple)) and isinstance(values, (ast.List, ast.Tuple))):
             return None
         if len(tests.elts) != len(values.elts) or not tests.elts:
@@ -84,7 +84,7 @@ class Composing:
         return made
 
     def partition(self, f: ast.expr, a: ast.expr, places: ast.expr) -> ast.expr | None:
-        """Desugar the indices of np.partition, in a list or a tuple, to an array."""
+        """Desugar the indices of `np.partition`, in a list or a tuple, to an array."""
         found = self.value(places)
         if isinstance(found, tuple) and found and all(type(k) is int for k in found):  # a global
             places = ast.Tuple([ast.Constant(k) for k in found], ast.Load())
@@ -96,7 +96,7 @@ class Composing:
         return ast.Call(f, [a, ast.Call(read(array), [places], [])], [])
 
     def checked(self, numpy: ast.expr, a: ast.expr) -> ast.expr:
-        """Desugar np.asarray_chkfinite to a loop that tests each element."""
+        """Desugar `np.asarray_chkfinite` to a loop that tests each element."""
         array, x = self.local("array"), self.local("item")
         error = ast.Call(ast.Name("ValueError", ast.Load()), [ast.Constant("array must not contain infs or NaNs")], [])
         finite = ast.Call(ast.Attribute(numpy, "isfinite", ast.Load()), [read(x)], [])
@@ -108,7 +108,7 @@ class Composing:
         return Inlined.of([assigned(array, same, a), loop], read(array))
 
     def fixed(self, a: ast.expr, n: ast.expr) -> ast.expr | None:
-        """Desugar to_fixed_tuple of a constant length to a tuple of elements."""
+        """Desugar `to_fixed_tuple` of a constant length to a tuple of elements."""
         count, array = self.constant(n), self.local("array")
         if count is None:
             return None
@@ -116,7 +116,7 @@ class Composing:
         return Inlined.of([assigned(array, a, a)], ast.Tuple(items, ast.Load()))
 
     def changed(self, t: ast.expr, k: ast.expr, x: ast.expr) -> ast.expr | None:
-        """Desugar tuple_setitem at a constant index to a concatenation of slices."""
+        """Desugar `tuple_setitem` at a constant index to a concatenation of slices."""
         place, name, item = self.constant(k), self.local("tuple"), self.local("item")
         if place is None:
             return None

@@ -1,4 +1,4 @@
-"""Desugar loops over np.ndindex and np.ndenumerate to loop nests over ranges."""
+"""Desugar loops over `np.ndindex` and `np.ndenumerate` to loop nests over ranges."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Nests:
         self.local = local
 
     def over_indices(self, node: ast.For, target: ast.expr, args: list[ast.expr]) -> list[ast.stmt] | None:
-        """Desugar a loop over np.ndindex to a loop nest; None if the number of axes cannot be seen."""
+        """Desugar a loop over `np.ndindex` to a loop nest; None if the number of axes cannot be seen."""
         if len(args) == 1 and not isinstance(target, ast.Tuple):
             return None
         count = len(target.elts) if len(args) == 1 and isinstance(target, ast.Tuple) else len(args)
@@ -49,7 +49,7 @@ class Nests:
         return [assigned(base, array, node), *self.nested(node, places, sizes, len(sizes), [(x, base)])]
 
     def in_one_loop(self, node: ast.For, known: dict[str, Static]) -> list[ast.stmt] | None:
-        """Desugar np.ndenumerate(m) to one loop over np.ndindex(m.shape): for `break`, `else`, or a single index."""
+        """Desugar `np.ndenumerate` to one loop over `np.ndindex`: for `break`, `else`, or a single index."""
         target, call = node.target, node.iter
         assert isinstance(call, ast.Call)
         if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or len(call.args) != 1:

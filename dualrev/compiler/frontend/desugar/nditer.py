@@ -1,4 +1,4 @@
-"""Desugar a loop over np.nditer to a loop over the elements, in numba's iteration order.
+"""Desugar a loop over `np.nditer` to a loop over the elements, in numba's iteration order.
 
     for v in np.nditer(a):           array = runtime.in_order(a)
         s += v.item() * v            for i in range(array.size):
@@ -36,7 +36,7 @@ _SMALLER = "an array of np.nditer that is written has to have all of its element
 
 
 def over_memory(node: ast.For, local: Callable[[str], str], known: dict[str, Static]) -> list[ast.stmt] | None:
-    """Desugar a loop over np.nditer; None if the body does more than read and write elements.
+    """Desugar a loop over `np.nditer`; None if the body does more than read and write elements.
 
     `known` gets names for the markers that tell the iteration order.
     """

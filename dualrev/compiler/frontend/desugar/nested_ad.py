@@ -30,7 +30,7 @@ _FORM = "y, pull = dr.vjp(f, x), and pull(ct), with a name for each pullback"
 
 @dataclass(frozen=True)
 class _Pullback:
-    """A pullback: the names of keep_f's result and of vjp_f, the arguments given, and the parameters in all."""
+    """A pullback: the names of `keep_f`'s result and of `vjp_f`, the arguments given, and the parameters in all."""
 
     kept: str
     vjp: str
@@ -46,7 +46,7 @@ class Inside:
         self.pullbacks: dict[str, _Pullback] = {}
 
     def at_a_point(self, node: ast.AST) -> str:
-        """Return the name of the operator if a node is a call of dr.jvp or dr.vjp; else an empty string."""
+        """Return the name of the operator if a node is a call of `dr.jvp` or `dr.vjp`; else an empty string."""
         if not isinstance(node, ast.Call) or not self.is_global(node.func):
             return ""
         static = self.scope.static(node.func)
@@ -105,7 +105,7 @@ class Inside:
         return every[count:]
 
     def jvp(self, node: ast.Call) -> ast.expr:
-        """Desugar dr.jvp(f, primals, tangents) to a call of the forward-mode derivative."""
+        """Desugar `dr.jvp(f, primals, tangents)` to a call of the forward-mode derivative."""
         given = dict(zip(("f", "primals", "tangents"), node.args, strict=False))
         given |= {str(k.arg): k.value for k in node.keywords}
         if given.keys() != {"f", "primals", "tangents"}:
@@ -132,7 +132,7 @@ class Inside:
         return _located(made, node)
 
     def keep(self, node: ast.Call) -> tuple[list[ast.stmt], _Pullback]:
-        """Build the call that keeps the value of dr.vjp(f, ...) and copies of its arguments, and the pullback."""
+        """Build the call that keeps the value of `dr.vjp(f, ...)` and copies of its arguments, and the pullback."""
         if node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
             self.scope.refuse(node, "dr.vjp with these arguments", "plain ones are known", "dr.vjp(f, x, y)")
         f, args = self.scope.differentiated(next(iter(node.args), None), "vjp", node), node.args[1:]
@@ -188,7 +188,7 @@ class Inside:
         return isinstance(f.slice, ast.Constant) and f.slice.value == 1
 
     def refuse(self, node: ast.AST) -> Any:
-        """Refuse dr.vjp, or a pullback, in a position where the pullback is not known by name."""
+        """Refuse `dr.vjp`, or a pullback, in a position where the pullback is not known by name."""
         why = "a pullback is known by its name only, where the function around it is differentiated"
         return self.scope.refuse(node, "dr.vjp in this place", why, _FORM)
 

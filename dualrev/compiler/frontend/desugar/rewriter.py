@@ -182,14 +182,14 @@ class _Desugaring(ast.NodeTransformer):
         return self.inside.refuse(node) if node.id in self.inside.pullbacks else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """Fold an attribute of np.finfo or np.iinfo."""
+        """Fold an attribute of `np.finfo` or `np.iinfo`."""
         if (made := self.limits.attribute(node)) is not None:
             return made
         self.generic_visit(node)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Desugar a call: of a pullback, dr.jvp, a closure, another spelling, a table's method, or next."""
+        """Desugar a call: of a pullback, `dr.jvp`, a closure, another spelling, a table's method, or `next`."""
         if isinstance(node.func, ast.Name) and node.func.id in self.inside.pullbacks:
             node.args = list(map(self.visit, node.args))
             return self.inside.pull(self.inside.pullbacks[node.func.id], node)

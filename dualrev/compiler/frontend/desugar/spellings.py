@@ -120,7 +120,7 @@ class Spellings:
         return self.operation(f, args)
 
     def empty_list(self, base: ast.expr, kind: ast.expr) -> ast.expr:
-        """Desugar List.empty_list(t) of numbers to an empty comprehension; of others, numba infers the item type."""
+        """Desugar `List.empty_list(t)` of numbers to an empty comprehension; of others, numba infers the item type."""
         if not isinstance(self.value(kind), (types.Number, types.Boolean)):
             return ast.Call(base, [], [])
         none = ast.Call(ast.Name("range", ast.Load()), [ast.Constant(0)], [])
@@ -144,7 +144,7 @@ class Spellings:
         return None
 
     def statement(self, node: ast.Expr) -> ast.stmt | None:
-        """Desugar `ys.extend(a)` to a loop, operator.setitem and operator.delitem to statements."""
+        """Desugar `ys.extend(a)` to a loop, `operator.setitem` and `operator.delitem` to statements."""
         call = node.value
         f = self.value(call.func) if isinstance(call, ast.Call) and not call.keywords else None
         if isinstance(call, ast.Call) and f is operator.setitem and len(call.args) == 3:

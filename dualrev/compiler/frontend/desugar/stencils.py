@@ -1,4 +1,4 @@
-"""Inline calls of numba.stencil functions: a loop nest with the kernel as its body.
+"""Inline calls of `numba.stencil` functions: a loop nest with the kernel as its body.
 
     b = smooth(a)      @stencil                          array = a
                        def smooth(u):                    made = np.full(array.shape, 0.0)

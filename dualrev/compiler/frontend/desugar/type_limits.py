@@ -1,4 +1,4 @@
-"""Constant folding of the attributes of np.finfo and np.iinfo.
+"""Constant folding of the attributes of `np.finfo` and `np.iinfo`.
 
 np.finfo(np.float64).eps       2.220446049250313e-16
 np.finfo(np.float32).eps       np.float32(1.1920928955078125e-07)
@@ -25,7 +25,7 @@ _FLOATS: dict[Any, Any] = {float: np.float64, np.float64: np.float64, np.float32
 
 
 class Limits:
-    """Folding of np.finfo and np.iinfo of a known type; `bindings` counts the assignments of each variable."""
+    """Folding of `np.finfo` and `np.iinfo` of a known type; `bindings` counts the assignments of each variable."""
 
     def __init__(self, scope: Scope, local: Callable[[str], str], bindings: Counter[str]) -> None:
         self.scope, self.local, self.bindings = scope, local, bindings
@@ -64,7 +64,7 @@ class Limits:
             self.scope.refuse(node, f"{readable(node.id)} = {text} as a value", "its numbers are known", f"{text}.max")
 
     def _of(self, node: ast.Call) -> Any:
-        """Evaluate a call of np.finfo or np.iinfo; None for any other call."""
+        """Evaluate a call of `np.finfo` or `np.iinfo`; None for any other call."""
         if not isinstance(node.func, (ast.Name, ast.Attribute)) or len(node.args) != 1 or node.keywords:
             return None
         static = self.scope.static(node.func)

@@ -1,4 +1,4 @@
-"""Loop unrolling of literal_unroll: the body once per item, as items may have different types.
+"""Loop unrolling of `literal_unroll`: the body once per item, as items may have different types.
 
     for x in literal_unroll((1, a)):      x = 1
         s += np.sum(x * a)                s += np.sum(x * a)

@@ -352,7 +352,7 @@ class Expressions(WrittenAsTheyAre):
         return self.call_of(node, "call", self.ref(static), *self.signature(node, static), target)
 
     def literal(self, node: ast.Call, target: str) -> Atom:
-        """Lower np.array of a list or a tuple, which may be nested."""
+        """Lower `np.array` of a list or a tuple, which may be nested."""
         atoms: list[Atom] = []
 
         def visit(x: ast.expr) -> Any:

@@ -53,7 +53,7 @@ class Sequences(Expressions):
         return None
 
     def is_parallel(self, node: ast.expr) -> bool:
-        """Whether a loop runs in parallel: over prange or pndindex, and with parallel=True."""
+        """Whether a loop runs in parallel: over `prange` or `pndindex`, and with `parallel=True`."""
         static = self.static(node.func) if isinstance(node, ast.Call) else None
         if static is None or not is_parallel(self.source.dispatcher):
             return False
@@ -119,7 +119,7 @@ class Sequences(Expressions):
 
     @staticmethod
     def is_over_places(f: Any) -> bool:
-        """Whether a function iterates over all indices of an array: np.ndindex or pndindex."""
+        """Whether a function iterates over all indices of an array: `np.ndindex` or `pndindex`."""
         return f is np.ndindex or describe(f) == "numba.misc.special.pndindex"
 
     def keep(self, x: Atom, changing: set[str], line: int) -> Atom:

@@ -148,7 +148,7 @@ class Scope:
         return static
 
     def numbers(self, node: ast.expr | None, call: ast.Call) -> Any:
-        """Return the value of constant argnums."""
+        """Return the value of constant `argnums`."""
         if node is None:
             return 0
         if isinstance(node, ast.Tuple):

@@ -1,4 +1,4 @@
-"""Numba functions behind callables compiled without njit: register_jitable, ufunc kernels, cfunc, stencils, SciPy.
+"""Numba functions behind callables compiled without njit: `register_jitable`, ufunc kernels, cfunc, stencils, SciPy.
 
 Also the emitted names of other functions that a numba function may call.
 

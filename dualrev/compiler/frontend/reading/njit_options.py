@@ -96,7 +96,7 @@ def _raises(made: Any) -> bool:
 
 
 def is_parallel(f: Any, part: str = "prange") -> bool:
-    """Whether a numba function runs its prange loops, or another `part` that numba knows, in parallel."""
+    """Whether a numba function runs its `prange` loops, or another `part` that numba knows, in parallel."""
     given = f.targetoptions.get("parallel")
     return bool(given.get(part, True) if isinstance(given, dict) else given)
 
@@ -120,7 +120,7 @@ def alike(one: Any, other: Any) -> bool:
 
 
 def differing(caller: Any, callee: Any) -> list[str]:
-    """Return the semantic options (error model, fastmath, boundscheck) in which a callee differs from its caller."""
+    """Return the semantic options (error_model, fastmath, boundscheck) in which a callee differs from its caller."""
     return [option for option in _SEMANTIC if _value(caller, option) != _value(callee, option)]
 
 

@@ -47,7 +47,7 @@ def is_numba_function(f: Any) -> bool:
 
 
 def is_derivative(f: Any) -> bool:
-    """Whether a dispatcher is one of dualrev's: its class tells, as functools.wraps copies attributes to others."""
+    """Whether a dispatcher is one of dualrev's: its class tells, as `functools.wraps` copies attributes to others."""
     return getattr(type(f), "is_derivative", False)
 
 
@@ -58,7 +58,7 @@ class StandIn(Wrapper):
 
 
 def unlifted(static: Static) -> Static:
-    """Unwrap a callable to its numba function: of lift, a rule, the library, register_jitable, cfunc or SciPy."""
+    """Unwrap a callable to its numba function: of lift, a rule, the library, `register_jitable`, cfunc or SciPy."""
     if isinstance(static.value, Owner) and static.value.numba_function is not None:
         return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
     from dualrev.rules.library.reimplemented import STAND_INS  # numba's own definitions come with it
@@ -113,7 +113,7 @@ class Source:
 
 
 def compiled_function(dispatcher: Any) -> FunctionType:
-    """Return the Python function that numba compiles; UnsupportedError if functools.wraps makes it ambiguous.
+    """Return the Python function that numba compiles; UnsupportedError if `functools.wraps` makes it ambiguous.
 
     A dispatcher takes over what functools.wraps copied. From another dispatcher that is its compiled code, too; and
     numba calls the parameters what the wrapped function calls them.
@@ -142,7 +142,7 @@ def compiled_function(dispatcher: Any) -> FunctionType:
 
 
 def _defaults(function: FunctionType) -> dict[str, Any]:
-    """Return the defaults in a function itself: numba takes those that functools.wraps shows, Python does not."""
+    """Return the defaults in a function itself: numba takes those that `functools.wraps` shows, Python does not."""
     code, given = function.__code__, function.__defaults__ or ()
     last = code.co_varnames[: code.co_argcount][code.co_argcount - len(given) :]
     return dict(zip(last, given, strict=True)) | (function.__kwdefaults__ or {})
