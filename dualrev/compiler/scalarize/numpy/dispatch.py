@@ -38,7 +38,7 @@ _DISCRETE = ("argmin", "argmax", "any", "all", "item")
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules that the table names: `core` for arrays and tuples; `scalar` for numbers, which return whether they fitted."""
+    """Rules that the table names: `core` for arrays and tuples; `scalar` for numbers, which return whether they fit."""
 
     core: Mapping[str, Callable[[Let, Any], None]]
     scalar: Mapping[str, Callable[[Let, Any], bool]]

@@ -1,4 +1,4 @@
-"""Constant folding of the attributes of np.finfo and np.iinfo, where type inference tells the dtype.
+"""Constant folding of the attributes of `np.finfo` and `np.iinfo`, where type inference tells the dtype.
 
 f = np.finfo(x.dtype)
 eps = f.eps                     eps = 2.220446049250313e-16
