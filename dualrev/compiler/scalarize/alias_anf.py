@@ -1,4 +1,4 @@
-"""Which arrays of a function may share memory, and which may be written to, from its text.
+"""Alias classes and read-only arrays of a function: flow-insensitive may-analyses of its lowered core.
 
 An operation that makes a new array shares nothing; any other may share memory with all arrays that it is given, and
 what is passed to a function that may write is written to. No order is looked at.
@@ -31,7 +31,7 @@ _WRITING = ("fill", "sort", "np.fill_diagonal", "np.random.shuffle", "runtime.py
 
 
 def sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
-    """Which arrays may share memory, from their definitions; `apart` says that those of parameters never do."""
+    """Alias classes of the arrays, from their definitions; `apart`: arrays of different parameters never alias."""
     alias = Sets[str]()
     parameters = [x for x in lowered.parameters if _holds(of.get(x))]
     for x in parameters[1:] if not apart else ():
@@ -45,7 +45,7 @@ def sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
 
 
 def read_only(lowered: Lowered, of: dict[str, Any], arrays: set[str], apart: bool) -> bool:
-    """Whether none of these arrays, and none that may share memory with one, is written to, returned or passed on.
+    """Whether no array of `arrays`, and no alias of one, is stored to, returned or passed to a possible writer.
 
     It is right only of arrays that stay as they are to take them for their elements.
     """
@@ -63,7 +63,7 @@ def _holds(kind: Any) -> bool:
 
 
 def _is_new(s: Let) -> bool:
-    """Whether an operation makes a new array."""
+    """Whether the result of an operation is a fresh array, which aliases no operand."""
     if s.op in _NEW:
         return True
     if s.op not in ("func", "method"):
@@ -78,14 +78,14 @@ def _is_new(s: Let) -> bool:
 
 
 def _has_output(name: str, count: int) -> bool:
-    """Whether a function of elements, or np.dot, has an argument more than it reads: an array for its result."""
+    """Whether an elementwise function, or `np.dot`, has one more argument than it reads: an output array."""
     line = line_of(name)
     read = 2 if name == "np.dot" else 1 if known(name).product else len(line.partials) if line is not None else count
     return count > read
 
 
 def _may_write(s: Let) -> bool:
-    """Whether an operation may write to the arrays that it is given."""
+    """Whether an operation may write to its operands."""
     if s.op == "iop" or s.op in ("star", "ufunc"):
         return True
     if s.op in ("func", "method"):
@@ -94,7 +94,7 @@ def _may_write(s: Let) -> bool:
 
 
 def changes_nothing(s: Let, of: dict[str, Any]) -> bool:
-    """Whether it is certain that an operation writes to no array: no method of a user's class is called, either."""
+    """Whether an operation certainly writes to no array; False if an operand is a record or an instance."""
     if any(is_structured(of.get(x)) for x in s.args if isinstance(x, str)):
         return False
     if s.op in ("func", "method"):
@@ -107,7 +107,7 @@ def changes_nothing(s: Let, of: dict[str, Any]) -> bool:
 
 
 def _only_reads(callee: Ref) -> bool:
-    """Whether a function writes to no array, as its text shows: it calls functions of numpy and Python only."""
+    """Whether a callee is read-only by its source: no stores, no `+=`, no nested function, only known calls."""
     if not is_numba_function(callee.value):
         return False
     try:
@@ -125,7 +125,7 @@ def _only_reads(callee: Ref) -> bool:
 
 
 def _reads(call: ast.Call, source: Source) -> bool:
-    """Whether a call is one of a function of numpy, math or Python that writes to nothing."""
+    """Whether a call is one of numpy, math or Python that writes to no argument."""
     f, local = call.func, {a.arg for a in source.tree.args.args}
     root = f.value if isinstance(f, ast.Attribute) else f
     if not isinstance(root, ast.Name) or root.id in local or call.keywords:

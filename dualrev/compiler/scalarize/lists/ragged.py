@@ -1,4 +1,4 @@
-"""Lists of arrays that grow -> one list of all their elements, and lists of where they begin and of their shapes.
+"""Flatten growable lists of arrays: one list of all their elements, and lists of offsets and of axis lengths.
 
     s.append(a)      s_start.append(len(s_all)); s_size.append(len(a)); and the elements of a go to s_all
     s[k]             np.array(s_all[s_start[k] : s_start[k] + s_size[k]])
@@ -26,7 +26,7 @@ _INT = types.int64
 
 
 def by_elements(lowered: Lowered, of: dict[str, Any], apart: bool) -> None:
-    """Replace the lists of arrays, in the body and in the types `of` its variables; `apart` as in lower.py."""
+    """Flatten the lists of arrays, in the body and in the types `of` its variables; `apart` as in lower.py."""
     found = {x for x, kind in of.items() if _is_of_arrays(kind)} - {*lowered.parameters, lowered.result}
     every = list(walk(lowered.body))
     while lost := {x for s in every for x in found & names_in(s) if not is_known_use(s, x, found)}:
@@ -45,13 +45,13 @@ def by_elements(lowered: Lowered, of: dict[str, Any], apart: bool) -> None:
 
 
 def _is_of_arrays(kind: Any) -> bool:
-    """Whether a type is that of a list of arrays of numbers, in C order."""
+    """Whether a type is a list of C-ordered arrays of numbers."""
     item: Any = kind.dtype if isinstance(kind, (types.List, types.ListType)) else None
     return bool(is_array(item) and item.ndim > 0 and item.layout == "C" and isinstance(item.dtype, NUMBERS))
 
 
 class _Elements:
-    """What becomes of a statement: those that are written go to `out`."""
+    """Statement rewriter: uses of a list of arrays become uses of its flat lists, emitted to `out`."""
 
     def __init__(self, lowered: Lowered, of: dict[str, Any], found: set[str]) -> None:
         self.names, self.of, self.out = lowered.names, of, list[Any]()
@@ -67,7 +67,7 @@ class _Elements:
             of.update(dict.fromkeys(self.places[x], make(_INT)))
 
     def block(self, body: list[Any]) -> None:
-        """The statements of a block, in place."""
+        """Rewrite the statements of a block, in place."""
         before, self.out = self.out, []
         for s in body:
             for inner in blocks(s):
@@ -80,14 +80,14 @@ class _Elements:
         body[:], self.out = self.out, before
 
     def let(self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: Any, target: str = "") -> str:
-        """Write an operation."""
+        """Emit an operation."""
         target = target or self.names.temporary()
         self.of.setdefault(target, kind)
         self.out.append(Let(target, op, args, info, line))
         return target
 
     def statement(self, s: Any, named: list[str]) -> None:
-        """Write what a statement becomes."""
+        """Rewrite one statement."""
         if isinstance(s, Store):
             for y, value in zip(self.places[s.array], self.added(s.array, s.value, s.line), strict=True):
                 self.out.append(Store(y, s.index, value, s.line))
@@ -111,26 +111,26 @@ class _Elements:
             self.item(s)
 
     def display(self, x: str, s: Let) -> None:
-        """x = [a, b], or x = []."""
+        """Lower `x = [a, b]` or `x = []`."""
         for y in (self.all[x], *self.places[x]):
             self.empty(y, s.line)
         for a in s.args if s.info == "items" else ():
             self.method(x, "append", (), a, s.line)
 
     def empty(self, x: str, line: int) -> None:
-        """x = [], a list that grows."""
+        """Emit `x = []`, a list that grows."""
         made = self.let("list", (Const(0),), None, line, self.of[x])
         self.let("copy", (made,), None, line, None, x)
 
     def another(self, s: Let) -> None:
-        """Another list of the same arrays, or another name for one."""
+        """Lower a copy of a list of arrays, or another name for it."""
         source, whole = s.args[0], (Slice(None, None, None),)
         self.let("getitem", (self.all[source],), whole, s.line, None, self.all[s.target])
         for y, z in zip(self.places[s.target], self.places[source], strict=True):
             self.let(s.op, (z, *s.args[1:]), s.info, s.line, None, y)
 
     def item(self, s: Let) -> None:
-        """s[k], and methods."""
+        """Lower `s[k]` and methods."""
         x = s.args[0]
         place = METHODS[s.info[0]] if s.op == "method" else None
         if place is not None:
@@ -145,12 +145,12 @@ class _Elements:
             self.let(s.op, (self.all[x],), s.info, s.line, types.none)
 
     def method(self, x: str, name: str, more: tuple[Any, ...], a: Any, line: int) -> None:
-        """An array goes to a list, by append or insert."""
+        """Lower `append` or `insert` of an array."""
         for y, value in zip(self.places[x], self.added(x, a, line), strict=True):
             self.let("method", (y, *more, value), (name, ()), line, types.none)
 
     def added(self, x: str, a: Any, line: int) -> list[str]:
-        """The elements of an array go to the list of all; where they begin, and the lengths of the axes."""
+        """Append the elements of an array to the flat list; return its offset and its axis lengths."""
         kind = self.of[a]
         start = self.let("func", (self.all[x],), ("len", ()), line, _INT)
         shape = self.let("attr", (a,), "shape", line, types.UniTuple(_INT, kind.ndim))
@@ -168,7 +168,7 @@ class _Elements:
         return [start, *sizes]
 
     def read(self, s: Let, every: str, start: str, sizes: list[str]) -> None:
-        """target = the array that begins there."""
+        """Lower an item: `target` = a copy of the array at an offset."""
         kind, n = self.of[s.target], sizes[0]
         for size in sizes[1:]:
             n = self.let("binop", (n, size), "*", s.line, _INT)

@@ -1,4 +1,4 @@
-"""What no derivative goes through -> statements of Python, which the forward sweep executes as they are.
+"""Opaque statements: Python without derivative, which the forward sweep executes unchanged.
 
     s.add(k), d[k] = v, x.split("-"), k in s, a call of which only numba knows what it does, `try` and `objmode` blocks
 
@@ -51,7 +51,7 @@ _SEQUENCES = (types.UnicodeType, types.Bytes, types.List, types.ListType)
 
 
 def without_listed(lowered: Lowered, of: Mapping[str, Any]) -> None:
-    """What a loop goes over becomes a list only where it has no places: the others are copied as they are."""
+    """Make a list of a loop's iterable only if it cannot be indexed: any other iterable is copied unchanged."""
     for s in walk(lowered.body):
         if isinstance(s, Let) and s.op == "listed":
             kind = of.get(s.args[0]) if isinstance(s.args[0], str) else None
@@ -61,7 +61,7 @@ def without_listed(lowered: Lowered, of: Mapping[str, Any]) -> None:
 
 
 def _check_loops(lowered: Lowered, of: Mapping[str, Any]) -> None:
-    """Refuse loops over containers that may change in them: numba would see that, and a list of now does not."""
+    """Refuse loops that may mutate a container like their iterable: numba would see it, a list made before does not."""
     every = list(walk(lowered.body))
     listed = {s.target: _container(of[s.args[0]]) for s in every if isinstance(s, Let) and s.op == "listed"}
     for loop in (s for s in every if isinstance(s, For)):
@@ -76,19 +76,19 @@ def _check_loops(lowered: Lowered, of: Mapping[str, Any]) -> None:
 
 
 def _may_change(s: Any) -> bool:
-    """Whether a statement may change a container among its arguments."""
+    """Whether a statement may mutate a container among its arguments."""
     if not isinstance(s, Let) or s.op in ("call", "star"):
         return isinstance(s, (Let, Opaque))
     return (s.op == "method" and s.info[0] not in _READING) or (s.op == "written" and not s.info.pure)
 
 
 def _container(kind: Any) -> str:
-    """The type of what a view is of, such as that of the items of a dict; without what numba knows of its content."""
+    """Container type behind a view, such as the items of a dict; without the content that numba knows."""
     return str(getattr(kind, "parent", kind)).split("<iv")[0]
 
 
 class Opaques:
-    """Operations on opaque values, and blocks of statements."""
+    """Lowering of operations on opaque values, and of opaque blocks."""
 
     def __init__(self, code: Writer, lazy: Lazy, lists: Lists) -> None:
         self.code, self.lazy, self.lists = code, lazy, lists
@@ -96,7 +96,7 @@ class Opaques:
     # What is one
 
     def takes(self, s: Any) -> bool:
-        """Whether a statement has to do with opaque values; then it has been written."""
+        """Lower a statement on opaque values; False for any other statement."""
         code = self.code
         if isinstance(s, Opaque):
             self._block(s)
@@ -153,7 +153,7 @@ class Opaques:
         after()
 
     def _assign(self, s: Let, tree: ast.expr, names: list[str], changes: bool, unknown: bool, said: Words) -> None:
-        """target = the expression; its parts, if it is a tuple, and copies of arrays."""
+        """Emit `target` = an opaque expression: the components of a tuple, and copies of arrays."""
         code, whole = self.code, self.code.tree(s.target)
         parts = [x for x in leaves(whole) if isinstance(x, str)]
         made = {x: code.temp(code.of[x]) for x in parts if is_array(code.of[x])}
@@ -163,7 +163,7 @@ class Opaques:
             code.let("alloc", (fresh,), to_python.name(f"np.copy({fresh})"), s.line, target=x)
 
     def _store(self, s: Store) -> None:
-        """d[k] = v, or an element that a comprehension adds."""
+        """Lower `d[k] = v`, or the append of an element by a comprehension."""
         code = self.code
         for x in (s.value, *s.index):
             self.lazy.materialise(x)
@@ -182,7 +182,7 @@ class Opaques:
         self._write([], list(code.names_in(atoms)), made, s.line, True, False, said)
 
     def _block(self, s: Opaque) -> None:
-        """A block, of which arrays may only be read."""
+        """Emit an opaque block, which may only read arrays."""
         code = self.code
         kinds = {x: code.of[x] for x in [*s.targets, *s.args] if x in code.of}
         for x in s.args:
@@ -208,7 +208,7 @@ class Opaques:
     def _with_arrays(
         self, target: str, tree: ast.expr, names: list[str], changes: bool, said: Words, line: int
     ) -> tuple[ast.expr, list[str], Callable[[], None]]:
-        """An expression that may change arrays gets copies of them, whose elements come back by stores."""
+        """Copy-in and copy-out of the arrays that an opaque expression may mutate."""
         code = self.code
         for x in names:
             self.lazy.materialise(x)
@@ -221,6 +221,7 @@ class Opaques:
             code.let("alloc", (x,), to_python.name(f"np.copy({x})"), line, target=fresh)
 
         def back() -> None:
+            """Store the elements of the copies back."""
             for x, fresh in made.items():
                 code.over(x, code.of[x].ndim, line, lambda i, x=x, t=fresh: code.put(x, i, code.pick(t, i, line), line))  # type: ignore[misc]
 
@@ -230,7 +231,7 @@ class Opaques:
     # Conditions
 
     def truth(self, x: Any, line: int) -> Any:
-        """A condition; of a string, a container or a tuple, whether it is not empty."""
+        """Truth value of a condition; for a string, a container or a tuple, whether it is not empty."""
         if self.code.is_tuple(x) and not isinstance(self.code.of[x], Parts):
             length = Const(bool(self.code.tree(x).parts))
             return self.code.let("copy", (length,), None, line, types.boolean)
@@ -242,7 +243,7 @@ class Opaques:
         return test
 
     def in_body(self, s: While) -> While:
-        """A loop whose condition is opaque: it is computed in the body, once in each round."""
+        """Move an opaque loop condition into the body, where it is computed once per iteration."""
         if not any(isinstance(t, Opaque) for t in walk(s.test_block)):
             return s
         code = self.code
@@ -254,7 +255,7 @@ class Opaques:
     # Slices
 
     def without_slices(self, s: Let | Store) -> None:
-        """a[slice(i, j)] as a[i:j]."""
+        """Lower `a[slice(i, j)]` to `a[i:j]`."""
         code, index = self.code, s.info if isinstance(s, Let) else s.index
         if not isinstance(index, tuple) or not any(isinstance(x, str) and _is_slice(code.of.get(x)) for x in index):
             return
@@ -281,11 +282,11 @@ class Opaques:
 
     @property
     def comprehensions(self) -> set[str]:
-        """The lists that an operation makes, to which only it adds."""
+        """Lists that a `list` operation creates; only their comprehension appends to them."""
         return {s.target for s in walk(self.code.lowered.body) if isinstance(s, Let) and s.op == "list"}
 
     def _said(self, s: Let) -> Words:
-        """What is said if a derivative would have to go through."""
+        """Refusal message, in case a derivative would have to pass through the operation."""
         if s.op == "written":
             said: Words = self.code.lowered.blamed.get(s.target, s.info.refusal)
             return said
@@ -295,7 +296,7 @@ class Opaques:
         raise AssertionError(s)
 
     def _about(self, x: str) -> Words:
-        """What is said of an opaque variable, or of the use of a dict that keeps it from being known."""
+        """Refusal message for an opaque variable, or for the use of a dict that keeps it from being split."""
         return self.code.lowered.blamed.get(x) or about(x, self.code.of[x])
 
 
@@ -304,7 +305,7 @@ def _is_slice(kind: Any) -> bool:
 
 
 def _plain(tree: Any, made: Mapping[str, str]) -> Any:
-    """A tree as a target: tuples without classes, with other names."""
+    """Assignment target for a tree: tuples without classes, with other names."""
     if isinstance(tree, Node):
         return Node(tuple(_plain(x, made) for x in tree.parts))
     return made.get(tree, tree) if isinstance(tree, str) else "_"
