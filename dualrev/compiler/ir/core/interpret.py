@@ -1,5 +1,7 @@
 """Reference interpreter of typed core, in plain Python and numpy.
 
+It defines what a term means, statement by statement:
+
     run(f, args)  the value of a function, whose arrays are changed in place as the statements say
 
 It is slow and has no cleverness, so that a pass can be held against it: run(pass(f)) = run(f). Numbers have the types
