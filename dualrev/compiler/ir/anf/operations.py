@@ -166,7 +166,7 @@ class While:
 
 @dataclass(eq=False)
 class Effect:
-    """Effect of the forward sweep: `raise`, `assert` or `print`, as text with atoms in braces."""
+    """Effect of the forward sweep: `raise` or `print`, as text with atoms in braces; `assert` is an If with a raise."""
 
     text: str
     args: tuple[Atom, ...]

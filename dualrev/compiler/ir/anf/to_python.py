@@ -240,7 +240,7 @@ def _call(f: ast.expr, args: list[ast.expr], keywords: tuple[str, ...]) -> ast.e
 
 
 def effect(s: Effect, sub: Sub) -> str:
-    """Python text of a `raise`, `assert` or `print`."""
+    """Python text of a `raise` or a `print`."""
     return s.text.format(*(text(sub(x)) for x in s.args))
 
 

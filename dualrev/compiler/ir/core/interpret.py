@@ -290,7 +290,7 @@ class _Run:
             array[index] = _OPERATORS[s.op[0]](array[index], value)
 
     def effect(self, s: nodes.Effect) -> None:
-        """Execute a `raise`, `assert` or `print`."""
+        """Execute a `raise` or a `print`."""
         given = {f"_{k}": self.atom(x) for k, x in enumerate(s.args)}
         names = [x.name if isinstance(x, Global) else name for x, name in zip(s.args, given, strict=True)]
         execute(s.text.format(*names), {**given, **{x.name: x.value for x in s.args if isinstance(x, Global)}})

@@ -54,7 +54,7 @@ class Program:
         return self._functions[symbol]
 
     def made_functions(self) -> list[Function]:
-        """Return the functions made by transformations, in the order in which they were defined."""
+        """Return the functions made by transformations, in order of definition."""
         return [f for key, f in self._functions.items() if isinstance(key, Symbol) and isinstance(f, Function)]
 
     def key(self, s: Call) -> Hashable:
