@@ -1,6 +1,6 @@
 """Nested AD: desugar `dr.grad(f)`, `dr.jvp(f, ...)` and the like in a differentiated function to dispatcher calls.
 
-    dr.grad(f)(x)                    that dispatcher is a constant, as if it had been made outside: `made_here`
+    dr.grad(f)(x)                    that dispatcher is a constant, as if it had been made outside
     h = dr.grad(f); h(x)             and so is h
     dr.jvp(f, (x, y), t)             jvp_f(x, y, *t)
     y, pull = dr.vjp(f, x, y)        kept = keep_f(x, y); y = kept[0]

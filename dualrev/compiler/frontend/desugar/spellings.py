@@ -4,7 +4,6 @@ operator.mul(x, y)               x * y
 getattr(x, "name")               x.name
 literally(k)                     k
 List.empty_list(t), List([x])    [t(0) for _ in range(0)], [x]
-x.real, np.real(x), x.conj()     x, where that is no complex number
 list(a)                          [x for x in a]
 ys.extend(a), ys += a            for x in a: ys.append(x)
 del ys[k], del x                 ys.pop(k), nothing

@@ -9,7 +9,7 @@ and a name for its result, so that numba can tell the type of every intermediate
     If         if test: then else: orelse
     For        for target in range(start, stop, step): body
     While      while (test_block; test): body
-    Effect     raise, assert, print: what happens in the forward sweep only
+    Effect     raise, print: what happens in the forward sweep only
     Opaque     statements of Python, which stay as they are: no derivative goes through them
 
 There is no break, continue or early return: to_anf.py has turned them into flags, and a loop ends after the iteration

@@ -20,7 +20,7 @@ never clash, whatever they are called (names.py chooses what is printed). It may
                      | if a: s .. else: s ..        If
                      | for x in range(a, a, a): s .. (ends after a round that has set one of `exits`)      For
                      | while (s ..; a): s ..        (the same)       While
-                     | raise, print, assert         Effect
+                     | raise, print                 Effect
                      | statements of Python         Opaque          as the user wrote them; no derivative goes through
 
 What reverse mode adds (ad/reverse/reverse_driver.py): memory between the sweeps, last in, first out.
