@@ -13,7 +13,7 @@ from scipy import LowLevelCallable, integrate
 
 import dualrev as dr
 from dualrev.errors import BridgeError
-from dualrev.interop.products import Products
+from dualrev.interop.jacobian_products import Products
 
 ROOT = "not installed: pip install "
 X, Y = np.array([1.0, -2.0, 3.0]), np.array([0.5, 2.0, -1.0])

@@ -18,8 +18,8 @@ from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.types.leaves import is_structured
 from dualrev.compiler.types.predicates import NUMBERS, is_array
 from dualrev.errors import UnsupportedError
+from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import canonical, known
-from dualrev.rules.names import line_of
 
 __all__ = ["changes_nothing", "read_only", "sharing"]
 

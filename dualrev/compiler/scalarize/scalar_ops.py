@@ -10,8 +10,8 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, If, Let, OfElements
 from dualrev.compiler.scalarize.builder import Writer
 from dualrev.compiler.types.predicates import is_real
+from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known
-from dualrev.rules.names import line_of
 
 __all__ = ["arithmetic", "extremum", "product"]
 

@@ -28,8 +28,8 @@ from dualrev.compiler.frontend.reading.source import Static, describe, is_deriva
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Const, If, Ref, Slice, Star
 from dualrev.eager.numba_rules import Ruled
+from dualrev.rules.emitted_names import BINARY, CASTS, COMPARE
 from dualrev.rules.functions import known
-from dualrev.rules.names import BINARY, CASTS, COMPARE
 
 __all__ = ["Expressions"]
 

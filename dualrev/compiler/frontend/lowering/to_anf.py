@@ -30,7 +30,7 @@ from dualrev.compiler.frontend.reading.source import Source, Static
 from dualrev.compiler.ir.anf.operations import Atom, Const, Effect, For, If, Let, Member, Ref, Store, While, walk
 from dualrev.compiler.ir.names import Names, is_generated
 from dualrev.rules.drawing import DRAWING
-from dualrev.rules.names import BINARY
+from dualrev.rules.emitted_names import BINARY
 
 __all__ = ["Lowering"]
 

@@ -27,8 +27,8 @@ from numba.stencils.stencil import StencilFunc
 
 from dualrev.compiler.runtime.markers import double, in_order, in_rows
 from dualrev.eager.custom import stop_gradient
+from dualrev.rules.emitted_names import canonical
 from dualrev.rules.library.special import SPECIAL, addresses, with_rule
-from dualrev.rules.names import canonical
 
 __all__ = [
     *[

@@ -28,7 +28,7 @@ from dualrev.compiler.ir.core.known_zeros import ALONG
 from dualrev.compiler.ir.core.nodes import Copy, Discrete, For, If, Real, Statement
 from dualrev.compiler.ir.core.partials import NAMES, slope_of, spelled, text_of
 from dualrev.rules.derived import Derived
-from dualrev.rules.names import line_of
+from dualrev.rules.emitted_names import line_of
 from dualrev.rules.primitives import PRIMITIVES, Primitive
 
 __all__ = ["ZERO", "Writer", "partial"]

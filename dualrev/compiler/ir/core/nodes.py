@@ -3,7 +3,7 @@
 A numba function becomes core, and every derivative of it is core.
 
 A function is a list of statements over variables. A variable is an object with a numba type, not a name: two variables
-never clash, whatever they are called (names.py chooses what is printed). It may be assigned many times.
+never clash, whatever they are called (ir/names.py chooses what is printed). It may be assigned many times.
 
     atoms        a ::= x | constant | global
     expressions  e ::= a | op e .. | e < e <= .. | e and .. | e if e else e | f(e, .., k=e) | e.m(e, ..) | e.field

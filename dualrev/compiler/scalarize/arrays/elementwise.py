@@ -17,8 +17,8 @@ from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.arrays.race_test import raise_for_race
 from dualrev.compiler.scalarize.builder import Writer
 from dualrev.compiler.types.predicates import is_array
+from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known
-from dualrev.rules.names import line_of
 
 __all__ = ["Elementwise"]
 

@@ -16,7 +16,7 @@ from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import Writer, named
 from dualrev.compiler.scalarize.scalar_ops import extremum
 from dualrev.compiler.types.predicates import is_array
-from dualrev.rules.names import line_of
+from dualrev.rules.emitted_names import line_of
 
 __all__ = ["Composed"]
 

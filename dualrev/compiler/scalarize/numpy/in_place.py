@@ -17,8 +17,8 @@ from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.builder import Writer, named
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_real, is_real_array
 from dualrev.diagnostics.quoting import raising
+from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known
-from dualrev.rules.names import line_of
 
 __all__ = ["InPlace"]
 

@@ -17,8 +17,8 @@ from dualrev.compiler.scalarize.scalar_ops import arithmetic, extremum, product
 from dualrev.compiler.scalarize.tuples import Tuples
 from dualrev.compiler.types.complex_parts import joined
 from dualrev.compiler.types.predicates import is_array, is_real
+from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known
-from dualrev.rules.names import line_of
 
 __all__ = ["Numbers"]
 
