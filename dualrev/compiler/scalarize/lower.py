@@ -59,8 +59,8 @@ from dualrev.compiler.scalarize.complex.lower_complex import Complexes
 from dualrev.compiler.scalarize.discrete_exprs import Conditions
 from dualrev.compiler.scalarize.lists.dicts import by_places
 from dualrev.compiler.scalarize.lists.growable import Growing
+from dualrev.compiler.scalarize.lists.handles import by_handles
 from dualrev.compiler.scalarize.lists.legalize import check_places, check_unpacked, lists_in, refuse_unpacked
-from dualrev.compiler.scalarize.lists.ragged import by_elements
 from dualrev.compiler.scalarize.lists.struct_of_lists import by_leaves
 from dualrev.compiler.scalarize.lists.to_tuples import as_tuples
 from dualrev.compiler.scalarize.numpy.composed import Composed
@@ -124,10 +124,11 @@ class Expansion:
         with_limits(lowered, of)
         by_places(lowered, of)
         tuples = as_tuples(lowered, of)
+        unchecked = by_handles(lowered, of, apart)
         check_unpacked(lowered, of)
         by_leaves(lowered, of)
-        by_elements(lowered, of, apart)
         self.lists = lists_in(lowered, of)
+        self.lists.unchecked |= unchecked
         self.code = code = Writer(lowered, of, sharing(lowered, of, apart))
         self.lazy = lazy = Lazy(code)
         self.tuples = Tuples(code, tuples)

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 #: The methods of lists that grow, and how many arguments they have, with the list.
-METHODS = {"append": 2, "pop": 1, "clear": 1}
+METHODS = {"append": 2, "pop": 1, "clear": 1, "lengthen": 2}
 #: Those that make a list longer or shorter.
 _CHANGING = {*METHODS, "insert", "remove"}
 #: Why a use of such a list is refused, and what to write instead.
@@ -57,6 +57,7 @@ class Lists:
     made      those that an operation of core makes, which alone writes to them
     lengths   the variables for the lengths of those that grow
     within    lists and places in them that are inside, because a loop goes over the list's length
+    unchecked lists whose indices are never out of range: those of a heap
     """
 
     names: set[str]
@@ -64,6 +65,7 @@ class Lists:
     made: set[str]
     lengths: dict[str, str] = field(default_factory=dict)
     within: set[tuple[Any, str]] = field(default_factory=set)
+    unchecked: set[str] = field(default_factory=set)
 
     def __contains__(self, x: object) -> bool:
         return x in self.names
@@ -121,7 +123,7 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
         known = not isinstance(s, Opaque)
         if isinstance(s, Let):
             known = (
-                s.op in ("copy", "list", "listed", "func", "plain")
+                s.op in ("copy", "list", "listed", "func", "plain", "window")
                 or (s.op in ("call", "star") and s.target not in discrete)
                 or (s.op == "getitem" and s.args[0] in names)
                 or (s.op == "method" and s.info[0] in (*_CHANGING, *_READING, "reverse", "sort", "extend"))

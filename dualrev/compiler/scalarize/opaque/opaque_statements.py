@@ -20,7 +20,6 @@ from dualrev.compiler.frontend.messages import Words
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import (
     Const,
-    For,
     If,
     Let,
     Node,
@@ -35,6 +34,7 @@ from dualrev.compiler.ir.anf.operations import (
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import Writer
 from dualrev.compiler.scalarize.lists.legalize import Lists
+from dualrev.compiler.scalarize.opaque.container_loops import READING, check_loops
 from dualrev.compiler.scalarize.type_messages import about
 from dualrev.compiler.types.complex_parts import Parts, holds_complex
 from dualrev.compiler.types.leaves import is_linked
@@ -43,48 +43,18 @@ from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Opaques", "without_listed"]
 
-#: Methods of sets, dicts and lists that change nothing.
-_READING = {"get", "keys", "values", "items", "copy", "count", "index", "union", "intersection", "difference"}
-_READING |= {"symmetric_difference", "issubset", "issuperset", "isdisjoint", "indices"}
 _TREES = ("tuple", "call", "star", "copy")
 _SEQUENCES = (types.UnicodeType, types.Bytes, types.List, types.ListType)
 
 
-def without_listed(lowered: Lowered, of: Mapping[str, Any]) -> None:
+def without_listed(lowered: Lowered, of: dict[str, Any]) -> None:
     """What a loop goes over becomes a list only where it has no places: the others are copied as they are."""
     for s in walk(lowered.body):
         if isinstance(s, Let) and s.op == "listed":
             kind = of.get(s.args[0]) if isinstance(s.args[0], str) else None
             if kind is None or not is_opaque(kind) or isinstance(kind, _SEQUENCES):
                 s.op = "copy"
-    _check_loops(lowered, of)
-
-
-def _check_loops(lowered: Lowered, of: Mapping[str, Any]) -> None:
-    """Refuse loops over containers that may change in them: numba would see that, and a list of now does not."""
-    every = list(walk(lowered.body))
-    listed = {s.target: _container(of[s.args[0]]) for s in every if isinstance(s, Let) and s.op == "listed"}
-    for loop in (s for s in every if isinstance(s, For)):
-        inside = list(walk(loop.body))
-        items = [s for s in inside if isinstance(s, Let) and s.op == "getitem" and loop.target in s.info]
-        over = {listed[s.args[0]] for s in items if s.args[0] in listed}
-        for s in inside if over else ():
-            changed = [s.array] if isinstance(s, Store) else s.args if _may_change(s) else ()
-            if any(isinstance(x, str) and _container(of.get(x)) in over for x in changed):
-                what, why = "a container that changes in a loop over one like it", "the loop may see the change"
-                lowered.source.refuse(s.line, what, why, "a loop over a list of it, or a change after the loop")
-
-
-def _may_change(s: Any) -> bool:
-    """Whether a statement may change a container among its arguments."""
-    if not isinstance(s, Let) or s.op in ("call", "star"):
-        return isinstance(s, (Let, Opaque))
-    return (s.op == "method" and s.info[0] not in _READING) or (s.op == "written" and not s.info.pure)
-
-
-def _container(kind: Any) -> str:
-    """The type of what a view is of, such as that of the items of a dict; without what numba knows of its content."""
-    return str(getattr(kind, "parent", kind)).split("<iv")[0]
+    check_loops(lowered, of)
 
 
 class Opaques:
@@ -135,7 +105,7 @@ class Opaques:
                 what, why = f"the method .{s.info[0]} of a node", "it might change nodes that are read again"
                 code.refuse(s.line, what, why, "a function that reads fields")
             text = isinstance(code.kind(s.args[0]), types.UnicodeType)
-            changes = not text and s.info[0] not in _READING
+            changes = not text and s.info[0] not in READING
         if s.op == "written":
             unknown = changes and not s.info.fixed
             if s.target in self.lists:
