@@ -82,6 +82,8 @@ def makes_new(s: Let) -> bool:
     )
     if s.op == "call":
         return _returns_new(s.info)
+    if s.op == "method" and s.info[0] == "astype":
+        return True
     return is_new(s) or (of_arrays and not _has_output(s.info[0], len(s.args))) or (s.op == "binop" and s.info == "@")
 
 

@@ -85,6 +85,7 @@ def _flow(lowered: Lowered, heap: Heap, every: list[Any]) -> None:
     while more := {x for x, y in copies if y in heap.pairs} - heap.pairs:
         heap.pairs |= more
     heap.items |= {x for s in every for x in [*heap.put(s), *heap.taken(s)] if isinstance(x, str)}
+    heap.outer -= heap.views | heap.pairs
     fixed = {*lowered.parameters, *({lowered.result} - heap.items)}
     heap.items -= set(lowered.parameters)
     while (
@@ -266,7 +267,9 @@ class _Views:
     def _is_view(self, s: Let) -> bool:
         kind, heap = self.of.get(s.target), self.heap
         inside = kind.types if isinstance(kind, types.BaseTuple) else [kind]
-        if s.target in heap.items or s.target == self.lowered.result or not any(map(_holds_array, inside)):
+        if s.target in heap.items or s.target == self.lowered.result or s.op == "iop":
+            return False
+        if not any(map(_holds_array, inside)):
             return False
         return not (is_array(kind) and makes_new(s)) and any(x in heap.items or x in self.views for x in s.args)
 
