@@ -86,6 +86,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
     found = Lists(
         names, typed, {s.target for s in every if isinstance(s, Let) and s.op == "list" and s.target in names}
     )
+    _handed_on(lowered, found.made, every)
     for x in names:
         of[x] = types.Array(of[x].dtype, 1, "C")
     if lowered.result in names:
@@ -167,6 +168,17 @@ def _check_parameters(lowered: Lowered, names: set[str]) -> None:
         if method or (isinstance(s, Store) and s.array in given):
             what = "a change of a list that is an argument"
             lowered.source.refuse(s.line, what, "the caller's list would have to change, too", "a copy: list(ys)")
+
+
+def _handed_on(lowered: Lowered, made: set[str], every: list[Any]) -> None:
+    """Add the temporaries to which `ys, zs = [], []` assigns new lists before these have their names."""
+    uses = Counter(x for s in every for x in reads(s) if isinstance(x, str))
+    uses -= Counter(s.array for s in every if isinstance(s, Store) and s.array in made)  # of comprehensions
+    bound = Counter(x for s in every for x in writes(s))
+    for s in every:
+        once = isinstance(s, Let) and s.op == "copy" and s.args[0] in made and uses[s.args[0]] == 1
+        if once and lowered.names.is_temporary(s.target) and (uses[s.target], bound[s.target]) == (1, 1):
+            made.add(s.target)
 
 
 def _check_names(lowered: Lowered, lists: Lists, every: list[Any]) -> None:
