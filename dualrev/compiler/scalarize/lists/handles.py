@@ -39,7 +39,7 @@ _OF_DICTS |= {("popitem", 1), *((name, 1) for name in _VIEWS)}
 #: Methods that give an item, and the place of their argument that may be this item.
 _GIVING = {"get": 2, "pop": 2, "setdefault": 2}
 _KNOWN = "of a {0}, items, {1} and loops over it are known"
-_PUTTING = {"dict": "`in`, len, its methods", "list": "append, insert, pop, slices, len"}
+_USES = {"dict": "`in`, len, its methods", "list": "append, insert, pop, slices, len"}
 
 
 def by_handles(lowered: Lowered, of: dict[str, Any], apart: bool) -> set[str]:
@@ -114,7 +114,7 @@ def _is_known(lowered: Lowered, of: dict[str, Any], heap: Heap, every: list[Any]
             _blame(lowered, heap, s, strange[0])
             return False
     if lowered.result in held:
-        _blame(lowered, heap, next(s for s in every if lowered.result in names_in(s)), str(lowered.result))
+        _blame(lowered, heap, [s for s in every if lowered.result in names_in(s)][-1], str(lowered.result))
         return False
     return True
 
@@ -123,11 +123,14 @@ def _blame(lowered: Lowered, heap: Heap, s: Any, x: str) -> None:
     """Let the refusal of the containers name a use that is not known."""
     for c in heap.containers:
         kind = "dict" if heap.is_dict(c) else "list"
-        what = f"a {kind} of {'lists' if is_list(heap.item) else 'arrays'} with this use of {'it' if x == c else 'one'}"
+        what = f"this use of a {kind} of {'lists' if is_list(heap.item) else 'arrays'}"
         if x in heap.items:
             what = f"this use of an item of a {kind}"
-        why = _KNOWN.format(kind, _PUTTING[kind])
-        lowered.blamed.setdefault(c, (what, why, "one of these, or an array with one more axis", s.line))
+        why = _KNOWN.format(kind, _USES[kind])
+        instead = "one of these, or an array with one more axis"
+        if isinstance(s, Let) and s.op in ("call", "star"):
+            instead = "the items as arguments, or an array with one more axis"
+        lowered.blamed.setdefault(c, (what, why, instead, s.line))
 
 
 def _is_known_use(s: Any, x: str, heap: Heap) -> bool:
@@ -236,7 +239,9 @@ def _check_memory(lowered: Lowered, of: dict[str, Any], heap: Heap, every: list[
 def _copy_of(x: str) -> str:
     """What to write in place of an array that is no new one."""
     name = readable(x).strip("_")
-    return f"y = {name}.copy() above, and y in its place" if name.isidentifier() else "a copy: .copy() behind it"
+    if name.isidentifier():
+        return f"y = {name}.copy() above, and y in its place"
+    return "a copy, which does not see what is written to the other: .copy() behind it"
 
 
 def _foreign(lowered: Lowered, s: Any, heap: Heap) -> list[str]:
