@@ -4,6 +4,7 @@ operator.mul(x, y)               x * y
 getattr(x, "name")               x.name
 literally(k)                     k
 List.empty_list(t), List([x])    [t(0) for _ in range(0)], [x]
+Dict(), Dict.empty(key_type=k, value_type=v)    {}, Dict.empty(k, v)
 x.real, np.real(x), x.conj()     x, where that is no complex number
 list(a)                          [x for x in a]
 ys.extend(a), ys += a            for x in a: ys.append(x)
@@ -24,7 +25,7 @@ from typing import Any
 
 from numba import literally
 from numba.core import types
-from numba.typed import List
+from numba.typed import Dict, List
 
 from dualrev.compiler.frontend.desugar.ndindex import located, read
 from dualrev.compiler.frontend.lowering.scope import Scope
@@ -101,6 +102,12 @@ class Spellings:
     def call(self, node: ast.Call) -> ast.expr | None:
         """The same as a call, in other words; None if there are none."""
         f, args = self.value(node.func), node.args
+        given = {k.arg: k.value for k in node.keywords}
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "empty" and self.value(node.func.value) is Dict:
+            both = [*args, *(given[name] for name in ("key_type", "value_type")[len(args) :] if name in given)]
+            return ast.Call(node.func, both, []) if given and len(both) == 2 else None
+        if f is Dict and not args and not given:
+            return ast.Dict([], [])
         if node.keywords or any(isinstance(x, ast.Starred) for x in args):
             return None
         if isinstance(node.func, ast.Attribute) and node.func.attr == "empty_list" and len(args) == 1:
