@@ -204,8 +204,9 @@ def _is_item_use(s: Any, x: str, heap: Heap) -> bool:
         return not any(isinstance(op, (ast.Is, ast.IsNot)) for op in compared)
     if not is_list(heap.item) or (s.target == x and x not in s.args):
         return s.op != "written" or s.target == x
-    if s.op == "method" and s.args[0] == x and x not in s.args[1:]:
-        return s.info[0] in LIST_METHODS
+    if s.op == "method":
+        own = s.args[0] == x and s.info[0] in LIST_METHODS and x not in s.args[1:]
+        return own or (s.args[0] in heap.items and s.info == ("extend", ()))
     return s.op in ("copy", "func", "getitem", "binop", "iop", "call")
 
 

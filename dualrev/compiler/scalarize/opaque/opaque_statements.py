@@ -27,6 +27,7 @@ from dualrev.compiler.ir.anf.operations import (
     Slice,
     Store,
     While,
+    blocks,
     leaves,
     reads,
     walk,
@@ -48,13 +49,38 @@ _SEQUENCES = (types.UnicodeType, types.Bytes, types.List, types.ListType)
 
 
 def without_listed(lowered: Lowered, of: dict[str, Any]) -> None:
-    """What a loop goes over becomes a list only where it has no places: the others are copied as they are."""
-    for s in walk(lowered.body):
+    """What a loop goes over becomes a list only where it has no places: the others are gone over as they are."""
+    every = list(walk(lowered.body))
+    lists = set[Any]()
+    for s in every:
         if isinstance(s, Let) and s.op == "listed":
             kind = of.get(s.args[0]) if isinstance(s.args[0], str) else None
             if kind is None or not is_opaque(kind) or isinstance(kind, _SEQUENCES):
                 s.op = "copy"
+                if isinstance(kind, (types.List, types.ListType)) and _goes_over(every, s.target, s.args[0]):
+                    lists.add(s)
+                    del of[s.target]
+    if lists:
+        _leave_out(lowered.body, lists)
     check_loops(lowered, of)
+
+
+def _goes_over(every: list[Any], listed: str, ys: str) -> bool:
+    """Whether a loop may go over a list itself, which has no second name then if it grows; it does so now."""
+    reading = [s for s in every if listed in reads(s)]
+    if not all(isinstance(s, Let) and s.op in ("getitem", "func") and s.args == (listed,) for s in reading):
+        return False
+    for s in reading:
+        s.args = (ys,)
+    return True
+
+
+def _leave_out(body: list[Any], some: set[Any]) -> None:
+    """Remove statements from a block and those inside of it."""
+    body[:] = [s for s in body if s not in some]
+    for s in body:
+        for inner in blocks(s):
+            _leave_out(inner, some)
 
 
 class Opaques:
