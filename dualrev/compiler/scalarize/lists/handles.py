@@ -66,7 +66,7 @@ def _heaps(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> list[Heap]
         item = item_of(of[x])
         if item is not None:
             key = (is_list(item), item.dtype, getattr(item, "ndim", 1))
-            found.setdefault(key, Heap(item, dict(of))).containers.add(x)
+            found.setdefault(key, Heap(item, dict(of), lowered.refs)).containers.add(x)
     for heap in found.values():
         _flow(lowered, heap, every)
     return list(found.values())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Const, Let, Slice, Store, Written
+from dualrev.compiler.ir.anf.operations import Const, Let, Ref, Slice, Store, Written
 from dualrev.compiler.types.predicates import NUMBERS, is_array
 
 __all__ = ["CHANGING", "LIST_METHODS", "Heap", "is_list", "item_of", "values_of"]
@@ -63,8 +64,8 @@ class Heap:
     items        variables that are items
     """
 
-    def __init__(self, item: Any, of: dict[str, Any]) -> None:
-        self.item, self.of = item, of
+    def __init__(self, item: Any, of: dict[str, Any], refs: Mapping[str, Ref]) -> None:
+        self.item, self.of, self.refs = item, of, refs
         self.containers, self.views, self.pairs, self.items = set[str](), set[str](), set[str](), set[str]()
         self.outer = {x for x, kind in of.items() if self._nests(kind)}
 
@@ -106,7 +107,7 @@ class Heap:
         if not isinstance(s, Let):
             return []
         if s.op == "written" and s.target in self.containers and self.starts(s):
-            return values_of(s.info.tree)
+            return [self.refs.get(x, x) for x in values_of(s.info.tree)]
         if s.op == "list" and s.target in self.containers and s.info == "items":
             return list(s.args)
         place = self.place(s)

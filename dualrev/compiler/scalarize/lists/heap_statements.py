@@ -105,24 +105,21 @@ class HeapStatements:
 
     def _of_container(self, s: Any, heap: Heap) -> None:
         """An operation on a container, with handles for what is no item yet."""
-        handles = {x: self._new(x, heap, s.line) for x in heap.put(s) if x not in heap.items}
+        handles: dict[Any, Any] = {x: self._new(x, heap, s.line) for x in heap.put(s) if x not in heap.items}
         if isinstance(s, Store):
             s.value = handles.get(s.value, s.value)
         elif s.op == "written":
             tree = s.info.tree
             if isinstance(tree, ast.Dict):
-                values = [to_python.name(handles.get(x, x)) for x in values_of(tree)]
+                atoms = [heap.refs.get(x, x) for x in values_of(tree)]
+                values = [to_python.name(handles.get(x, x)) for x in atoms]
                 tree = ast.Dict(tree.keys, values)
                 s.args = tuple(x.id for x in [*tree.keys, *values] if isinstance(x, ast.Name))
             elif tree.args:
                 tree = ast.Call(tree.func, [tree.args[0], to_python.name("np.int64")], [])
             s.info = Written(tree, s.info.refusal)
         elif handles:
-            s.args = (
-                tuple(handles.get(x, x) if k else x for k, x in enumerate(s.args))
-                if s.op == "method"
-                else tuple(handles.get(x, x) for x in s.args)
-            )
+            s.args = tuple(handles.get(x, x) for x in s.args)
         self.code.out.append(s)
 
     def _new(self, x: Atom, heap: Heap, line: int) -> str:
