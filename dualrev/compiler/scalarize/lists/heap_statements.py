@@ -27,7 +27,7 @@ class HeapStatements:
         self.lowered, self.of, self.heaps = lowered, of, heaps
         self.code = Statements(lowered.names, of)
         self.memory = {heap: Memory(self.code, heap) for heap in heaps}
-        self.kinds = dict(of)
+        self.kinds = {x: kind.type if isinstance(kind, types.Optional) else kind for x, kind in of.items()}
         self.holding = {x: heap for heap in heaps for x in heap.items}
         for heap in heaps:
             for x in heap.containers | heap.views | heap.pairs | heap.items | heap.outer:
