@@ -21,10 +21,11 @@ from dualrev.errors import UnsupportedError
 from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import canonical, known
 
-__all__ = ["changes_nothing", "read_only", "sharing"]
+__all__ = ["changes_nothing", "is_new", "makes_new", "sharing", "written_arrays"]
 
 _NEW = ("binop", "unary", "literal", "plain")
-_QUIET = ("attr", "binop", "copy", "getitem", "list", "literal", "plain", "tuple", "unary")
+_QUIET = ("attr", "binop", "copy", "getitem", "list", "literal", "plain", "tuple", "unary", "window")
+_JOINING = ("append", "concatenate", "diff", "dot", "outer", "stack", "stacked", "sum")
 _COPY = ("copy", "copy", "copy")
 _PLAIN = (range, zip, enumerate, reversed)
 _WRITING = ("fill", "sort", "np.fill_diagonal", "np.random.shuffle", "runtime.python_random.shuffle")
@@ -37,32 +38,29 @@ def sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
     for x in parameters[1:] if not apart else ():
         alias.join(x, parameters[0])
     for s in walk(lowered.body):
-        if isinstance(s, Let) and _holds(kind := of.get(s.target)) and not (is_array(kind) and _is_new(s)):
+        if isinstance(s, Let) and _holds(kind := of.get(s.target)) and not (is_array(kind) and is_new(s)):
             for y in s.args[:1] if s.op == "iop" and is_array(kind) else s.args:
                 if isinstance(y, (str, Ref)):
                     alias.join(s.target, y if isinstance(y, str) else y.name)
     return alias
 
 
-def read_only(lowered: Lowered, of: dict[str, Any], arrays: set[str], apart: bool) -> bool:
-    """Whether no array of `arrays`, and no alias of one, is stored to, returned or passed to a possible writer.
-
-    It is right only of arrays that stay as they are to take them for their elements.
-    """
-    alias, written = sharing(lowered, of, apart), {x for x in [lowered.result] if isinstance(x, str)}
+def written_arrays(lowered: Lowered, of: dict[str, Any]) -> set[str]:
+    """The arrays that may be written to, under these names or others, or are passed to a function that may do so."""
+    written = set[str]()
     for s in walk(lowered.body):
         if isinstance(s, Store):
             written.add(s.array)
         elif isinstance(s, Let) and _may_write(s):
-            written.update(x for x in s.args if isinstance(x, str) and _holds(of.get(x)))
-    return not any(alias.same(x, y) for x in arrays for y in written if _holds(of.get(y)))
+            written.update(x for x in s.args if isinstance(x, str))
+    return {x for x in written if _holds(of.get(x))}
 
 
 def _holds(kind: Any) -> bool:
     return is_array(kind) or isinstance(kind, types.BaseTuple) or is_structured(kind)
 
 
-def _is_new(s: Let) -> bool:
+def is_new(s: Let) -> bool:
     """Whether the result of an operation is a fresh array, which aliases no operand."""
     if s.op in _NEW:
         return True
@@ -75,6 +73,18 @@ def _is_new(s: Let) -> bool:
     return bool(
         f.definitions or f.selection or f.makes or name == "np.array" or (f.line and not _has_output(name, len(s.args)))
     )
+
+
+def makes_new(s: Let) -> bool:
+    """Whether an operation makes a new array: one of whole arrays, too, or the call of a function that returns one."""
+    of_arrays = (
+        s.op in ("func", "method") and known(s.info[0] if s.op == "func" else f"np.{s.info[0]}").core in _JOINING
+    )
+    if s.op == "call":
+        return _returns_new(s.info)
+    if s.op == "method" and s.info[0] == "astype":
+        return True
+    return is_new(s) or (of_arrays and not _has_output(s.info[0], len(s.args))) or (s.op == "binop" and s.info == "@")
 
 
 def _has_output(name: str, count: int) -> bool:
@@ -137,3 +147,50 @@ def _reads(call: ast.Call, source: Source) -> bool:
     name = canonical(value) or ""
     writes = name in _WRITING or _has_output(name, len(call.args))
     return value in _PLAIN or (bool(name) and not writes)
+
+
+def _returns_new(callee: Ref) -> bool:
+    """Whether the array that a function returns is a new one, as its text shows."""
+    if not is_numba_function(callee.value):
+        return False
+    try:
+        source = read(callee.value)
+    except UnsupportedError:
+        return False
+    tree = source.tree
+    if any(isinstance(x, (ast.FunctionDef, ast.Lambda)) and x is not tree for x in ast.walk(tree)):
+        return False
+    bound: dict[str, list[ast.expr | None]] = {a.arg: [None] for a in [*tree.args.args, *tree.args.kwonlyargs]}
+    for x in ast.walk(tree):
+        if isinstance(x, ast.Assign):
+            for target in x.targets:
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+                        bound.setdefault(name.id, []).append(x.value if name is target else None)
+        elif isinstance(x, (ast.For, ast.comprehension, ast.withitem)):
+            inside = ast.walk(x.target if not isinstance(x, ast.withitem) else x)
+            bound |= {name.id: [None] for name in inside if isinstance(name, ast.Name)}
+    returned = [x.value for x in ast.walk(tree) if isinstance(x, ast.Return)]
+    return bool(returned) and all(_is_new_value(x, source, bound, ()) for x in returned)
+
+
+def _is_new_value(
+    x: ast.expr | None, source: Source, bound: dict[str, list[ast.expr | None]], seen: tuple[str, ...]
+) -> bool:
+    """Whether the value of an expression, if it is an array, is a new one."""
+    if isinstance(x, ast.Name):
+        if x.id in seen:
+            return True  # what else is assigned to it, is looked at anyway
+        return all(_is_new_value(y, source, bound, (*seen, x.id)) for y in bound.get(x.id, [None]))
+    if isinstance(x, (ast.BinOp, ast.UnaryOp, ast.Constant)):
+        return True
+    if not isinstance(x, ast.Call):
+        return False
+    f = x.func
+    root = f.value if isinstance(f, ast.Attribute) else f
+    found = source.lookup(root.id, ()) if isinstance(root, ast.Name) and root.id not in bound else None
+    if found is None:
+        return isinstance(f, ast.Attribute) and f.attr == "copy" and not x.args
+    value = getattr(found.value, f.attr, None) if isinstance(f, ast.Attribute) else found.value
+    name = canonical(value) or ""
+    return bool(name) and makes_new(Let("", "func", (None,) * len(x.args), (name, ()), 0)) and not x.keywords

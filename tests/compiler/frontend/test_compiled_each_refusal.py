@@ -56,6 +56,16 @@ def counts(n):
 
 
 @njit
+def of_dict(d):
+    return d[0][0] * d[1][1]
+
+
+@njit
+def of_items(a, b):
+    return a[0] * b[1]
+
+
+@njit
 def of_all(*some):
     for k in range(len(some)):
         yield some[k]
@@ -164,7 +174,7 @@ SPACE = {
     "ruled": ruled,
     "build": builder(),
     **{f.py_func.__name__: f for f in (two, of_tuple, declared, declared_tuple, cube)},
-    **{f.py_func.__name__: f for f in (counts, of_all, of_itself, ends_early)},
+    **{f.py_func.__name__: f for f in (counts, of_all, of_itself, ends_early, of_dict, of_items)},
     "product": product,
     "scaled": scaled,
     "ahead": ahead,
@@ -302,8 +312,38 @@ ROWS = {
         "this use of a list that grows",
         "an array (np.empty) and its length",
     ),
-    "a list twice in a list": row(
-        "l = [x[0]]\nl.append(x[1])\n!q = [l, l]\nreturn q[0][1]", "this use of a list that grows"
+    "an argument in a dict of arrays": row(
+        "d = {}\n!d[0] = x\nd[0][1] = x[0] * x[0]\nreturn d[0][1] * d[0][2]",
+        *("this array in a dict of arrays", "y = x.copy() above"),
+        cured="d = {}\ny = x.copy()\nd[0] = y\nd[0][1] = x[0] * x[0]\nreturn d[0][1] * d[0][2]",
+    ),
+    "a view in a list of arrays": row(
+        "l, y = [], x * x\n!l.append(y[1:])\ny[1] = x[0]\nreturn l[0][0] * l[0][1]",
+        *("this array in a list of arrays", "one that may share its memory is written to", ".copy() behind it"),
+        cured="l, y = [], x * x\nl.append(y[1:].copy())\ny[1] = x[0]\nreturn l[0][0] * l[0][1]",
+    ),
+    "an old view of an array in a dict": row(
+        "d = {0: x * x}\n!v = d[0][1:]\nd[1] = x * 3.0\nv[0] = x[0]\nreturn d[0][1] * d[1][0]",
+        *("this view of an array in a dict", "when its memory has moved", "the view again"),
+        cured="d = {0: x * x}\nd[1] = x * 3.0\nv = d[0][1:]\nv[0] = x[0]\nreturn d[0][1] * d[1][0]",
+    ),
+    "a dict of arrays for a function": row(
+        "d = {0: x * x}\nd[1] = x * 3.0\n!return of_dict(d)",
+        *("this use of a dict of arrays", "the items as arguments"),
+        cured="d = {0: x * x}\nd[1] = x * 3.0\nreturn of_items(d[0], d[1])",
+    ),
+    "a part of a list in a list is set": row(
+        "l = [[x[0], x[1]]]\nl[0].append(x[2])\n!l[0][0:1] = [x[2]]\nreturn l[0][0] * l[0][1]",
+        *("this use of an item of a list", "of a list, items, append"),
+        cured="l = [[x[0], x[1]]]\nl[0].append(x[2])\nl[0][0] = x[2]\nreturn l[0][0] * l[0][1]",
+    ),
+    "a list in a list loses an item": row(
+        "l = [[x[0], x[1]]]\nl.append([x[2]])\n!del l[0][1]\nreturn l[0][0] * l[1][0]",
+        *("this use of a list of lists", "items, append, insert, pop"),
+        cured="l = [[x[0], x[1]]]\nl.append([x[2]])\nl[0].pop(1)\nreturn l[0][0] * l[1][0]",
+    ),
+    "a list of lists is searched": row(
+        "l = [[x[0], x[1]]]\nl.append([x[2]])\n!k = l.index([x[2]])\nreturn l[k][0]", "this use of a list of lists"
     ),
     "the truth of a list": row(
         "l = [x[0]]\nl.append(x[1])\n!return x[0] if l else x[1]",
@@ -464,6 +504,11 @@ MENDED = {
     "a tuple or another": "t = (x[0], 1.0)\ny = t or (2.0, 3.0)\nz = t and (x[1], x[0])\nreturn y[0] * z[0] * z[1]",
     "an empty tuple": "t = ()\nassert x[0] > 0.0\nreturn x[0] if t else x[1] * x[1]",
     "a negative default": "def g(y, k=-2.0):\n    return y * y * k\nreturn g(x[0])",
+    "a list twice in a list": "l = [x[0]]\nl.append(x[1])\nq = [l, l]\nq[1][0] *= x[2]\nreturn q[0][0] * q[1][1]",
+    "a loop over a copy": "l = [[x[0], x[1]]]\nfor v in l[0].copy():\n    l[0].append(v * x[2])\nreturn sum(l[0])",
+    "a loop over a list of keys": (
+        "d = {0: x * x}\nfor k in list(d.keys()):\n    d[k + 1] = d[k] * x\nreturn np.sum(d[1])"
+    ),
     "an array of a tuple": "t = (x[0], 2, x[1])\na = np.array(t)\nreturn np.prod(a * a)",
 }
 

@@ -4,6 +4,7 @@ operator.mul(x, y)               x * y
 getattr(x, "name")               x.name
 literally(k)                     k
 List.empty_list(t), List([x])    [t(0) for _ in range(0)], [x]
+Dict(), Dict.empty(key_type=k, value_type=v)    {}, Dict.empty(k, v)
 list(a)                          [x for x in a]
 ys.extend(a), ys += a            for x in a: ys.append(x)
 del ys[k], del x                 ys.pop(k), nothing
@@ -23,7 +24,7 @@ from typing import Any
 
 from numba import literally
 from numba.core import types
-from numba.typed import List
+from numba.typed import Dict, List
 
 from dualrev.compiler.frontend.desugar.ndindex import located, read
 from dualrev.compiler.frontend.lowering.scope import Scope
@@ -100,6 +101,12 @@ class Spellings:
     def call(self, node: ast.Call) -> ast.expr | None:
         """Desugar a call to an equivalent expression; None if it has no other spelling."""
         f, args = self.value(node.func), node.args
+        given = {k.arg: k.value for k in node.keywords}
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "empty" and self.value(node.func.value) is Dict:
+            both = [*args, *(given[name] for name in ("key_type", "value_type")[len(args) :] if name in given)]
+            return ast.Call(node.func, both, []) if given and len(both) == 2 else None
+        if f is Dict and not args and not given:
+            return ast.Dict([], [])
         if node.keywords or any(isinstance(x, ast.Starred) for x in args):
             return None
         if isinstance(node.func, ast.Attribute) and node.func.attr == "empty_list" and len(args) == 1:

@@ -17,6 +17,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from numba.core import types
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 
@@ -176,6 +177,9 @@ class WrittenAsTheyAre(Scope):
 
     def unknown_argument(self, node: ast.expr, atoms: list[Atom]) -> ast.expr:
         """Lower an argument of an opaque call: an atom, or a compile-time value by its name."""
+        base = self.static(node.value) if isinstance(node, ast.Subscript) else None
+        if isinstance(node, ast.Subscript) and base is not None and isinstance(base.value, types.Type):
+            return ast.Subscript(self.spelled(base, node.value), copy.deepcopy(node.slice), ast.Load())
         static = self.static(node) if not isinstance(node, ast.Constant) else None
         if static is not None and not isinstance(static.value, (bool, int, float, str, tuple, type(None))):
             return self.spelled(static, node)

@@ -91,7 +91,7 @@ class Growing:
         source = s.args[0] if s.args else None
         new = s.op in ("binop", "func", "method")  # these make lists that have no other name
         part = s.op == "getitem" and source in self.lengths and source != s.target
-        if not (part or new) and (
+        if not (part or new or self._is_part(s)) and (
             s.op not in ("copy", "getitem") or source in self.lengths or source not in self.lists.made
         ):
             self.code.refuse(s.line, "this list, which grows,", GROWING, INSTEAD_OF_GROWING)
@@ -103,8 +103,8 @@ class Growing:
         x = next(x for x in reads(s) if isinstance(x, str) and x in self.lengths)
         method = s.info[0] if s.op == "method" else ""
         if s.args and s.args[0] == x and METHODS.get(method) == len(s.args) and x not in s.args[1:]:
-            work = {"append": self._append, "pop": self._pop, "clear": self._clear}[method]
-            work(s, x, self.lengths[x])
+            work = {"append": self._append, "pop": self._pop, "clear": self._clear, "lengthen": self._lengthen}
+            work[method](s, x, self.lengths[x])
         elif s.op == "func" and s.info == ("len", ()):
             self.code.let("copy", (self.lengths[x],), None, s.line, target=s.target)
         elif s.op == "func" and s.info[0] in _WHOLE and s.args[0] == x and len(s.args) == 1 + len(s.info[1]):
@@ -112,6 +112,8 @@ class Growing:
         elif s.op == "call":
             args = tuple(self._filled(y, s.line) if y in self.lengths else y for y in s.args)
             self.expand(Let(s.target, s.op, args, s.info, s.line))
+        elif s.op == "window":
+            self.code.let("view", (x,), (Slice(s.args[1], s.args[2], None),), s.line, target=s.target)
         elif s.op == "getitem" and self._is_part(s):
             self._copied_part(s, self._filled(x, s.line))
         elif s.op == "getitem" and not isinstance(s.info[0], Slice):
@@ -149,6 +151,8 @@ class Growing:
     def _place(self, x: str, index: tuple[Any, ...], what: str, line: int) -> Any:
         """Array index for a list index, after a bounds check that raises IndexError."""
         code, (k,), n = self.code, index, self.lengths[x]
+        if x in self.lists.unchecked:
+            return k
         word = "list index" if x in self.lists.typed else what
         self._unless(code.plain("k >= n or k < -n", line, types.boolean, k=k, n=n), f"{word} out of range", line)
         if isinstance(k, Const) and k.value >= 0:
@@ -167,6 +171,15 @@ class Growing:
         code.out.append(If(full, code.collect(lambda: code.library(larger, "grown", (x, n))), [], s.line))
         self.assignments.store(Store(x, (n,), self._in_type(s.args[1], code.of[x].dtype, s.line), s.line))
         code.plain("n + 1", s.line, target=n, n=n)
+
+    def _lengthen(self, s: Let, x: str, n: str) -> None:
+        """More elements at the end, which are written later (heap_memory.py)."""
+        code, more = self.code, s.args[1]
+        self.lazy.flush()
+        code.plain("n + m", s.line, target=n, n=n, m=more)
+        short = code.plain("n > a.size", s.line, types.boolean, n=n, a=x)
+        larger = Let(x, "func", (x, n), None, s.line)
+        code.out.append(If(short, code.collect(lambda: code.library(larger, "lengthened", (x, n))), [], s.line))
 
     def _in_type(self, value: Any, kind: Any, line: int) -> Any:
         """Return a value to store in a list; a float of another type than the elements is refused, an int is not."""

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 #: The methods of lists that grow, and how many arguments they have, with the list.
-METHODS = {"append": 2, "pop": 1, "clear": 1}
+METHODS = {"append": 2, "pop": 1, "clear": 1, "lengthen": 2}
 #: Those that make a list longer or shorter.
 _CHANGING = {*METHODS, "insert", "remove"}
 #: Why a use of such a list is refused, and what to write instead.
@@ -57,6 +57,7 @@ class Lists:
     made      those that an operation of core makes, which alone writes to them
     lengths   the variables for the lengths of those that grow
     within    lists and places in them that are inside, because a loop goes over the list's length
+    unchecked lists whose indices are never out of range: those of a heap
     """
 
     names: set[str]
@@ -64,6 +65,7 @@ class Lists:
     made: set[str]
     lengths: dict[str, str] = field(default_factory=dict)
     within: set[tuple[Any, str]] = field(default_factory=set)
+    unchecked: set[str] = field(default_factory=set)
 
     def __contains__(self, x: object) -> bool:
         return x in self.names
@@ -84,6 +86,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
     found = Lists(
         names, typed, {s.target for s in every if isinstance(s, Let) and s.op == "list" and s.target in names}
     )
+    _handed_on(lowered, found.made, every)
     for x in names:
         of[x] = types.Array(of[x].dtype, 1, "C")
     if lowered.result in names:
@@ -121,7 +124,7 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
         known = not isinstance(s, Opaque)
         if isinstance(s, Let):
             known = (
-                s.op in ("copy", "list", "listed", "func", "plain")
+                s.op in ("copy", "list", "listed", "func", "plain", "window")
                 or (s.op in ("call", "star") and s.target not in discrete)
                 or (s.op == "getitem" and s.args[0] in names)
                 or (s.op == "method" and s.info[0] in (*_CHANGING, *_READING, "reverse", "sort", "extend"))
@@ -165,6 +168,17 @@ def _check_parameters(lowered: Lowered, names: set[str]) -> None:
         if method or (isinstance(s, Store) and s.array in given):
             what = "a change of a list that is an argument"
             lowered.source.refuse(s.line, what, "the caller's list would have to change, too", "a copy: list(ys)")
+
+
+def _handed_on(lowered: Lowered, made: set[str], every: list[Any]) -> None:
+    """Add the temporaries to which `ys, zs = [], []` assigns new lists before these have their names."""
+    uses = Counter(x for s in every for x in reads(s) if isinstance(x, str))
+    uses -= Counter(s.array for s in every if isinstance(s, Store) and s.array in made)  # of comprehensions
+    bound = Counter(x for s in every for x in writes(s))
+    for s in every:
+        once = isinstance(s, Let) and s.op == "copy" and s.args[0] in made and uses[s.args[0]] == 1
+        if once and lowered.names.is_temporary(s.target) and (uses[s.target], bound[s.target]) == (1, 1):
+            made.add(s.target)
 
 
 def _check_names(lowered: Lowered, lists: Lists, every: list[Any]) -> None:

@@ -4,7 +4,8 @@
     s[k], len(s), x in loops the same of a tuple; an item is the array that was put there, not a copy
     s = np.split(a, 2)       the same, of views of a
 
-A list stays what it is (and is refused) if it may grow or change, is passed on, or has several lengths.
+A list stays what it is (handles.py) if it may grow or change, if a list in it may grow, if it is passed on, or if it
+has several lengths.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf.operations import Const, Let, Slice, walk, writes
+from dualrev.compiler.ir.union_find import Sets
+from dualrev.compiler.scalarize.lists.heap import CHANGING, is_list
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
 from dualrev.compiler.types.predicates import NUMBERS, is_array
 
@@ -33,9 +36,10 @@ def as_tuples(lowered: Lowered, of: dict[str, Any]) -> set[str]:
     if not found:
         return set()
     counts = _lengths(every, found, of)
+    growing = _growing(every, found, of)
     for s in every:
         for x in names_in(s) & counts.keys():
-            if not _is_known_use(s, x, counts, of):
+            if x in growing or not _is_known_use(s, x, counts, of):
                 counts.pop(x, None)
     while lost := {x for s in every if _is_copy(s, counts, found) for x in (s.target, s.args[0]) if x in counts}:
         for x in lost:
@@ -51,6 +55,19 @@ def as_tuples(lowered: Lowered, of: dict[str, Any]) -> set[str]:
                 what, why = "this assignment to several names", f"the list has {counts[s.args[0]]} items"
                 lowered.source.refuse(s.line, what, why, "a name for each of them")
     return set(counts)
+
+
+def _growing(every: list[Any], found: set[str], of: dict[str, Any]) -> set[str]:
+    """The lists in which a list may become longer or shorter, under any of its names."""
+    lists = {x for x, kind in of.items() if is_list(kind)}
+    same, changed = Sets[str](), set[str]()
+    for s in (s for s in every if isinstance(s, Let) and s.args):
+        if s.op in ("copy", "getitem", "list") and s.target in lists:
+            for x in lists.intersection(x for x in s.args if isinstance(x, str)):
+                same.join(s.target, x)
+        if s.args[0] in lists and (s.op == "iop" or (s.op == "method" and s.info[0] in CHANGING)):
+            changed.add(s.args[0])
+    return {x for x in found if any(same.same(x, y) for y in changed)}
 
 
 def _is_of_items(kind: Any) -> bool:

@@ -20,7 +20,6 @@ from dualrev.compiler.frontend.messages import Words
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import (
     Const,
-    For,
     If,
     Let,
     Node,
@@ -28,6 +27,7 @@ from dualrev.compiler.ir.anf.operations import (
     Slice,
     Store,
     While,
+    blocks,
     leaves,
     reads,
     walk,
@@ -35,6 +35,7 @@ from dualrev.compiler.ir.anf.operations import (
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import Writer
 from dualrev.compiler.scalarize.lists.legalize import Lists
+from dualrev.compiler.scalarize.opaque.container_loops import READING, check_loops
 from dualrev.compiler.scalarize.type_messages import about
 from dualrev.compiler.types.complex_parts import Parts, holds_complex
 from dualrev.compiler.types.leaves import is_linked
@@ -43,48 +44,43 @@ from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Opaques", "without_listed"]
 
-#: Methods of sets, dicts and lists that change nothing.
-_READING = {"get", "keys", "values", "items", "copy", "count", "index", "union", "intersection", "difference"}
-_READING |= {"symmetric_difference", "issubset", "issuperset", "isdisjoint", "indices"}
 _TREES = ("tuple", "call", "star", "copy")
 _SEQUENCES = (types.UnicodeType, types.Bytes, types.List, types.ListType)
 
 
-def without_listed(lowered: Lowered, of: Mapping[str, Any]) -> None:
-    """Make a list of a loop's iterable only if it cannot be indexed: any other iterable is copied unchanged."""
-    for s in walk(lowered.body):
+def without_listed(lowered: Lowered, of: dict[str, Any]) -> None:
+    """Make a list of a loop's iterable only if it cannot be indexed: any other iterable is iterated itself."""
+    every = list(walk(lowered.body))
+    lists = set[Any]()
+    for s in every:
         if isinstance(s, Let) and s.op == "listed":
             kind = of.get(s.args[0]) if isinstance(s.args[0], str) else None
             if kind is None or not is_opaque(kind) or isinstance(kind, _SEQUENCES):
                 s.op = "copy"
-    _check_loops(lowered, of)
+                if isinstance(kind, (types.List, types.ListType)) and _goes_over(every, s.target, s.args[0]):
+                    lists.add(s)
+                    del of[s.target]
+    if lists:
+        _leave_out(lowered.body, lists)
+    check_loops(lowered, of)
 
 
-def _check_loops(lowered: Lowered, of: Mapping[str, Any]) -> None:
-    """Refuse loops that may mutate a container like their iterable: numba would see it, a list made before does not."""
-    every = list(walk(lowered.body))
-    listed = {s.target: _container(of[s.args[0]]) for s in every if isinstance(s, Let) and s.op == "listed"}
-    for loop in (s for s in every if isinstance(s, For)):
-        inside = list(walk(loop.body))
-        items = [s for s in inside if isinstance(s, Let) and s.op == "getitem" and loop.target in s.info]
-        over = {listed[s.args[0]] for s in items if s.args[0] in listed}
-        for s in inside if over else ():
-            changed = [s.array] if isinstance(s, Store) else s.args if _may_change(s) else ()
-            if any(isinstance(x, str) and _container(of.get(x)) in over for x in changed):
-                what, why = "a container that changes in a loop over one like it", "the loop may see the change"
-                lowered.source.refuse(s.line, what, why, "a loop over a list of it, or a change after the loop")
+def _goes_over(every: list[Any], listed: str, ys: str) -> bool:
+    """Whether a loop may go over a list itself, which has no second name then if it grows; it does so now."""
+    reading = [s for s in every if listed in reads(s)]
+    if not all(isinstance(s, Let) and s.op in ("getitem", "func") and s.args == (listed,) for s in reading):
+        return False
+    for s in reading:
+        s.args = (ys,)
+    return True
 
 
-def _may_change(s: Any) -> bool:
-    """Whether a statement may mutate a container among its arguments."""
-    if not isinstance(s, Let) or s.op in ("call", "star"):
-        return isinstance(s, (Let, Opaque))
-    return (s.op == "method" and s.info[0] not in _READING) or (s.op == "written" and not s.info.pure)
-
-
-def _container(kind: Any) -> str:
-    """Container type behind a view, such as the items of a dict; without the content that numba knows."""
-    return str(getattr(kind, "parent", kind)).split("<iv")[0]
+def _leave_out(body: list[Any], some: set[Any]) -> None:
+    """Remove statements from a block and those inside of it."""
+    body[:] = [s for s in body if s not in some]
+    for s in body:
+        for inner in blocks(s):
+            _leave_out(inner, some)
 
 
 class Opaques:
@@ -135,7 +131,7 @@ class Opaques:
                 what, why = f"the method .{s.info[0]} of a node", "it might change nodes that are read again"
                 code.refuse(s.line, what, why, "a function that reads fields")
             text = isinstance(code.kind(s.args[0]), types.UnicodeType)
-            changes = not text and s.info[0] not in _READING
+            changes = not text and s.info[0] not in READING
         if s.op == "written":
             unknown = changes and not s.info.fixed
             if s.target in self.lists:
