@@ -50,10 +50,11 @@ test: $(SETUP)
 	$(RUN) pytest -n 2 --dist loadfile -p no:benchmark $(ARGS)
 
 # The files that find the most in the least time: both engines, errors, conventions, emitted code.
-QUICK := api array_flow compiled_golden conventions errors leaks nesting oracle primitives table_of_functions
+QUICK := $(addprefix api/test_,api.py conventions.py errors.py leaks.py nesting.py) tape/test_array_flow.py \
+    compiler/codegen/test_compiled_golden.py repo/test_oracle.py rules/test_primitives.py rules/test_table_of_functions.py
 
 quick: $(SETUP)
-	$(RUN) pytest -q -x -p no:benchmark $(QUICK:%=tests/test_%.py) $(ARGS)
+	$(RUN) pytest -q -x -p no:benchmark $(QUICK:%=tests/%) $(ARGS)
 
 campaign: $(SETUP)
 ifeq ($(FOR),)

@@ -1,7 +1,8 @@
 """Every exception of the library: what happened, where (the user's file and line), why, and what to write instead.
 
 All are subclasses of `DualrevError` and of the built-in class that Python would raise in such a place, so that both
-`except dualrev.errors.DualrevError` and `except TypeError` find them. The wording is tested in tests/test_errors.py.
+`except dualrev.errors.DualrevError` and `except TypeError` find them. The wording is tested in
+tests/api/test_errors.py.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ def figure() -> Figure:
         f"where the figure has its name. So there are {len(mine)} bindings in place of {len(theirs)}.\n"
         "- **Numbers.** The figure writes (-1.0) and 2; we write (-1) and 2.",
         "That no other difference is left is tested: with operands evaluated from right to left and constants bound to "
-        "ids, our trace is the figure line by line (tests/test_relatives_krawiec_figures.py). Our trace in its own "
-        "order:",
+        "ids, our trace is the figure line by line (tests/relatives/test_relatives_krawiec_figures.py). Our trace in "
+        "its own order:",
         fence("\n".join(ours())),
         f"The value is {value:.6g}. Evaluated from the last binding to the first, the trace gives the derivatives by "
         + ", ".join(f"{name} {x:.6g}" for name, x in zip(NAMES, gradient, strict=True))

@@ -17,7 +17,7 @@ from dualrev.eager.custom import _Call, _equal, _Rule
 from dualrev.eager.numba_rules import Owner
 from dualrev.eager.py_func_globals import numeric
 from dualrev.eager.tape import engine
-from dualrev.eager.tape.steps import looped
+from dualrev.eager.tape.checkpointed_loop import looped
 from dualrev.eager.tape.tape import Tape
 from dualrev.errors import ClosureError, CustomRuleError
 from dualrev.transformed import Transformed

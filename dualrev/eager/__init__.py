@@ -13,7 +13,7 @@ A module imports from those before it, never from those after it, also not insid
     checking/survey                   all places at once that are refused, for dualrev.check
     custom, tape/steps, numbers/primitive         what users say themselves: rules, loops in little memory, primitives
 
-Above them are the compiler, and what users call: dualrev/api/derivatives.py, checkpointing.py, checking.py.
+Above them are the compiler, and what users call: dualrev/api/derivatives.py, checkpointing.py, missing_entries.py.
 
 An operation on arrays goes one way down, and its derivative another one:
 

@@ -8,7 +8,7 @@ from typing import Any
 import casadi
 import numpy as np
 
-from dualrev.interop.products import Products, axes_error
+from dualrev.interop.jacobian_products import Products, axes_error
 
 __all__ = ["function"]
 

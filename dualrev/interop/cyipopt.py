@@ -13,7 +13,7 @@ from scipy import sparse
 
 from dualrev.api import derivatives
 from dualrev.errors import BridgeError
-from dualrev.interop.products import axes_error, result_error
+from dualrev.interop.jacobian_products import axes_error, result_error
 from dualrev.sparse import sparse_hessian, sparse_jacobian
 
 __all__ = ["Problem"]

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from dualrev.interop.products import Products, type_error
+from dualrev.interop.jacobian_products import Products, type_error
 
 __all__ = ["function"]
 

@@ -10,7 +10,7 @@ from nutpie.compiled_pyfunc import from_pyfunc
 
 from dualrev.api import derivatives
 from dualrev.errors import BridgeError
-from dualrev.interop.products import result_error
+from dualrev.interop.jacobian_products import result_error
 
 __all__ = ["model"]
 

@@ -1,6 +1,7 @@
 """A function of dualrev's in PyTensor, and so in PyMC: an Op with gradients, which PyTensor's numba mode compiles.
 
-`Product` is the Op of all four products of dualrev.interop.products; the first two have gradients, made of the others:
+`Product` is the Op of all four products of dualrev.interop.jacobian_products; the first two have gradients, made of
+the others:
 
     value(x)  ->  pull(x, ct)          pull(x, ct)  ->  second(x, ct, u), push(x, u)
 """
@@ -20,7 +21,7 @@ from pytensor.link.numba.dispatch.basic import numba_funcify
 
 from dualrev.api import derivatives
 from dualrev.errors import BridgeError
-from dualrev.interop.products import Products, type_error
+from dualrev.interop.jacobian_products import Products, type_error
 
 __all__ = ["function"]
 

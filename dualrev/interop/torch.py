@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from dualrev.interop.products import Products, type_error
+from dualrev.interop.jacobian_products import Products, type_error
 
 __all__ = ["function"]
 

@@ -31,7 +31,7 @@ from dualrev.diagnostics.signatures import signature
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import SolutionError, UnsupportedError
 from dualrev.implicit.solution import applied, constant
-from dualrev.scipy.steps import Explicit, Radau, Steps
+from dualrev.scipy.runge_kutta_steps import Explicit, Radau, Steps
 from dualrev.scipy.watching import Watch
 
 __all__ = ["odeint", "solve_ivp"]

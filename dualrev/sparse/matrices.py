@@ -12,8 +12,8 @@ from numba.core.dispatcher import Dispatcher
 from dualrev.api.derivatives import compiled
 from dualrev.errors import DualrevError, SolutionError, SparsityError
 from dualrev.outputs import Outputs, writing
-from dualrev.sparse import checking
-from dualrev.sparse import passes as of_passes
+from dualrev.sparse import matrix_products as of_passes
+from dualrev.sparse import missing_entries
 from dualrev.sparse.compressed import Compression, compression, star_compression
 from dualrev.sparse.patterns import find, symmetric
 from dualrev.transformed import Transformed
@@ -130,13 +130,13 @@ class Patterns:
         assert found
         assert made
         matrix, gaps = made
-        doubt = checking.doubtful(gaps, found.tolerance(passes.epsilon))
+        doubt = missing_entries.doubtful(gaps, found.tolerance(passes.epsilon))
         if not len(doubt):
             return matrix
         if is_here:  # what is not finite is complete, too
             _refuse_hidden(f, passes, found, matrix, gaps)
             return matrix
-        if len(doubt) <= checking.FEW and not checking.lacking(passes, found, matrix, doubt):
+        if len(doubt) <= missing_entries.FEW and not missing_entries.lacking(passes, found, matrix, doubt):
             found.allow(gaps, passes.epsilon)
             return matrix
         if self._given is not None:
@@ -254,7 +254,7 @@ def _refuse_outside(f: Any, passes: Any, matrix: Any, given: Compression) -> Non
     absolute = np.abs(outside.data.astype(float))
     sizes = np.bincount(outside.row, np.where(np.isfinite(absolute), absolute, 0.0), matrix.shape[0])
     lacking = ~np.isin(outside.row.astype(np.int64) * columns + outside.col, have)
-    lacking &= checking.tells(passes, absolute, given.tolerance(passes.epsilon) * sizes[outside.row])
+    lacking &= missing_entries.tells(passes, absolute, given.tolerance(passes.epsilon) * sizes[outside.row])
     if lacking.any():
         k = int(np.argmax(lacking))
         more = f", and {lacking.sum()} of such entries are not zero"
@@ -276,10 +276,10 @@ def _refuse_hidden(
     A pattern that has been found by NaN at this point is complete where the matrix is not finite.
     """
     gaps = np.where(np.isnan(gaps), 0.0 if by_nan else np.inf, gaps)
-    doubt = checking.doubtful(gaps, compression.tolerance(passes.epsilon))
-    worst = doubt[np.argsort(-gaps[doubt], kind="stable")[: checking.FEW]]
-    for line, direction, least in checking.lacking(passes, compression, matrix, worst) if len(worst) else ():
-        place, value = checking.entry(passes, compression, line, direction, least)
+    doubt = missing_entries.doubtful(gaps, compression.tolerance(passes.epsilon))
+    worst = doubt[np.argsort(-gaps[doubt], kind="stable")[: missing_entries.FEW]]
+    for line, direction, least in missing_entries.lacking(passes, compression, matrix, worst) if len(worst) else ():
+        place, value = missing_entries.entry(passes, compression, line, direction, least)
         if not (np.isnan(value) and (by_nan or not passes.known_zeros)):  # NaN would have found it
             _refuse_entry(f, place, value, is_given=is_given)
     compression.allow(gaps, passes.epsilon)

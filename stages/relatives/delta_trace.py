@@ -10,7 +10,7 @@ The figure writes the nest of Lets a line each, with names for ids. Compared wit
   figure's `runDelta 8` it is N + 7, although the figure says N + 8.)
 - Of the figure's two ways to write a whole number, (-1.0) and 2, this is the second one: (-1) and 2.
 
-That there is no other difference is tested, binding by binding, in tests/test_relatives_krawiec_figures.py.
+That there is no other difference is tested, binding by binding, in tests/relatives/test_relatives_krawiec_figures.py.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from numba import njit
 from compiled.case import case
 
 #: Large functions, with arguments: they take long to compile, and are compared with the tape by
-#: tests/test_compiled_catalogue.py.
+#: tests/compiler/scalarize/test_compiled_catalogue.py.
 LARGE: list[tuple[Any, tuple[Any, ...]]] = []
 
 

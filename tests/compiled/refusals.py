@@ -165,8 +165,8 @@ def a_list_that_is_sorted_by_a_key(x):
 @refused(np.array([0.7, 1.2]), words="list arrays written")
 @njit
 def a_list_of_arrays_that_change(a):
-    ys = []  # refused
-    ys.append(a)
+    ys = []
+    ys.append(a)  # refused
     a[0] = a[1] * 2.0
     return ys[0][0]
 

@@ -156,6 +156,8 @@ def eager(of: Program, *modules: Any) -> Taped:
         value = float(f(*left))
     except (ArithmeticError, ValueError) as error:
         raise Discarded("not finite") from error
+    except UnboundLocalError as error:  # an exit skips what binds the name; numba has 0 there
+        raise Discarded("a name without a value") from error
     except Exception as error:
         if f"raise {type(error).__name__}" in of.source:
             raise Discarded("an error of its own") from error

@@ -155,6 +155,9 @@ def check(
             raise
         except Exception as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
+            if isinstance(error, UnboundLocalError) and place.filename == "<string>":
+                # of the program, at other arguments than those that it was made with
+                raise Discarded("a name without a value") from error
             kind = f"{type(error).__name__} at {Path(place.filename).name} line {place.lineno}"
             raise Failed(kind, str(error)) from error
         finally:

@@ -1,1 +1,1 @@
-"""Functions from the typed core to the typed core."""
+"""Automatic differentiation of core: forward mode, reverse mode, higher-order derivatives and custom rules."""

@@ -1,4 +1,4 @@
-"""What derivatives ask of the functions of a module; driver/context.py answers."""
+"""Function table: the protocol by which derivatives look up functions of a module; driver/context.py has it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["FunctionTable"]
 
 
 class FunctionTable(Protocol):
-    """The functions of a module in core, their sources, and both modes for them.
+    """Functions of a module in core, their sources, and both modes for them.
 
     f           the function that is differentiated
     names       the names of the module; `refs` are what its text uses and does not define
@@ -42,27 +42,27 @@ class FunctionTable(Protocol):
         """The source of a numba function."""
 
     def parameters(self, f: Any) -> list[str]:
-        """The names of its parameters."""
+        """The names of a numba function's parameters."""
 
     def origin(self, f: Any, source: Source) -> Any:
-        """The origin of a function of which only types are known."""
+        """The origin of an opaque function, whose types alone are known."""
 
     def core(
         self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool = True
     ) -> Function:
-        """A numba function in core."""
+        """Lower a numba function to core, for these argument types."""
 
     def entered(self, f: Any, argtypes: tuple[Any, ...]) -> Function:
-        """The function that is differentiated, in core."""
+        """Lower the root of the differentiation, the user's function, to core."""
 
     def functions_passed(self, f: Any, args: Sequence[Any], argtypes: tuple[Any, ...]) -> dict[str, Static]:
-        """The arguments of a call that are functions."""
+        """The arguments of a call that are functions, by the names of their parameters."""
 
     def chosen_numbers(self, argnums: Any, f: Function, primals: tuple[Any, ...]) -> list[int]:
-        """The numbers of the arguments that are chosen."""
+        """The indices of the arguments that `argnums` chooses."""
 
     def check_scalar(self, f: Function) -> None:
-        """ScalarError for a function that returns something else than one real number."""
+        """Refuse a function whose result is not one real scalar: ScalarError."""
 
     def asks_for_layout(self, f: Function) -> bool:
-        """Whether a function asks if an array is contiguous."""
+        """Whether a function, or a callee, tests if an array is contiguous."""

@@ -1,4 +1,4 @@
-"""A function of which the derivative is refused, as core in which the call of it is one opaque statement.
+"""Opaque calls: a function that cannot be differentiated, as core with one opaque statement for its call.
 
     c = np.copy(a)          for each array that it may write to
     y = g(c, n)             Opaque: analysis/opaque_flows.py looks at what flows in and out
@@ -35,7 +35,7 @@ __all__ = ["underived"]
 
 
 def underived(front: FunctionTable, s: Call, why: UnsupportedError) -> Function:
-    """The function that a call calls, and of which the reading was refused; the refusal again if it cannot be kept."""
+    """Wrap a callee that could not be lowered as an opaque function; raise `why` again if that is unsound."""
     assert isinstance(s.function, Global)
     f = s.function.value
     if is_derivative(f):
@@ -63,7 +63,7 @@ def _only_reads(look: Look, name: str, x: Tree) -> bool:
 
 
 def _is_strange(tree: Tree) -> bool:
-    """Whether there are objects, nodes, functions, slices or containers of arrays in an argument or a result."""
+    """Whether a tree has objects, nodes, functions, slices or containers of arrays among its leaves."""
     if isinstance(tree, Node):
         return tree.kind is not None or any(map(_is_strange, tree.parts))
     kind = type_of(tree)
@@ -79,7 +79,7 @@ def _copied(kind: types.Array) -> types.Array:
 
 
 class _Writing(Writer):
-    """The statements of such a function."""
+    """Writer of the statements of an opaque function."""
 
     def __init__(self, function: Global, why: UnsupportedError, line: int) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class _Writing(Writer):
         self.names: dict[Any, str] = {}
 
     def whole(self, parameters: tuple[Tree, ...], result: Tree, reads: set[Any], unknown: bool) -> None:
-        """The call, and what stands around it."""
+        """Emit the opaque call, with arrays that it may write copied in before it and out after it."""
         given = [x for p in parameters for x in leaves(p)]
         arrays = [x for x in given if is_array(x) and x not in reads]
         copies = {x: Var("_", _copied(x.type)) for x in arrays if x.type.mutable}
@@ -109,7 +109,7 @@ class _Writing(Writer):
             self.loop(x, lambda index, x=x, c=c: self.back(x, c, index), self.line)  # type: ignore[misc]
 
     def opaque(self, code: list[str], given: list[Any], outputs: list[Var], unknown: bool) -> Opaque:
-        """The statement."""
+        """The opaque statement, with its named inputs and outputs."""
         said = f"the call of {describe(self.function.value.py_func)}", "its derivative is not known", "loops"
         inputs = [(self.names[x], x) for x in given if x in self.names]
         inputs += [(name, x) for x, name in self.names.items() if isinstance(x, Global)]
@@ -119,13 +119,13 @@ class _Writing(Writer):
         return Opaque(named, tuple(inputs), tree, changes, unknown, said, self.line, self.why)
 
     def back(self, x: Var, c: Var, index: tuple[Var, ...]) -> None:
-        """x[index] = c[index]"""
+        """Emit `x[index] = c[index]`: copy one element out."""
         value = Var("_", x.type.dtype)
         self.write(Load(value, c, index, self.line))
         self.write(Store(x, index, value, self.line))
 
     def pairs(self, given: list[Any], copies: dict[Any, Var]) -> Iterator[tuple[Any, Any]]:
-        """Arrays one of which may be written, and the other seen to have changed."""
+        """Pairs of array arguments that must not alias: the call may write to one of them."""
         arrays = [x for x in given if is_array(x)]
         for k, a in enumerate(arrays):
             for b in arrays[:k]:
@@ -133,18 +133,18 @@ class _Writing(Writer):
                     yield a, b
 
     def name(self, x: Any) -> str:
-        """What a variable, or a class, is called in the code."""
+        """The name of a variable, or a class, in the emitted Python code."""
         return self.names.setdefault(x, x.name if isinstance(x, Global) else f"x_{len(self.names)}")
 
     def tree(self, x: Tree, copies: dict[Any, Var]) -> ast.expr:
-        """An argument."""
+        """An argument as a Python expression."""
         if not isinstance(x, Node):
             return ast.Name(self.name(copies.get(x, x)))
         parts = [self.tree(part, copies) for part in x.parts]
         return ast.Tuple(parts, ast.Load()) if x.cls is None else to_python.call(self.name(x.cls), *parts)
 
     def target(self, x: Tree, made: dict[Any, Var]) -> str:
-        """The target that takes a result apart."""
+        """The assignment target that destructures a result."""
         if isinstance(x, Node):
             return "(" + "".join(f"{self.target(part, made)}, " for part in x.parts) + ")"
         return self.name(made[x]) if x in made else "_"

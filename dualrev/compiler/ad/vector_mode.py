@@ -1,4 +1,4 @@
-"""Core -> core: a function for several directions at a time.
+"""Vector mode (core -> core): vectorise a function with tangents over several directions, its lanes.
 
     y = sin(x)            y = sin(x)                     what does not depend on the direction is there once
     c = cos(x)            c = cos(x)
@@ -52,7 +52,7 @@ __all__ = ["Directions", "Laned", "Lanes", "replace_short_arrays", "vectorise_di
 
 @dataclass
 class Laned:
-    """A function with lanes; `parameters` has the variables for those of its parameters that could have lanes."""
+    """A function vectorised over lanes; `parameters` has the variables of each parameter that could have lanes."""
 
     function: Function
     parameters: dict[Var, tuple[Var, ...]]
@@ -60,7 +60,7 @@ class Laned:
 
 @dataclass(eq=False)
 class Directions:
-    """The unit of vector mode: a function with tangents, which is run for several directions.
+    """Unit of vector mode: a function with tangents, vectorised over several directions.
 
     tangents    the parameters that differ from direction to direction; `others` may
     width       for how many directions it is made: 1 if it cannot be made for several
@@ -87,25 +87,25 @@ class Directions:
 
     @property
     def dispatcher(self) -> object:
-        """The user's function."""
+        """The dispatcher of the user's function."""
         return self.f.origin.dispatcher
 
     @property
     def made(self) -> Function:
-        """The function for so many directions."""
+        """The function for `width` directions."""
         return self.f if self.laned is None else self.laned.function
 
     def shown(self) -> str:
-        """The function as it is now."""
+        """The printed text of the function as it is now."""
         return show(self.short if self.lengths else self.made)
 
     def verify(self) -> None:
-        """AssertionError if it is not well formed."""
+        """Verify the function: AssertionError if it is not well formed."""
         check(self.made)
 
 
 def vectorise_directions(u: Directions) -> None:
-    """Make the function for several directions at a time, unless it writes what belongs to all of them."""
+    """Vectorise the function over its directions, unless it writes data that all lanes share."""
     if u.wanted > 1:
         u.laned = Lanes(u.program, u.memory, u.wanted).function(u.f, u.tangents, u.others)
     u.width = 1 if u.laned is None else u.wanted
@@ -113,13 +113,13 @@ def vectorise_directions(u: Directions) -> None:
 
 
 def replace_short_arrays(u: Directions) -> None:
-    """Put numbers in the place of new arrays of a few elements, also in the result."""
+    """Scalar replacement (SROA) of new arrays of a few elements, also in the result."""
     if u.shortens:
         u.short, u.lengths = with_few(u.made)
 
 
 class Lanes:
-    """Several lanes for the functions of a program."""
+    """Vectorisation of the functions of a program over lanes."""
 
     def __init__(self, program: Program, memory: Memory, width: int) -> None:
         self.program, self.width = program, width
@@ -128,7 +128,7 @@ class Lanes:
         self._symbols: dict[Key, tuple[Symbol, ...]] = {}
 
     def function(self, f: Function, tangents: Iterable[Var], others: Iterable[Var] = ()) -> Laned | None:
-        """The function with lanes for these parameters, and for others where they vary; its result is a tuple.
+        """Vectorise a function over lanes of `tangents`, and of `others` where they vary; its result is a tuple.
 
         In place of a parameter with lanes stand those of all lanes. None if f writes what belongs to all lanes.
         """
@@ -144,7 +144,10 @@ class Lanes:
         return Laned(function, found) if self.fits else None
 
     def called(self, site: Site, flags: Flags) -> tuple[Symbol, ...]:
-        """The functions for a site: leaves of arguments -> leaves of the result, each by lanes if it varies."""
+        """The vectorised functions for a call site, memoised by the leaves that vary.
+
+        They map leaves of arguments to leaves of the result, each by lanes if it varies.
+        """
         key = self.varying.key(site, flags)
         if key not in self._symbols:
             flow = self.varying.inside(site, flags)
@@ -166,42 +169,42 @@ class Lanes:
 
 
 class _Function:
-    """A function that gets lanes, or both sweeps of one."""
+    """A function that is vectorised, or both sweeps of one."""
 
     def __init__(self, whole: Lanes, flow: Flow) -> None:
         self.whole, self.flow = whole, flow
         self.copies: dict[Var, tuple[Var, ...]] = {}
 
     def check(self, f: Function, varied: set[Var]) -> None:
-        """Note if a parameter without lanes is written in lanes."""
+        """Note that vectorisation fails if a parameter without lanes varies in the function."""
         if any(self.flow.varies(x) and x not in varied for p in f.parameters for x in leaves(p)):
             self.whole.fits = False
 
     # Variables
 
     def lanes(self, x: Any) -> tuple[Var, ...]:
-        """The variables of all lanes."""
+        """The variables of `x` in all lanes."""
         if x not in self.copies:
             name = x.name if x.name == "_" else f"{x.name}_{{k}}"
             self.copies[x] = tuple(Var(name, x.type, x.of) for _ in range(self.whole.width))
         return self.copies[x]
 
     def every(self, some: Iterable[Any]) -> tuple[Any, ...]:
-        """Atoms, those that vary in all lanes."""
+        """Expand the varying atoms into all lanes; uniform ones stay single."""
         return tuple(y for x in some for y in (self.lanes(x) if self.flow.varies(x) else (x,)))
 
     def lane(self, k: int) -> Callable[[Any], Any]:
-        """What atoms are in one lane."""
+        """The substitution of varying atoms by their variables in lane `k`."""
         return lambda x: self.lanes(x)[k] if self.flow.varies(x) else x
 
     def tree(self, tree: Tree, k: int) -> Tree:
-        """A tree in one lane."""
+        """A tree in lane `k`."""
         return mapped(tree, self.lane(k))
 
     # Statements
 
     def block(self, body: Block) -> Block:
-        """The statements of a block; an array is made and held in one lane after the other."""
+        """Vectorise a block; the statements that make and hold an array are interleaved by lanes."""
         made: list[Statement] = []
         for s, before in zip(body, (None, *body), strict=False):
             some = self.statement(s)
@@ -213,7 +216,7 @@ class _Function:
         return tuple(made)
 
     def statement(self, s: Statement) -> list[Statement]:
-        """What a statement becomes."""
+        """Vectorise a statement: one copy if it is uniform, else one per lane."""
         match s:
             case If():
                 self.same(s)
@@ -234,17 +237,17 @@ class _Function:
         return [substituted(s, self.lane(0), self.lane(0))]  # it asks for the shape of an array
 
     def copied(self, s: Statement) -> list[Statement]:
-        """The statement, in every lane."""
+        """Replicate a statement in every lane."""
         return [substituted(s, self.lane(k), self.lane(k)) for k in range(self.whole.width)]
 
     def same(self, s: Statement) -> None:
-        """Note if a statement that is there once reads what varies, and not only the shape of an array."""
+        """Note that vectorisation fails if a uniform statement reads varying data, not only the shape of an array."""
         read = [x for x in reads(s) if not is_array(x)]
         if any(map(self.flow.varies, [*read, *contents(s)])):
             self.whole.fits = False
 
     def memory(self, s: Statement) -> list[Statement]:
-        """What goes to the tape, or comes back."""
+        """Vectorise a tape operation: all lanes go to the tape, or come back."""
         match s:
             case Push():
                 return [replace(s, values=self.every(s.values))]
@@ -265,7 +268,7 @@ class _Function:
     # Calls
 
     def call(self, s: Call) -> list[Statement]:
-        """A call, with all lanes of what varies."""
+        """Vectorise a call: one call with all lanes of its varying arguments and results."""
         flow, whole, results = self.flow, self.whole, leaves(s.result)
         site = flow.site(s)
         flags, known = flow.flags_at(site), whole.varying.is_known(site)
@@ -291,7 +294,7 @@ class _Function:
         return [replace(s, targets=targets, function=symbol, args=args, result=Node(tuple(made))), *spread]
 
     def alone(self, s: Call) -> list[Statement]:
-        """A call in each lane."""
+        """Replicate a call: one call per lane."""
         made: list[Statement] = []
         for k in range(self.whole.width):
             targets, args = tuple(map(self.lane(k), s.targets)), tuple(self.tree(x, k) for x in s.args)

@@ -1,1 +1,1 @@
-"""What a transformation has to know of a function: facts about the typed core, which change nothing."""
+"""Analyses of the typed core, which change nothing: the facts that a transformation needs about a function."""

@@ -1,4 +1,4 @@
-"""Which variables carry derivatives: without regard to the order of statements.
+"""Activity analysis: the variables that carry derivatives (flow-insensitive).
 
 A variable is active if it may depend on an argument of interest (varied) and the result may depend on it (useful). A
 class of arrays that may share memory (alias.py) is active as a whole.
@@ -20,7 +20,7 @@ __all__ = ["Activity", "carries", "sources"]
 
 
 class Activity:
-    """The active variables of a function, given those of interest and the results that are asked for."""
+    """Active variables of a function, given the varied parameters and the useful results."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Activity:
         useful: Iterable[Var],
         without: Iterable[Var] = (),
     ) -> None:
-        """`without`: arrays whose classes carry none, whatever they depend on."""
+        """`without`: arrays whose alias classes carry no derivatives, whatever they depend on."""
         self._memory, self._classes = memory, classes
         self._varied = {self._key(x) for x in varied}
         self._useful = {self._key(x) for x in useful}
@@ -50,7 +50,7 @@ class Activity:
         return program.gradient(s) is None and not program.function(s).opaque
 
     def _calls_opaque(self, s: Call) -> bool:
-        """Whether what a call calls has to do with opaque values."""
+        """Whether the callee, or a function that it calls, handles opaque values."""
         memory = self._memory
         if not self._is_known(s):
             return False
@@ -58,7 +58,7 @@ class Activity:
         return memory.opaque.value(memory.program.key(s), lambda: False, lambda: meets_opaque(f, self._calls_opaque))
 
     def _enter(self, s: Call) -> bool:
-        """Look into what a call calls with what varies; False if that cannot be looked at."""
+        """Check the callee for flows into opaque values, given the varied arguments; False if its core is unknown."""
         memory = self._memory
         if not self._is_known(s):
             return False
@@ -77,14 +77,14 @@ class Activity:
         return carries(x) and self._key(x) in self._active
 
     def has_class(self, x: Any) -> bool:
-        """Whether an array shares memory with active ones."""
+        """Whether an array's alias class is active."""
         return self._classes.find(x) in self._active
 
     def _key(self, x: Any) -> Any:
         return self._classes.find(x) if is_array(x) else x
 
     def _repeat(self, found: set[Any], rule: Callable[[Statement], list[Any]], order: list[Statement]) -> None:
-        """Apply a rule until it finds nothing new."""
+        """Apply a transfer rule until a fixpoint is reached."""
         count = -1
         while count < len(found):
             count = len(found)
@@ -95,7 +95,7 @@ class Activity:
         return carries(x) and self._key(x) in found
 
     def _varies(self, s: Statement) -> list[Any]:
-        """What a statement makes depend on the arguments."""
+        """Forward rule: the variables that a statement makes depend on varied ones."""
         if isinstance(s, Store):
             return [s.array] if self._in(self._varied, s.value) else []
         if isinstance(s, Call):
@@ -105,7 +105,7 @@ class Activity:
         return [s.target] if found else []  # type: ignore[union-attr]
 
     def _matters(self, s: Statement) -> list[Any]:
-        """What the results depend on through a statement."""
+        """Backward rule: the operands through which a statement makes the results depend on them."""
         if isinstance(s, Store):
             return [s.value] if self._in(self._useful, s.array) else []
         if isinstance(s, Call):

@@ -1,4 +1,4 @@
-"""What is cheap enough to be computed twice, and what one function takes beside another one."""
+"""Cost model for recomputation, and for comparing the work of two functions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WORK = {Load: 1.0, Store: 1.0, Discrete: 0.5, Push: 2.0, Pop: 2.0}
 
 
 class Cost:
-    """The cost of operations and of the functions of a program."""
+    """Cost of operations, and of the functions of a program."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -45,14 +45,14 @@ class Cost:
         self._work: dict[Hashable, float] = {}
 
     def operation(self, s: Real) -> bool:
-        """Whether an operation of real numbers is cheap."""
+        """Whether a real operation is cheap to recompute."""
         if s.rule.cheap:
             return True
         exponent = s.args[1] if s.rule.name == "pow" else None
         return isinstance(exponent, Constant) and isinstance(exponent.value, int) and abs(exponent.value) <= 4
 
     def call(self, s: Call) -> bool:
-        """Whether a call is: of a short function of numbers without loops, arrays and costly operations."""
+        """Whether a call is cheap to recompute: a short scalar callee without loops, arrays and costly operations."""
         if self.program.gradient(s) is not None:
             return False
         key = self.program.key(s)
@@ -73,7 +73,7 @@ class Cost:
         )
 
     def work(self, body: Block) -> float:
-        """About how many operations a block takes, to be compared with that of a block with similar loops."""
+        """Estimate the operations of a block, for comparison with a block that has similar loops."""
         return sum(map(self._statement, body))
 
     def _statement(self, s: Statement) -> float:

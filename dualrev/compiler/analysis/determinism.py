@@ -1,4 +1,4 @@
-"""Which functions draw random numbers that another run of them would not draw again.
+"""Determinism analysis: functions that draw random numbers, or have effects, that a second run does not repeat.
 
 Reverse and forward mode run a function once, so that its value and its derivative are of the same numbers. Some
 derivatives run it again: a pullback, the rows of a Jacobian, a checkpoint. There, a function has to set the seed
@@ -22,7 +22,7 @@ __all__ = ["done_anew", "draws_anew"]
 
 
 def done_anew(f: Function, program: Program) -> tuple[Function, Statement] | None:
-    """What may do something else in another run of a function, and the function that it is in.
+    """Find a statement whose effects a second run does not repeat; None, or the function and the statement in it.
 
     It changes a container that is an argument, or does what nobody knows.
     """
@@ -30,7 +30,7 @@ def done_anew(f: Function, program: Program) -> tuple[Function, Statement] | Non
 
 
 def _changing(f: Function, program: Program, seen: set[Hashable]) -> tuple[Function, Statement] | None:
-    """What may change a container that is an argument of a function."""
+    """Find a statement that may change a container passed as an argument; with the function that it is in."""
     given = [x for p in f.parameters for x in leaves(p) if is_opaque_atom(x)]
     if all(isinstance(x.type, types.UnicodeType) for x in given):
         return None
@@ -48,6 +48,7 @@ def _changing(f: Function, program: Program, seen: set[Hashable]) -> tuple[Funct
 
 
 def _unknown(f: Function, program: Program, seen: set[Hashable]) -> tuple[Function, Statement] | None:
+    """Find a statement with unknown effects; with the function that it is in."""
     for s in statements(f.body):
         if isinstance(s, Opaque) and s.unknown:
             return f, s
@@ -59,7 +60,7 @@ def _unknown(f: Function, program: Program, seen: set[Hashable]) -> tuple[Functi
 
 
 def draws_anew(f: Function, program: Program) -> bool:
-    """Whether a function draws numbers from a generator whose seed it has not set before."""
+    """Whether a function draws from a random generator that it has not seeded before, in its own body."""
     seeded: set[str] = set()
     for s in f.body:
         drawn = _drawn(Function("", (), (s,), f.result, False), program, set())
@@ -75,7 +76,7 @@ def _is_seed(s: Call) -> bool:
 
 
 def _drawn(f: Function, program: Program, seen: set[Hashable]) -> set[str]:
-    """The generators that a function uses, and those that it calls."""
+    """The random generators that a function or its callees use."""
     found: set[str] = set()
     for s in statements(f.body):
         if not isinstance(s, Call) or program.gradient(s) is not None:

@@ -1,4 +1,4 @@
-"""What holds of functions that may call one another in a circle: the least that agrees with their calls."""
+"""Least fixpoint over a recursive call graph."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class FixedPoint(Generic[V]):
-    """Values by the keys of functions. To compute that of one may ask for those of others, and for its own."""
+    """Values by function keys, computed on demand; computing one may demand the values of others, or its own."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, V] = {}
@@ -19,7 +19,7 @@ class FixedPoint(Generic[V]):
         self._visited: set[Hashable] | None = None
 
     def value(self, key: Hashable, least: Callable[[], V], compute: Callable[[], V]) -> V:
-        """The value for a key; `least` is what is assumed at first."""
+        """The value for a key; `least` is the bottom element that the iteration starts from."""
         if key in self._settled:
             return self._known[key]
         if self._visited is not None:

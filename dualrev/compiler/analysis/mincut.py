@@ -1,4 +1,4 @@
-"""Flow networks, and their minimal cuts: of all sets that separate a source from a sink, one that costs least."""
+"""Flow networks and their minimum cuts, by shortest augmenting paths (Edmonds-Karp)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Network:
         self._capacity: dict[Hashable, dict[Hashable, int]] = {SOURCE: {}, SINK: {}}
 
     def edge(self, a: Hashable, b: Hashable, capacity: int) -> None:
-        """Let so much more flow from a to b."""
+        """Add an edge from `a` to `b`, or add to its capacity."""
         out = self._capacity.setdefault(a, {})
         out[b] = min(INFINITE, out.get(b, 0) + capacity)
         self._capacity.setdefault(b, {}).setdefault(a, 0)
 
     def behind_the_cut(self) -> set[Hashable]:
-        """The nodes from which the sink can still be reached when the flow is maximal; the network is used up."""
+        """The sink side of a minimum cut; the network is used up."""
         while way := self._path():
             edges = list(itertools.pairwise(way))
             amount = min(self._capacity[a][b] for a, b in edges)
@@ -43,7 +43,7 @@ class Network:
         return behind
 
     def _path(self) -> list[Hashable]:
-        """A shortest way from source to sink that has room left."""
+        """A shortest augmenting path from source to sink; empty if the flow is maximal."""
         came: dict[Hashable, Hashable] = {SOURCE: None}
         todo: deque[Hashable] = deque([SOURCE])
         while todo:

@@ -1,4 +1,4 @@
-"""Whether a derivative would have to go through opaque values (Opaque in nodes.py): then the function is refused.
+"""Flow check for opaque values (Opaque in nodes.py): refuse functions whose derivatives would pass through them.
 
 Types decide first. What holds no floats, such as a set of ints, takes nothing from a float that is differentiated but
 what is constant in pieces. A dict of floats may be there as long as none of them is differentiated: so nothing that is
@@ -24,12 +24,12 @@ _CONTAINER = ("the call with a container", "floats that are differentiated might
 
 
 def is_opaque_atom(x: Any) -> bool:
-    """Whether an atom is a variable, or a value of the user's program, that nothing is known of but its type."""
+    """Whether an atom is a variable or a global that is opaque: nothing but its type is known."""
     return isinstance(x, (Var, Global)) and is_opaque(x.type)
 
 
 def meets_opaque(f: Function, calls: Callable[[Call], bool]) -> bool:
-    """Whether a function has to do with opaque values, itself or in what it calls: `calls` tells that of a call."""
+    """Whether a function handles opaque values, itself or in its callees; `calls` answers for a call."""
     return any(
         isinstance(s, Opaque) or (isinstance(s, Call) and calls(s)) or any(map(is_opaque_atom, reads(s)))
         for s in statements(f.body)
@@ -37,10 +37,11 @@ def meets_opaque(f: Function, calls: Callable[[Call], bool]) -> bool:
 
 
 def check_flows(f: Function, varied: Callable[[Any], bool], enter: Callable[[Call], bool]) -> None:
-    """UnsupportedError if what varies gets into opaque values from which it could come back.
+    """Refuse a function (UnsupportedError) if varied values may flow into opaque values and back out.
 
-    `f` meets such values. `enter` looks into the function of a call, and tells whether it can. It does so of every call
-    that takes what varies: nobody else looks there if no derivative is seen to come out (summaries.py).
+    `f` handles opaque values. `enter` checks the callee of a call, and returns whether its core is known. It is called
+    for every call that takes varied values: nobody else looks there if no derivative is seen to come out
+    (summaries.py).
     """
     order = list(statements(f.body))
     texts: set[Any] = set()  # strings that are made of what varies
@@ -54,7 +55,7 @@ def check_flows(f: Function, varied: Callable[[Any], bool], enter: Callable[[Cal
 
 
 def _texts(f: Function, s: Statement, varied: Callable[[Any], bool], texts: set[Any]) -> set[Any]:
-    """The strings that a statement makes of what varies, or of such strings."""
+    """Strings that a statement makes from varied values, or from strings so made."""
     moving = [x for x in reads(s) if varied(x) or x in texts]
     if not moving:
         return set()
@@ -79,17 +80,17 @@ def _texts(f: Function, s: Statement, varied: Callable[[Any], bool], texts: set[
 
 
 def _passes_floats(s: Call) -> bool:
-    """Whether containers of floats are among the arguments or results of a call."""
+    """Whether a call has containers of floats among its arguments or results."""
     return any(is_opaque_atom(x) and holds_floats(x.type) for x in [*given(s), *leaves(s.result)])
 
 
 def _takes(kind: Any) -> bool:
-    """Whether a value of this type may be changed so that it holds a number or a string."""
+    """Whether a value of this type is mutable and may come to hold a float or a string."""
     return not isinstance(kind, types.UnicodeType) and (holds_floats(kind) or holds_text(kind))
 
 
 def _gives(kind: Any) -> bool:
-    """Whether it may hold a number with a derivative, or a string from which nobody knows where it gets."""
+    """Whether a value of this type may hold a float, or a string that nothing is known of."""
     return holds_floats(kind) or (holds_text(kind) and not isinstance(kind, types.UnicodeType))
 
 

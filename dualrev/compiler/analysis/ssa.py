@@ -1,4 +1,4 @@
-"""The versions of every variable (SSA on structured core), and which of them each statement reads.
+"""SSA versions of every variable on structured core, and the version that each statement reads.
 
 A variable of the core may be assigned many times. A Value is one of its versions:
 
@@ -28,7 +28,7 @@ Loop: TypeAlias = For | While
 
 @dataclass(eq=False)
 class Region:
-    """A block: where it is, and between which positions of the program."""
+    """A block with its parent, its owner, the loops around it, and its first and last position."""
 
     parent: Region | None
     owner: If | For | While | None  # the statement that it is a part of; None for the function's body
@@ -39,7 +39,7 @@ class Region:
     end: int = 0
 
     def is_inside(self, s: Statement) -> bool:
-        """Whether it is a part of a statement."""
+        """Whether the region lies in a statement, at any depth."""
         region: Region | None = self
         while region is not None:
             if region.owner is s:
@@ -50,7 +50,7 @@ class Region:
 
 @dataclass(eq=False)
 class Value:
-    """A version of a variable."""
+    """An SSA version of a variable."""
 
     variable: Var
     kind: str
@@ -62,7 +62,7 @@ class Value:
 
     @property
     def domain(self) -> Loop | None:
-        """The innermost loop around the definition."""
+        """Innermost loop around the definition."""
         return self.region.loop
 
     def __repr__(self) -> str:
@@ -74,11 +74,11 @@ Reading: TypeAlias = "tuple[int, Value | None]"
 
 
 class Versions:
-    """The values of a function.
+    """SSA form of a function.
 
     reads[statement][variable] is the value that the statement reads; made[statement][variable] the one that it makes;
-    headers[loop], afters[loop], trips[loop]: those of a loop; joins[if]: those after a branch; extent[statement]: its
-    first and last position; regions[statement, k]: its k-th block.
+    headers[loop], afters[loop], trips[loop]: the values of a loop; joins[if]: the phis after a branch;
+    extent[statement]: its first and last position; regions[statement, k]: its k-th block.
     """
 
     def __init__(self, f: Function) -> None:
@@ -108,7 +108,7 @@ class Versions:
                     todo.append(part)
 
     def order(self, v: Value) -> tuple[int, int]:
-        """A key to sort values by: position, then variable."""
+        """A sort key for values: position, then variable."""
         return v.position, self._order.get(v.variable, -1)
 
     def at(self, s: Statement, x: Var) -> Value:
@@ -116,12 +116,12 @@ class Versions:
         return self.reads[s][x]
 
     def reading(self, s: Statement, x: Any) -> Reading:
-        """That elements of an array are read as they were at a statement, which may have made it."""
+        """A read of an array's elements at a statement: its position, and the array's version (read, or made there)."""
         v = self.reads[s].get(x, self.made.get(s, {}).get(x)) if isinstance(x, Var) else None
         return self.extent[s][0], v
 
     def enclosing_loops(self, region: Region) -> list[Loop]:
-        """The loops around a region, from the outermost."""
+        """Loops around a region, outermost first."""
         found: list[Loop] = []
         r: Region | None = region
         while r is not None:

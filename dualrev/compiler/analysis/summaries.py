@@ -1,4 +1,4 @@
-"""What a call makes of what: the arguments on which its results, and the arrays that it changes, may depend.
+"""Per-callee dependence summaries: the arguments that each result and each changed array may depend on.
 
     def g(x, d, out):
         out[0] = x * d[0]        out    x, d, out
@@ -22,7 +22,7 @@ __all__ = ["carries", "made_of", "sources"]
 
 
 def made_of(s: Call, memory: Memory) -> list[tuple[Any, frozenset[int]]]:
-    """What a call makes and changes, each with the numbers of the arguments on which it may depend."""
+    """Results and changed arguments of a call, each with the indices of the arguments that it may depend on."""
     inputs, results = given(s), leaves(s.result)
     every = frozenset(range(len(inputs)))
     if memory.program.gradient(s) is not None or memory.program.function(s).opaque or memory.is_draw(s):
@@ -38,17 +38,20 @@ def made_of(s: Call, memory: Memory) -> list[tuple[Any, frozenset[int]]]:
 
 
 def _of_function(f: Function, memory: Memory) -> tuple[frozenset[int], ...]:
-    """The numbers of the parameters on which the results, and then the parameters, depend at the end."""
+    """Indices of the parameters that each result, and then each parameter at the end, may depend on."""
     classes, order = Classes(f, memory), list(statements(f.body))
     of: dict[Any, frozenset[int]] = {}
 
     def key(x: Any) -> Any:
+        """An array's alias class; any other atom itself."""
         return classes.find(x) if is_array(x) else x
 
     def found(x: Any) -> frozenset[int]:
+        """Parameter indices found so far for an atom."""
         return of.get(key(x), frozenset()) if carries(x) else frozenset()
 
     def add(x: Any, more: frozenset[int]) -> bool:
+        """Add parameter indices to an atom; whether that changed anything."""
         if not carries(x) or more <= found(x):
             return False
         of[key(x)] = found(x) | more
@@ -67,7 +70,7 @@ def _of_function(f: Function, memory: Memory) -> tuple[frozenset[int], ...]:
 
 
 def _made(s: Statement, memory: Memory, found: Any) -> list[tuple[Any, frozenset[int]]]:
-    """What a statement makes, and on what it depends."""
+    """Transfer function of a statement: the atoms that it assigns, with the parameters that they depend on."""
     if isinstance(s, Store):
         return [(s.array, found(s.value))]
     if isinstance(s, Call):
@@ -83,7 +86,7 @@ def carries(x: Any) -> bool:
 
 
 def sources(s: Statement) -> list[Any]:
-    """The atoms by which the target of an operation has a derivative."""
+    """Operands through which the target of an operation has a derivative."""
     match s:
         case Copy():
             return [s.source]

@@ -1,7 +1,7 @@
 """Emission of core: the statements of Python text, which numba compiles.
 
-A variable gets one name per function (names.py chooses what is printed). Intermediate values are statements of their
-own here; fold_temporaries.py puts them where they are read.
+A variable gets one name per function (ir/names.py chooses what is printed). Intermediate values are statements
+of their own here; fold_temporaries.py puts them where they are read.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ from dualrev.compiler.optimize.constant_folding import with_folded_branches
 from dualrev.compiler.optimize.initial_values import with_initial_values
 from dualrev.compiler.parallel.outline import outlined
 from dualrev.compiler.scalarize.lists.dicts import by_places
+from dualrev.compiler.scalarize.lists.handles import by_handles
 from dualrev.compiler.scalarize.lists.legalize import check_unpacked, lists_in
-from dualrev.compiler.scalarize.lists.ragged import by_elements
 from dualrev.compiler.scalarize.lists.struct_of_lists import by_leaves
 from dualrev.compiler.scalarize.lists.to_tuples import as_tuples
 from dualrev.compiler.scalarize.lower import Expanded, Expansion
@@ -101,6 +101,7 @@ class Reading:
     converts: Any = None  # the type that a declared signature converts the value to
     returned: Any = None  # the type of the value
     tuples: set[str] = field(default_factory=set)  # the lists that have become tuples
+    unchecked: set[str] = field(default_factory=set)  # the lists of a heap, whose indices are never out of range
     lists: Any = None
     expanded: Expanded = field(init=False)
     core: Function = field(init=False)
@@ -204,22 +205,23 @@ def split_dicts(r: Reading) -> None:
 def lists_to_tuples(r: Reading) -> None:
     """Replace lists of known length by tuples."""
     r.tuples = as_tuples(r.lowered, r.of)
+
+
+def containers_to_heap(r: Reading) -> None:
+    """Replace containers of arrays and of lists by containers of handles, with a heap for their items."""
+    r.unchecked = by_handles(r.lowered, r.of, r.apart)
     check_unpacked(r.lowered, r.of)
 
 
 def split_lists_of_tuples(r: Reading) -> None:
-    """Replace a list of tuples by a tuple of lists (struct of arrays)."""
+    """Replace a list of tuples by one list per tuple component (struct of arrays)."""
     by_leaves(r.lowered, r.of)
-
-
-def flatten_lists_of_arrays(r: Reading) -> None:
-    """Flatten a list of arrays to a list of elements, and lists of offsets."""
-    by_elements(r.lowered, r.of, r.apart)
 
 
 def lists_to_arrays(r: Reading) -> None:
     """Legalise lists of numbers: they get array types."""
     r.lists = lists_in(r.lowered, r.of)
+    r.lists.unchecked |= r.unchecked
 
 
 def scalarize(r: Reading) -> None:

@@ -1,1 +1,1 @@
-"""From the source of a numba function to core: its syntax tree, what its names stand for, and numba's types."""
+"""Frontend: read, desugar and lower the source of a numba function to core (ANF), and infer its types by numba."""

@@ -1,4 +1,4 @@
-"""What is said of syntax and of functions that have no derivatives: the construct, the reason, and the remedy."""
+"""Diagnostics for unsupported syntax and functions: the construct, the reason, and the remedy."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ _MODULES = {
 
 
 def about_function(name: str) -> tuple[str, str] | None:
-    """The reason and the remedy for a function of which there is more to say than that it is not known."""
+    """Return the reason and the remedy for a function with a diagnostic of its own; else None."""
     return FUNCTIONS.get(name) or _MODULES.get(name.partition(".")[0])

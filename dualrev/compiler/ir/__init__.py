@@ -1,4 +1,4 @@
-"""Core: the languages that the passes read and write, their names, their types, and what a reader sees of them.
+"""The IRs that passes read and write (ANF and typed core), their names, types, printers and pass manager.
 
 operations.py   what a numba function's source becomes: operations whose types numba infers
 nodes.py     typed core, which every transformation takes and gives

@@ -1,4 +1,4 @@
-"""Expanded core of today's front end -> the typed core of nodes.py, one construct at a time."""
+"""Translation of expanded ANF to typed core (nodes.py), one construct at a time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["typed"]
 
 
 def typed(e: Any, origin: Any, checked: bool, symbol: Callable[[operations.Call], Symbol] | None = None) -> Function:
-    """The function of an `Expanded`, with variables that are objects; `checked` says that divisions by zero raise.
+    """Translate an `Expanded` to typed core, with variables as objects; `checked`: divisions by zero raise.
 
-    `symbol` tells the one of what is called with complex numbers: core calls it with their parts.
+    `symbol` gives the symbol of a callee with complex arguments: core calls it with their real and imaginary parts.
     """
     return _Typing(e, checked, symbol).function(origin)
 
@@ -32,6 +32,7 @@ class _Typing:
         self.globals = {ref.name: ref for ref in e.lowered.refs.values()}
 
     def function(self, origin: Any) -> Function:
+        """Translate the function, with its parameters, body and result."""
         e, name = self.e, self.e.lowered.source.tree.name
         parameters = tuple(self.tree(p) for p in e.parameters)
         return Function(name, parameters, self.block(e.body), self.tree(e.result), self.checked, origin)
@@ -39,11 +40,13 @@ class _Typing:
     # Atoms
 
     def var(self, name: str) -> Var:
+        """The variable of a name, with the type that numba inferred."""
         if name not in self.variables:
             self.variables[name] = Var(name, self.e.types[name])
         return self.variables[name]
 
     def atom(self, x: Any) -> atoms.Atom:
+        """Translate an atom."""
         if isinstance(x, operations.Const):
             return Constant(x.value, numba.typeof(x.value))
         if isinstance(x, operations.Ref):
@@ -51,11 +54,13 @@ class _Typing:
         return self.var(x)
 
     def array(self, x: Any) -> Var | Global:
+        """Translate an atom that is no constant."""
         made = self.atom(x)
         assert not isinstance(made, Constant)
         return made
 
     def tree(self, x: Any) -> atoms.Tree:
+        """Translate a tree of atoms."""
         if not isinstance(x, operations.Node):
             return self.atom(x)
         cls = self.atom(x.cls) if x.cls is not None else None
@@ -65,9 +70,10 @@ class _Typing:
     # Expressions
 
     def expr(self, node: ast.expr, base: atoms.Atom | None = None) -> Expr:
-        """An expression of the syntax tree; `base` is what BASE stands for."""
+        """Translate an expression of the syntax tree; `base` is the atom for the name BASE."""
 
         def sub(x: ast.expr) -> Expr:
+            """Translate a subexpression."""
             return self.expr(x, base)
 
         match node:
@@ -98,16 +104,19 @@ class _Typing:
         raise AssertionError(ast.dump(node))
 
     def named(self, name: str) -> atoms.Atom:
+        """The global or the variable that a name denotes."""
         if name in self.globals:
             return self.atom(self.globals[name])
         return self.var(name)
 
     def attribute(self, node: ast.Attribute, base: atoms.Atom | None) -> Expr:
+        """Translate an attribute: a global of a module, or a field."""
         if is_module(node.value):
             return Global(ast.unparse(node), None, ())
         return atoms.Field(self.expr(node.value, base), node.attr)
 
     def call(self, node: ast.Call, base: atoms.Atom | None) -> Expr:
+        """Translate a call: a method, a global's application, or a named function's."""
         args = tuple(self.expr(x, base) for x in node.args)
         keywords = tuple((str(k.arg), self.expr(k.value, base)) for k in node.keywords)
         text = ast.unparse(node.func)
@@ -120,10 +129,12 @@ class _Typing:
         return atoms.Applied(text, args, keywords)
 
     def index(self, node: ast.expr, base: atoms.Atom | None) -> tuple[atoms.Index, ...]:
+        """Translate an index of the syntax tree."""
         entries = node.elts if isinstance(node, ast.Tuple) else [node]
         return tuple(self.entry(x, base) for x in entries)
 
     def entry(self, x: ast.expr, base: atoms.Atom | None) -> atoms.Index:
+        """Translate one entry of an index of the syntax tree."""
         if isinstance(x, ast.Slice):
             return atoms.Span(*(None if y is None else self.expr(y, base) for y in (x.lower, x.upper, x.step)))
         if isinstance(x, ast.Constant) and (x.value is None or x.value is Ellipsis):
@@ -131,9 +142,10 @@ class _Typing:
         return self.expr(x, base)
 
     def places(self, index: tuple[Any, ...]) -> tuple[Any, ...]:
-        """An index of lowered core."""
+        """Translate an index of ANF."""
 
         def entry(x: Any) -> Any:
+            """Translate one entry of it."""
             if isinstance(x, operations.Slice):
                 return atoms.Span(*(None if y is None else self.atom(y) for y in (x.lower, x.upper, x.step)))
             return x if x is None or x is Ellipsis else self.atom(x)
@@ -143,9 +155,11 @@ class _Typing:
     # Statements
 
     def block(self, body: list[Any]) -> tuple[nodes.Statement, ...]:
+        """Translate a block."""
         return tuple(map(self.statement, body))
 
     def statement(self, s: Any) -> nodes.Statement:
+        """Translate a statement."""
         match s:
             case operations.Let():
                 return self.let(s)
@@ -181,9 +195,11 @@ class _Typing:
         raise AssertionError(s)
 
     def flags(self, s: Any) -> tuple[Var, ...]:
+        """Translate the exit flags of a loop."""
         return tuple(map(self.var, s.exits))
 
     def let(self, s: Any) -> nodes.Statement:
+        """Translate an operation."""
         target, args = self.var(s.target), s.args
         match s.op:
             case "copy":
@@ -210,7 +226,7 @@ class _Typing:
 
 
 def _type_of(x: Any) -> Any:
-    """The numba type of a value; None of a class, or of a function that only numba knows."""
+    """Numba type of a value; None for a class, or for a function that only numba knows."""
     try:
         return None if isinstance(x, type) else numba.typeof(x)
     except ValueError:
@@ -218,7 +234,7 @@ def _type_of(x: Any) -> Any:
 
 
 def is_module(node: ast.expr) -> bool:
-    """Whether an expression is a module of emitted code, or one of its parts."""
+    """Whether an expression is `math`, `np` or `runtime`, or an attribute below one of them."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and node.id in ("math", "np", "runtime")

@@ -1,4 +1,4 @@
-"""Renaming of local variables whose names collide in the intermediate names that numba makes of them.
+"""Renaming of local variables whose names collide in numba's intermediate names.
 
 Numba calls what it loads from a variable by the variable's name and the position in the bytecode, without anything
 between: `_1` at 2640 is `$_12640.4`, and so is `_12` at 640. Of two definitions of one intermediate name it drops one.
@@ -16,7 +16,7 @@ __all__ = ["keep_apart"]
 
 
 def keep_apart(f: FunctionType, parameters: bool, suffix: str = "_") -> dict[str, str]:
-    """Rename local variables in the code of f, its parameters only if asked for: new names by old ones.
+    """Rename colliding local variables in the code of `f`, parameters only if `parameters`; new names by old ones.
 
     >>> def f(x1):
     ...     x12 = y1 = x1 + 1
@@ -46,7 +46,7 @@ def keep_apart(f: FunctionType, parameters: bool, suffix: str = "_") -> dict[str
 
 
 def _alike(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The pairs of which the second name is the first one with more digits behind."""
+    """Pairs of names whose second name is the first one followed by digits."""
     ordered = sorted(names)
     found = []
     for short in names:
@@ -60,5 +60,5 @@ def _alike(names: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def _is_longer(long: str, short: str) -> bool:
-    """Whether a name is another one with more digits behind."""
+    """Whether a name is another one followed by digits."""
     return long.startswith(short) and re.fullmatch("[0-9]+", long[len(short) :]) is not None

@@ -1,4 +1,4 @@
-"""Names: those that the compiler makes can meet no other; what people read is chosen once, when the text is written.
+"""Hygienic names: generated ones cannot collide with others; printed ones are chosen when the text is written.
 
 While a function is transformed there are three kinds of names, disjoint by construction:
 
@@ -41,23 +41,23 @@ _SERIAL = re.compile(rf"{MARK}\d+")
 
 
 def is_generated(name: str) -> bool:
-    """Whether a name was made by the compiler."""
+    """Whether the compiler generated a name."""
     return MARK in name
 
 
 def readable(text: str) -> str:
-    """A text for people, which may have generated names in it."""
+    """Strip the marks and serial numbers of generated names from a text."""
     return _SERIAL.sub("", text)
 
 
 def bare(name: str) -> str:
-    """A name without what a generated one has around it, which another can be made of: u71 of _71."""
+    """Strip a generated name to a stem for new names: u71 for _71."""
     found = readable(name).replace(MARK, "").strip("_")
     return found if found.isidentifier() else f"u{found}"
 
 
 def words_of(text: str) -> list[str]:
-    """The names in a line of code, in their order, without attributes and what stands in strings."""
+    """Names in a line of code, in order; no attributes, and no strings other than f-strings."""
     found: list[str] = []
     for m in _WORD.finditer(text):
         if m.group("formatted"):
@@ -76,7 +76,7 @@ class _Generated:
 
 
 class Names:
-    """The generated names of a module."""
+    """Generated names of a module."""
 
     def __init__(self) -> None:
         self._made: dict[str, _Generated] = {}
@@ -84,7 +84,7 @@ class Names:
         self._users: dict[str, str] = {}
 
     def fresh(self, template: str, of: str | None = None, temporary: bool = False) -> str:
-        """A new name; it is printed as `template` says.
+        """Generate a name; it is printed as `template` says.
 
         >>> names = Names()
         >>> made = names.fresh("d_{}", "x")
@@ -100,17 +100,17 @@ class Names:
         return name
 
     def temporary(self) -> str:
-        """A new name for an intermediate value, which may give way to what it stands for."""
+        """Generate a name for an intermediate value, which may be inlined into its use."""
         return self.fresh("_{k}", temporary=True)
 
     def shared(self, text: str) -> str:
-        """The generated name that several functions have for one thing, such as `d_result_0`."""
+        """Return the generated name that several functions share for one thing, such as `d_result_0`."""
         if text not in self._shared:
             self._shared[text] = self.fresh(text)
         return self._shared[text]
 
     def user(self, name: str) -> str:
-        """What a variable of the user's is called while its function is transformed."""
+        """Internal name of a user's variable during transformation: a generated one if it could collide."""
         if name not in FIXED and MARK not in name:
             return name
         if name not in self._users:
@@ -118,17 +118,18 @@ class Names:
         return self._users[name]
 
     def is_temporary(self, name: str) -> bool:
-        """Whether a name is that of an intermediate value, or of its cotangent."""
+        """Whether a name was generated for an intermediate value, or for its cotangent."""
         made = self._made.get(name)
         return made is not None and made.temporary
 
     def chosen(self, names: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
-        """The printed names of generated names, in this order; none of them is in `taken`, nor a fixed one."""
+        """Choose the printed names of generated names, in this order, apart from `taken` and the fixed names."""
         used = {*FIXED, *taken}
         found: dict[str, str] = {}
         last: dict[tuple[str, str], int] = {}
 
         def choose(name: str) -> str:
+            """Choose the printed name of one generated name."""
             if name in found or name not in self._made:
                 return found.get(name, name)
             made = self._made[name]
@@ -151,9 +152,10 @@ class Names:
 
 
 def renamed(text: str, name: Callable[[str], str]) -> str:
-    """A line of code with other names."""
+    """Rename the names in a line of code."""
 
     def other(m: re.Match[str]) -> str:
+        """Rename one match."""
         if m.group("formatted"):
             tree = ast.parse(m.group(), mode="eval")
             for node in ast.walk(tree):
@@ -166,24 +168,25 @@ def renamed(text: str, name: Callable[[str], str]) -> str:
 
 
 def retold(text: str, name: Callable[[str], str]) -> str:
-    """A sentence with other names in it."""
+    """Rename the names in a sentence."""
     return re.sub(_NAME, lambda m: name(m.group()), text)
 
 
 @functools.lru_cache(maxsize=4096)
 def _of_letters(template: str) -> str:
-    """A template of which a name can be made: classes, methods and fields may be called anything.
+    """Make a template whose names are identifiers: classes, methods and fields may be called anything.
 
     >>> _of_letters("_a b{x}_{k}"), _of_letters("{}_ﬁt")
     ('_a_b_x__{k}', '{}_fit')
     """
 
     def letter(m: re.Match[str]) -> str:
+        """Replace a character that no identifier may have."""
         return m.group() if m.group("field") or f"_{m.group()}".isidentifier() else "_"
 
     return re.sub(r"(?P<field>\{[kn]?\})|.", letter, _normal(template), flags=re.DOTALL)
 
 
 def _normal(name: str) -> str:
-    """A name as Python reads it."""
+    """Normalise a name as Python does (NFKC)."""
     return name if name.isascii() else unicodedata.normalize("NFKC", name)

@@ -1,4 +1,4 @@
-"""Passes, and the manager that runs them: one step of the compiler each, with a name, what it needs and what it gives.
+"""Pass manager, and the passes that it runs: each with a name, what it requires and what it ensures.
 
 driver/passes.py lists all passes in order. A pass changes the unit that it is given: a function that is read, its
 tangents, its two sweeps, or a module of text. Passes over a loop return the statements that stand in its place. Who
@@ -25,7 +25,7 @@ __all__ = ["STOPWATCH", "Pass", "PassManager", "Settings", "Stopwatch", "Unit"]
 
 @dataclass(frozen=True)
 class Pass:
-    """One step of the compiler.
+    """A compiler pass.
 
     name        what it is called on the command line and in messages
     title       what it does, in a line
@@ -46,20 +46,20 @@ class Pass:
 
 
 class Unit(Protocol):
-    """What passes change."""
+    """The unit of compilation that passes change."""
 
     holds: set[str]  # the properties that passes have ensured
 
     def shown(self) -> str:
-        """The program as it is now."""
+        """Print the current program."""
 
     def verify(self) -> None:
-        """AssertionError if the program is not well formed as far as it has come."""
+        """Verify the current program; AssertionError if it is ill-formed for its stage."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked of all compilations."""
+    """Settings of the pass manager, for all compilations."""
 
     left_out: frozenset[str] = frozenset()  # optional passes that are not run
     print_after: frozenset[str] = frozenset()
@@ -68,12 +68,14 @@ class Settings:
 
     @staticmethod
     def of(environment: Mapping[str, str]) -> Settings:
-        """The settings that the environment asks for."""
+        """Read the settings from environment variables."""
 
         def flag(name: str) -> bool:
+            """Whether a variable is set, and not to 0."""
             return environment.get(name, "0") not in ("", "0")
 
         def words(name: str) -> list[str]:
+            """Split a comma-separated variable."""
             return [word.strip() for word in environment.get(name, "").split(",") if word.strip()]
 
         chosen = words("DUALREV_PASSES")
@@ -86,12 +88,12 @@ class Settings:
 
     @property
     def watches(self) -> bool:
-        """Whether derivatives are compiled anew, and neither taken from the cache nor put there."""
+        """Whether passes are watched, so that derivatives are compiled afresh, bypassing the cache."""
         return self != Settings()
 
 
 class PassManager:
-    """Runs lists of passes over units, and does after each pass what the settings ask for.
+    """Runner of lists of passes over units; prints, verifies and times them as the settings say.
 
     `watch` is called after each pass, with it and the unit, or the statements that stand in place of a loop.
     """
@@ -113,7 +115,7 @@ class PassManager:
                 raise ValueError(f"the pass {name!r} cannot be left out")
 
     def includes(self, p: Pass) -> bool:
-        """Whether a pass is run."""
+        """Whether the settings include a pass."""
         return p.name not in self.settings.left_out
 
     def run(self, name: str, unit: Unit) -> None:
@@ -132,7 +134,7 @@ class PassManager:
                 self.watch(p, unit)
 
     def run_on_loop(self, name: str, context: Any, loop: Any) -> tuple[Any, ...]:
-        """Run a list of passes over a loop, and over each loop that they put in its place; the statements for it."""
+        """Run a list of passes over a loop and its replacements; return the statements that replace it."""
         made: tuple[Any, ...] = (loop,)
         for p in filter(self.includes, self.lists[name]):
             with STOPWATCH.step(p.name):
@@ -148,17 +150,18 @@ class PassManager:
 
 @dataclass(frozen=True)
 class _Loop:
-    """What stands in place of a loop, as a unit that can be shown."""
+    """Statements that replace a loop, as a printable unit."""
 
     context: Any
     made: tuple[Any, ...]
 
     @property
     def dispatcher(self) -> Any:
-        """The user's function."""
+        """User's numba function that the loop is from."""
         return self.context.facts.f.origin.dispatcher
 
     def shown(self) -> str:
+        """Print these statements."""
         text: str = self.context.shown(self.made)
         return text
 
@@ -174,18 +177,18 @@ def _verified(p: Pass, verify: Callable[[], None]) -> None:
 
 
 class Stopwatch:
-    """The seconds of steps that may run within one another, each without those within it."""
+    """Exclusive seconds of nested steps, by name."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._open: list[tuple[str, float, float]] = []  # a step, when it began, and the seconds within it
 
     def start(self, name: str) -> None:
-        """A step begins."""
+        """Start a step, nested in the open one."""
         self._open.append((name, time.perf_counter(), 0.0))
 
     def stop(self) -> None:
-        """The step that has begun last ends."""
+        """Stop the innermost open step."""
         name, start, within = self._open.pop()
         whole = time.perf_counter() - start
         self.seconds[name] = self.seconds.get(name, 0.0) + whole - within
@@ -195,7 +198,7 @@ class Stopwatch:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """A step of the `with` statement's block."""
+        """Time the block of a `with` statement as a step."""
         self.start(name)
         try:
             yield

@@ -1,4 +1,4 @@
-"""Sets that are joined and never split: of arrays that may share memory, of versions of a variable that are one."""
+"""Union-find: disjoint sets, of arrays that may share memory or of versions of a variable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Sets(Generic[T]):
-    """Disjoint sets. Whatever is asked for is in a set, at first in one of its own.
+    """Disjoint sets; an element not seen before is in a set of its own.
 
     >>> sets = Sets[str]()
     >>> sets.join("a", "b"), sets.join("c", "b")
@@ -23,15 +23,15 @@ class Sets(Generic[T]):
         self._parent: dict[T, T] = {}
 
     def find(self, x: T) -> T:
-        """The representative of a set: the same for all that are in it."""
+        """Return the representative of an element's set."""
         while self._parent.setdefault(x, x) != x:
             x = self._parent[x]
         return x
 
     def join(self, x: T, y: T) -> None:
-        """One set of the sets of two; the second gives the representative."""
+        """Merge the sets of two elements; the second gives the representative."""
         self._parent[self.find(x)] = self.find(y)
 
     def same(self, x: T, y: T) -> bool:
-        """Whether two are in one set."""
+        """Whether two elements are in one set."""
         return self.find(x) == self.find(y)

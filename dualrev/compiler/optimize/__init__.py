@@ -1,1 +1,1 @@
-"""Optimisations of core, which know no derivative."""
+"""Optimisations of core that know nothing of derivatives."""

@@ -1,4 +1,4 @@
-"""Conditional constant propagation: a branch whose condition is constant becomes the side that is taken.
+"""Constant folding and elimination of branches whose condition is constant (conditional constant propagation).
 
     n = 3                               n = 3
     if n == 1 or n == 2 or n == 4:      y = mul(x, 3.0)
@@ -66,18 +66,19 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def with_folded_branches(f: Function) -> Function:
-    """The function without the sides of branches, and the loops, that its constants rule out."""
+    """Fold the branches of `f` with constant conditions; drop `while` loops whose test is false from the start."""
     if not any(isinstance(s, If | While) for s in statements(f.body)):
         return f
     return replace(f, body=_block(f.body, {}))
 
 
 def _block(body: Block, known: dict[Var, Any]) -> Block:
-    """A block after which the variables in `known` are constants."""
+    """Fold a block; `known` maps variables to constants and is updated to hold at its end."""
     return tuple(t for s in body for t in _statement(s, known))
 
 
 def _statement(s: Statement, known: dict[Var, Any]) -> Block:
+    """Fold a statement, and update `known` by what it assigns."""
     match s:
         case If():
             return _branch(s, known)
@@ -100,6 +101,7 @@ def _statement(s: Statement, known: dict[Var, Any]) -> Block:
 
 
 def _branch(s: If, known: dict[Var, Any]) -> Block:
+    """Replace an `if` with a constant condition by the side taken; else keep the constants that both sides agree on."""
     test = _value(s.test, known)
     if test is not _UNKNOWN:
         return _block(s.then if test else s.orelse, known)
@@ -117,7 +119,7 @@ def _same(x: Any, y: Any) -> bool:
 
 
 def _holds(x: Var, value: Any) -> bool:
-    """Whether a variable of this type holds a constant as it is."""
+    """Whether a variable of this type holds a constant without a conversion."""
     match value:
         case bool():
             return bool(x.type == types.boolean)
@@ -152,7 +154,7 @@ def _power(x: float, y: float) -> Any:
 
 
 def _value(e: Expr, known: dict[Var, Any]) -> Any:
-    """The value of an expression, if it is a constant."""
+    """Constant-fold an expression; `_UNKNOWN` if it is not constant."""
     match e:
         case Constant():
             return e.value if isinstance(e.value, bool | int | float | str | None) else _UNKNOWN
@@ -180,7 +182,7 @@ def _value(e: Expr, known: dict[Var, Any]) -> Any:
 
 
 def _operated(symbol: str, args: list[Any]) -> Any:
-    """The result of `not`, or of arithmetic of ints, or of floats."""
+    """Constant-fold `not`, and arithmetic of ints or of floats."""
     if any(x is _UNKNOWN for x in args):
         return _UNKNOWN
     if len(args) == 1:
@@ -199,7 +201,7 @@ def _operated(symbol: str, args: list[Any]) -> Any:
 
 
 def _compared(symbols: tuple[str, ...], args: list[Any]) -> Any:
-    """args[0] symbols[0] args[1] symbols[1] args[2] ..."""
+    """Constant-fold a chained comparison: `args[0] symbols[0] args[1] symbols[1] args[2] ...`."""
     for symbol, x, y in zip(symbols, args, args[1:], strict=False):
         if x is _UNKNOWN or y is _UNKNOWN or symbol not in _COMPARE:
             return _UNKNOWN

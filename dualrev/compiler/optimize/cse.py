@@ -1,4 +1,4 @@
-"""Core -> core: what is computed twice is computed once (elimination of common subexpressions).
+"""Common subexpression elimination, loads included (core -> core).
 
     a = x[i]              a = x[i]
     b = x[i]              c = mul(a, a)
@@ -38,7 +38,7 @@ __all__ = ["without_repetition"]
 
 
 def without_repetition(f: Function, memory: Memory, together: Iterable[tuple[Var, ...]] = ()) -> Function:
-    """The function, in which nothing known is computed again; `together`: parameters that may share memory."""
+    """Eliminate the common subexpressions of `f`; `together`: groups of parameters that may share memory."""
     return replace(f, body=_Function(f, memory, Classes(f, memory, together)).block(f.body, {}))
 
 
@@ -59,7 +59,7 @@ class _Function:
         self.version: dict[Any, int] = {}  # of variables and of classes of arrays: how often they have been changed
 
     def block(self, body: Block, known: dict[Any, tuple[Var, int]]) -> Block:
-        """The block without what is known; `known` gains what it computes."""
+        """Eliminate known expressions in a block; `known` gains the expressions that it computes."""
         made: list[Statement] = []
         for s in body:
             match s:
@@ -77,7 +77,7 @@ class _Function:
         return tuple(made)
 
     def loop(self, s: For | While, known: dict[Any, tuple[Var, int]]) -> Statement:
-        """A loop: no round may take what another one has changed."""
+        """Eliminate in a loop: no iteration may reuse an expression over what another iteration changes."""
         bounds = substituted(s, self.read) if isinstance(s, For) else s
         self.change((s,))
         # no cotangent flows through the condition of a while: its rounds take nothing from there
@@ -87,6 +87,7 @@ class _Function:
         return made
 
     def statement(self, s: Statement, known: dict[Any, tuple[Var, int]]) -> list[Statement]:
+        """Drop a statement whose expression is available, else record the expression as available."""
         key = self.key(s)
         (target,) = writes(s) if key is not None else (None,)
         if key in known and target in self.once:
@@ -103,15 +104,15 @@ class _Function:
         return [s]
 
     def _is_known_as(self, s: Store) -> bool:
-        """Whether an element that has just been written is what the variable is."""
+        """Whether a load of the element just stored would give the stored variable (store-to-load forwarding)."""
         return s.value in self.once and s.value.type == s.array.type.dtype
 
     def read(self, x: Any) -> Any:
-        """What stands for an atom."""
+        """The variable that replaces an eliminated target; any other atom itself."""
         return self.instead.get(x, x)
 
     def change(self, body: Iterable[Statement]) -> None:
-        """Note what statements change."""
+        """Give a new version to each variable that statements assign and each alias class that they write."""
         for s in statements(tuple(body)):
             arrays: list[Any] = [*self.memory.changed(s)]
             if isinstance(s, Opaque) and s.changes:
@@ -120,7 +121,7 @@ class _Function:
                 self.version[x] = self.version.get(x, 0) + 1
 
     def key(self, s: Statement) -> Any:
-        """What an operation computes, so that it can be known again; None if it is to be executed each time."""
+        """The key of an operation for value numbering; None if it must be executed each time."""
         match s:
             case Load():
                 what: tuple[Any, ...] = (s.array, s.index)
@@ -136,7 +137,7 @@ class _Function:
 
 
 def _read_after(body: Block) -> set[Var]:
-    """The variables that are read only in the block that assigns them, and after that.
+    """Variables that are read only in the block that assigns them, and after the assignment.
 
     Of others a later round, or what follows a branch, may read what was assigned before. A loop's condition is computed
     before its body.
@@ -145,6 +146,7 @@ def _read_after(body: Block) -> set[Var]:
     found: set[Var] = set()
 
     def visit(block: Block, after: Counter[Any]) -> None:
+        """Visit a block backwards; `after` counts the reads that follow it in the same block."""
         after = Counter(after)
         for s in reversed(block):
             found.update(x for x in writes(s) if after[x] == every[x])
@@ -158,12 +160,12 @@ def _read_after(body: Block) -> set[Var]:
 
 
 def _reads(some: Iterable[Statement]) -> Iterator[Any]:
-    """The atoms that statements read themselves."""
+    """The atoms that statements themselves read, loop tests and exits included."""
     return (x for s in some for x in (*reads(s), *_ends(s)))
 
 
 def _ends(s: Statement) -> tuple[Any, ...]:
-    """What a loop asks at its end or its beginning."""
+    """The atoms that a loop reads as its test and its exit flags."""
     test = (s.test,) if isinstance(s, While) else ()
     return (*test, *s.exits) if isinstance(s, (For, While)) else ()
 
@@ -179,5 +181,5 @@ def _expressions(e: Any) -> Iterable[Any]:
 
 
 def _exact(x: Any) -> Any:
-    """An atom, so that constants that are equal, but not the same, are told apart: 1 and 1.0, 0.0 and -0.0."""
+    """A key for an atom that tells equal constants of different kinds apart: 1 and 1.0, 0.0 and -0.0."""
     return (repr(x.value), x.type) if isinstance(x, Constant) else x

@@ -1,4 +1,6 @@
-"""Core -> core, in both sweeps: what is added first to an element of a new shadow is stored.
+"""Turn the first `+=` into a zeroed shadow into `=`, and elide the zero-fill if the loop covers the shadow.
+
+Core -> core, in both sweeps:
 
     d_x = zeros                      d_x = new memory
     for i in range(n):               d_x = zeros, unless its shape is (n,)
@@ -32,7 +34,7 @@ _ZERO, _ONE, _MINUS = Constant(0, _I64), Constant(1, _I64), Constant(-1, _I64)
 
 
 class Storing:
-    """What becomes of blocks that are executed one after another; `fresh` are shadows that are zeros before the first.
+    """Elision of zero-fills over consecutive blocks; `fresh` are shadows that are zeros before the first block.
 
     Those of them that need not be zeros are in `covered`, once all the blocks have been seen.
     """
@@ -43,11 +45,11 @@ class Storing:
 
     @property
     def covered(self) -> set[Var]:
-        """The given shadows that need not be zeros."""
+        """Shadows among those given that need not be zero-filled."""
         return {x for x in self._covered if isinstance(x, Var)}
 
     def blocks(self, *some: Block) -> list[Block]:
-        """The blocks with such stores, in the loops at their top and in those inside of others."""
+        """Rewrite the blocks, with the loops at their top and those nested in other statements."""
         made = [self._block(body) for body in some]
         return [rewritten(body, self._made) for body in made]
 
@@ -70,7 +72,7 @@ class Storing:
         return tuple(made)
 
     def _statement(self, s: Statement) -> Block:
-        """A statement with what goes before it; from then on, the shadows that it uses are new no more."""
+        """A rewritten statement, with the conditional zero-fill before it; shadows that it uses are no longer fresh."""
         inner = [*statements((s,))]
         mentioned = {x for t in inner for x in (*reads(t), *writes(t))}
         found = [x for x in self._fresh if x in mentioned]
@@ -92,7 +94,7 @@ class Storing:
         return (*before, s)
 
     def _atom(self, extent: Any, before: list[Statement], line: int) -> Atom:
-        """An extent, where an operation takes it."""
+        """Bind an extent to an atom, by an operation appended to `before` if it is not one."""
         if isinstance(extent, (Var, Constant, Global)):
             return extent
         made = Var("_", _I64)
@@ -110,7 +112,7 @@ def _makes_zeros(s: Make) -> bool:
 
 
 def _with_stores(s: Any, chosen: set[Store]) -> Any:
-    """A statement in which some stores replace what they added to."""
+    """Replace `+=` by `=` in the chosen stores of a statement."""
     if s in chosen:
         return replace(s, op="=")
     return with_blocks(s, [tuple(_with_stores(t, chosen) for t in b) for b in blocks(s)])
@@ -118,7 +120,7 @@ def _with_stores(s: Any, chosen: set[Store]) -> Any:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a store adds: the loops around it, and its indices, which are counters of these, or constants."""
+    """A store that adds to an element: its block, its loops, and its indices (counters of these loops or constants)."""
 
     store: Store
     block: Block
@@ -127,7 +129,7 @@ class _Place:
 
 
 class _First:
-    """The first loop that has to do with a new shadow.
+    """First loop that uses a fresh shadow.
 
     `stores` are those that are the first to add to elements; None if the loop does something else with the shadow.
     """
@@ -141,14 +143,14 @@ class _First:
         self.stores = self._first() if self._collect((loop,), (), {shadow: ()}) else None
 
     def _parts(self, shadow: Var) -> set[Var]:
-        """The shadow, and what in the loop refers to a part of it, of this round or of the one before."""
+        """The shadow and all views into it that the loop takes, in this iteration or an earlier one."""
         names = {shadow}
         while more := {x for s in self.inner if isinstance(s, View) and s.base in names for x in writes(s)} - names:
             names |= more
         return names
 
     def _collect(self, body: Block, loops: tuple[For, ...], rows: dict[Var, tuple[Any, ...]]) -> bool:
-        """Whether a block only adds to elements at places that are known; `rows` are parts of the shadow."""
+        """Whether a block only adds to elements of the shadow at known indices; `rows` are views of parts of it."""
         rows = dict(rows)
         for s in body:
             used = [x for x in (*reads(s), *writes(s)) if x in self.names]
@@ -173,11 +175,11 @@ class _First:
         return True
 
     def _uses(self, s: Statement) -> bool:
-        """Whether something inside of a statement has to do with the shadow."""
+        """Whether a nested statement of `s` reads or writes the shadow."""
         return any(x in self.names for b in blocks(s) for t in statements(b) for x in (*reads(t), *writes(t)))
 
     def _is_known(self, place: _Place) -> bool:
-        """Whether no two rounds add to the same place."""
+        """Whether no two iterations add to the same element at this place."""
         counters = [s.target for s in place.loops]
         if len(place.index) != self.shadow.type.ndim or any(map(_changes_counter, place.loops)):
             return False
@@ -186,7 +188,7 @@ class _First:
         return all(i in counters or (isinstance(i, Constant) and _is_index(i)) for i in place.index)
 
     def _first(self) -> set[Store] | None:
-        """The stores, none of which adds to an element that another one has added to; None if there are none."""
+        """The first stores to their elements, which then need no zero there; None if two of them may overlap."""
         found: dict[tuple[Block, tuple[Any, ...]], Store] = {}
         for place in self.places:
             found.setdefault((place.block, place.index), place.store)
@@ -197,7 +199,7 @@ class _First:
         return chosen
 
     def extents(self) -> list[Any] | None:
-        """The shape of a shadow all of whose elements the loop adds to; None if there is none that is known."""
+        """Shape of a shadow that the loop covers completely; None if coverage is not known."""
         first = self.places[0]
         axes = [k for k, i in enumerate(first.index) if isinstance(i, Constant)]
         if any(len(p.index) != len(axes) + len(p.loops) for p in self.places):  # such as a diagonal
@@ -218,7 +220,7 @@ class _First:
         return found
 
     def _extent(self, place: _Place, k: int) -> Any:
-        """How many numbers the index of an axis counts from 0; None if that is not known before the loop."""
+        """Extent of an axis that the counter at index `k` covers from 0; None if it is not known before the loop."""
         for s in place.loops:
             if s.target is place.index[k]:
                 if s.step == _ONE:
@@ -228,7 +230,7 @@ class _First:
         return None
 
     def _before(self, x: Any, s: For) -> Any:
-        """What gives the value of a loop's bound before all; a round may ask for a length that is the same in all."""
+        """Loop-invariant expression for a loop's bound, hoisted before the outermost loop; None if not found."""
         if x not in self.wrote or s is self.loop:
             return x
         (first, *others) = [t for t in self.inner if x in writes(t)]
@@ -243,7 +245,7 @@ class _First:
 
 
 def _precedes(first: Statement, s: For, body: Block) -> bool:
-    """Whether each execution of a loop inside of others has a statement before it, in the same round of these."""
+    """Whether `first` precedes every execution of the nested loop `s`, in the same iteration of the loops around it."""
     for k, t in enumerate(body):
         if t is s or (isinstance(t, For) and any(u is s for u in statements(t.body))):
             return any(u is first for u in body[:k]) or (t is not s and _precedes(first, s, t.body))
@@ -255,7 +257,7 @@ def _changes_counter(s: For) -> bool:
 
 
 def _is_natural(s: For) -> bool:
-    """Whether the counter of a loop is never negative, and the loop runs to its end."""
+    """Whether a loop's counter is never negative, and the loop is sequential and has no exits."""
     if s.exits or s.parallel:
         return False
     if s.step == _ONE:
@@ -268,6 +270,6 @@ def _is_index(x: Constant) -> bool:
 
 
 def _apart(p: _Place, q: _Place) -> bool:
-    """Whether two places are never the same element: they differ by a constant."""
+    """Whether two places never are the same element: two of their indices are different constants."""
     both = zip(p.index, q.index, strict=True)
     return any(isinstance(i, Constant) and isinstance(j, Constant) and i.value != j.value for i, j in both)

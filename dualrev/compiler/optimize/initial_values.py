@@ -1,4 +1,4 @@
-"""Definite assignment: initial values of variables that the text of a loop reads before it assigns them.
+"""Definite assignment: initial values for loop-carried variables that may be read before they are assigned.
 
     for i in range(n):                      z = 0.0
         if i == 0:                          for i in range(n):
@@ -44,7 +44,7 @@ class _Initial:
         self.f = f
 
     def block(self, body: Block, known: set[Var]) -> Block:
-        """A block that is in no sequential loop; `known` gains what its text assigns."""
+        """Initialise in a block outside of sequential loops; `known` gains the variables that its text assigns."""
         made: list[Statement] = []
         for s in body:
             match s:
@@ -73,6 +73,7 @@ class _Initial:
 
 
 def _outside(body: Block, loop: For) -> Iterable[Statement]:
+    """The statements of a body outside of a loop."""
     for s in body:
         if s is not loop:
             yield s
@@ -81,7 +82,7 @@ def _outside(body: Block, loop: For) -> Iterable[Statement]:
 
 
 def _read_before(s: Statement, known: set[Var]) -> Iterable[Var]:
-    """The variables that the text of a statement reads before it assigns them; `known` gains those that it assigns."""
+    """Variables that the text of a statement reads before assigning them; `known` gains those that it assigns."""
     yield from (x for x in reads(s) if isinstance(x, Var) and x not in known)
     if isinstance(s, For):
         known.add(s.target)
@@ -122,7 +123,7 @@ def _has_zero(x: Var) -> bool:
 
 
 def _initial(x: Var, line: int) -> Block:
-    """An initial value: 0, or an array of the same layout without elements."""
+    """Emit an initial value: 0, or an empty array of the same layout."""
     if is_array(x):
         shape, dtype = Pack((Constant(0, _I64),) * x.type.ndim), Global(dtype_name(x.type.dtype), None, ())
         empty = Applied("np.empty", (shape, dtype))

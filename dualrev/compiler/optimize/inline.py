@@ -1,4 +1,4 @@
-"""Core -> core: a call of a small function becomes what the function computes.
+"""Inline calls of small functions (core -> core).
 
     y = sigmoid(x)          _1 = neg(x)
                             _2 = exp(_1)
@@ -30,7 +30,7 @@ LIMIT, LIMIT_OF_LOOPS = 32, 12
 
 
 def is_small(f: Function) -> bool:
-    """Whether a function is small, and its results are numbers."""
+    """Whether a function is small enough to inline, and returns scalars only."""
     if f.opaque or f.again or f.checking or any(isinstance(x, Global) or is_array(x) for x in leaves(f.result)):
         return False
     body = list(statements(f.body))
@@ -45,12 +45,14 @@ def _is_plain(s: Statement) -> bool:
 
 
 def inlined(f: Function, small: Callable[[Call], Function | None]) -> Function:
-    """The function, with what `small` gives for a call in its place, if that is anything."""
+    """Inline the calls of `f` for which `small` gives a callee."""
 
     def block(body: Block) -> Block:
+        """Inline in the statements of a block."""
         return tuple(t for s in body for t in statement(s))
 
     def statement(s: Statement) -> Block:
+        """Inline a call, or the calls in a statement's blocks."""
         if isinstance(s, Call) and (g := small(s)) is not None and _fits(s, g):
             return _Body(s, g).made()
         inner = blocks(s)
@@ -60,7 +62,7 @@ def inlined(f: Function, small: Callable[[Call], Function | None]) -> Function:
 
 
 def _fits(s: Call, g: Function) -> bool:
-    """Whether nothing is converted: the leaves have the same types on both sides; and no argument is a frozen array."""
+    """Whether the argument and result types match the callee's exactly, and no argument is a frozen array."""
     given, parameters, results = _leaves(s.args), _leaves(g.parameters), leaves(g.result)
     if len(given) != len(parameters) or len(s.targets) != len(results) or any(isinstance(x, Global) for x in given):
         return False
@@ -69,7 +71,7 @@ def _fits(s: Call, g: Function) -> bool:
 
 
 class _Body:
-    """What a call computes, with variables of its own."""
+    """Body of an inlined callee, with fresh variables."""
 
     def __init__(self, s: Call, g: Function) -> None:
         self.s, self.g = s, g
@@ -80,6 +82,7 @@ class _Body:
         self.new: dict[Any, Any] = {}
 
     def made(self) -> Block:
+        """Emit the inlined statements: copies of the arguments, the body, copies to the targets."""
         body: list[Statement] = []
         for x, given in zip(_leaves(self.g.parameters), _leaves(self.s.args), strict=True):
             if isinstance(given, Var) and not self.times[x]:
@@ -100,6 +103,7 @@ class _Body:
         return (*body, *(Copy(x, value, self.s.line) for x, value in zip(self.s.targets, values, strict=True)))
 
     def block(self, body: Block) -> Block:
+        """Rename the statements of a block; copies of single-assignment variables are propagated."""
         made = []
         for s in body:
             if isinstance(s, Copy) and self.times[s.target] == 1 and self.is_fixed(s.source):
@@ -110,11 +114,11 @@ class _Body:
         return tuple(made)
 
     def is_fixed(self, x: Any) -> bool:
-        """Whether an atom is a variable that is assigned once at most, and so has one value wherever it has any."""
+        """Whether an atom is a variable assigned at most once, whose value thus never changes once it is set."""
         return isinstance(x, Var) and (self.times[x] == 1 or (not self.times[x] and x in self.new))
 
     def variable(self, x: Any) -> Any:
-        """The variable, or what it stands for, in place of one of the function."""
+        """Rename a variable of the callee; give it a fresh name at first sight."""
         if isinstance(x, Var) and x not in self.new:
             self.new[x] = Var("_" if is_generated(x.name) or x.of is not None else x.name, x.type)
         return self.new.get(x, x) if isinstance(x, Var) else x

@@ -1,4 +1,4 @@
-"""Core -> core, in the reverse sweep: the direction of a reversed loop.
+"""Direction of a reversed loop: upwards if its iterations commute, else downwards (core -> core).
 
     for i in range(n):          ->      for i in range(n):                  if its iterations may come in any order
         x[i] = ...                          d_x[i] ...
@@ -26,7 +26,7 @@ _ZERO, _ONE, _MINUS = (Constant(k, types.int64) for k in (0, 1, -1))
 
 
 def choose_direction(at: LoopContext, s: For) -> Block:
-    """The reversed loop with a direction; s has the bounds and the step 1 of the loop that it reverses."""
+    """Choose the direction of a reversed loop; `s` has the bounds and step 1 of the loop that it reverses."""
     if at.source is None:
         return (s,)
     at.commutes = order_free(at, s.body)
@@ -38,7 +38,7 @@ def choose_direction(at: LoopContext, s: For) -> Block:
 
 
 def moved(x: Atom, by: int, line: int) -> tuple[Atom, Block]:
-    """x + 1 or x - 1, and what computes it."""
+    """An atom for `x + 1` or `x - 1`, with the statements that compute it."""
     if isinstance(x, Constant):
         return Constant(x.value + by, types.int64), ()
     made = Var("_", types.int64)

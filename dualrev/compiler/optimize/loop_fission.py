@@ -1,4 +1,4 @@
-"""Core -> core, in the reverse sweep: a loop for each of the overlapping places that a round adds to.
+"""Loop fission of stencil adjoints, so that each loop vectorises (core -> core, in the reverse sweep).
 
     for i in range(n):              for i in range(n):
         c = k * d_y[i]                  c = k * d_y[i]
@@ -33,7 +33,7 @@ _SPREADS = {"runtime.spread", "runtime.spread_evenly"}
 
 
 def split_loop(at: LoopContext, s: For) -> Block:
-    """The loops that stand for a reversed loop, if its rounds may come in any order."""
+    """Fission of a reversed loop whose iterations may run in any order; the loop unchanged if that does not pay."""
     if not at.commutes or not all(isinstance(t, (Real, Copy, Discrete, Load, Store)) for t in s.body):
         return (s,)
     return tuple(_Split(at, s).loops())
@@ -46,6 +46,7 @@ class _Split:
         self.adds = [t for t in s.body if isinstance(t, Store) and t.op == "+=" and t.array in self.shadows]
 
     def loops(self) -> list[For]:
+        """The loops after fission; only the original one if fission is not legal, not cheap, or not needed."""
         groups = self.groups()
         if len(groups) == 1:
             return [self.s]
@@ -67,7 +68,7 @@ class _Split:
         return [replace(self.s, body=part) for part in parts]
 
     def groups(self) -> list[list[Store]]:
-        """What is added in each of the loops: in none of them to two places that overlap."""
+        """Partition of the accumulating stores, one group for each loop; no two in a group overlap."""
         found: list[list[Store]] = [[]]
         for t in self.adds:
             group = next((g for g in found if not any(self.overlap(t, u) for u in g)), None)
@@ -77,14 +78,14 @@ class _Split:
         return found
 
     def overlap(self, t: Store, u: Store) -> bool:
-        """Whether two places are parts of one array that differ along the axis of the counter, and there alone."""
+        """Whether two stores go to one array, with indices that differ only along the counter's axis."""
         if self.shadows[t.array] != self.shadows[u.array]:
             return False
         one, other = self.place(t), self.place(u)
         return one is not None and other is not None and one[0] == other[0] and one[1] != other[1]
 
     def place(self, t: Store) -> tuple[Any, Any] | None:
-        """The array that an element belongs to, with its indices along other axes, and those along the counter's.
+        """Root array of an element, its indices along other axes, and its indices along the counter's axis.
 
         None if the counter is not one of the indices, alone or with something added.
         """
@@ -108,7 +109,7 @@ class _Split:
         return (x, others), own
 
     def made(self, x: Any) -> View | None:
-        """The view that a variable is in any case, if it is a part of another array or one that is spread."""
+        """The single definition of an array as a view or as a spread one (runtime.spread); None if it is neither."""
         found = self.at.facts.definitions.get(x, [])
         if x in self.at.facts.parameters or len(found) != 1:
             return None  # `c = c[::-1]` of a parameter: it is that, or what is given for it
@@ -120,12 +121,12 @@ class _Split:
         return found[0] if is_part or is_spread else None
 
     def written_out(self, i: Any) -> Any:
-        """An index, or the sum or difference that the round computes for it."""
+        """The expression behind an index that the iteration computes; else the index itself."""
         found = [t for t in self.body if i in writes(t)]
         return found[0].value if len(found) == 1 and isinstance(found[0], Discrete) else i
 
     def is_along(self, i: Any) -> bool:
-        """Whether an index is the counter, or differs from it by something that all rounds share."""
+        """Whether an index is the loop counter plus or minus a loop-invariant term."""
         target = self.s.target
         if not isinstance(i, Operator):
             return i is target
@@ -134,12 +135,12 @@ class _Split:
     # Parts of the round
 
     def memory(self, array: Any) -> Any:
-        """What arrays have in common that may share memory."""
+        """Alias class of an array, and whether it is a class of shadows."""
         is_shadow = array in self.shadows
         return is_shadow, self.shadows[array] if is_shadow else self.at.facts.classes.find(self.at.original(array))
 
     def hands_on(self, parts: list[Block]) -> bool:
-        """Whether one of these parts reads what the round before has written: a sum would be summed up twice."""
+        """Whether a part reads a loop-carried variable: its accumulation would be repeated in each part."""
         wrote = {x for t in self.body for x in writes(t)}
         for part in parts:
             there: set[Any] = {self.s.target}
@@ -150,11 +151,11 @@ class _Split:
         return False
 
     def loads(self, s: Store) -> Callable[[Statement], bool]:
-        """Whether a statement loads from the memory of a store."""
+        """A predicate for loads from the memory that a store writes."""
         return lambda t: isinstance(t, Load) and self.memory(t.array) == self.memory(s.array)
 
     def part(self, chosen: list[Statement]) -> Block:
-        """These statements of the round, and what they read of what it computes."""
+        """Backward slice of the iteration for the chosen statements."""
         found: list[Statement] = []
         needed: set[Any] = set()
         for t in reversed(self.body):
@@ -165,5 +166,5 @@ class _Split:
 
 
 def _is_cheap(body: Block) -> bool:
-    """Whether a part of a round may be computed once more."""
+    """Whether a part of an iteration is cheap enough to recompute in another loop."""
     return all(t.rule.name in _CHEAP for t in body if isinstance(t, Real))

@@ -1,4 +1,6 @@
-"""Core -> core, in the reverse sweep: what the rounds of a loop add to one element of a shadow, they add to a number.
+"""Promote loop-invariant accumulations into a shadow to a register; one store after the loop.
+
+Core -> core, in the reverse sweep:
 
     for k in range(n):              sum = 0.0
         d_x[i] += p * d_z           for k in range(n):
@@ -31,7 +33,7 @@ _STEPS = (Constant(1, types.int64), Constant(-1, types.int64))
 
 
 def promote_accumulators(at: LoopContext, s: For) -> Block:
-    """The loop with numbers in place of elements that all rounds add to."""
+    """Accumulate in scalars what all iterations add to a loop-invariant element of a shadow."""
     wrote = {s.target} | {x for t in statements(s.body) for x in writes(t)}
     if s.step not in _STEPS or not wrote.isdisjoint((s.start, s.stop)):
         return (s,)
@@ -62,5 +64,5 @@ def promote_accumulators(at: LoopContext, s: For) -> Block:
 
 
 def _adds_to(s: Statement, x: Any) -> bool:
-    """Whether all that a statement does with an array is to add to an element."""
+    """Whether a statement is an accumulating store (`+=`) into the array `x`."""
     return isinstance(s, Store) and s.op == "+=" and s.array is x

@@ -1,4 +1,4 @@
-"""Core -> core, in the reverse sweep: what a round leaves in an element that the next one reads stays in a number.
+"""Scalar replacement of loop-carried shadow elements (core -> core, in the reverse sweep).
 
     for i in range(n - 1, 0, -1):   kept = d_x[n - 1]
         d_x[i - 1] += c * d_x[i]    for i in range(n - 1, 0, -1):
@@ -37,7 +37,7 @@ _Sum = tuple[Any, int]
 
 
 def replace_by_scalars(at: LoopContext, s: For) -> Block:
-    """The loop with numbers for what goes from round to round, and what comes before it."""
+    """Replace loop-carried elements by scalars; the loop, after the statements that initialise these."""
     wrote = {s.target} | {x for t in statements(s.body) for x in writes(t)}
     if s.step not in _STEPS or s.exits or not wrote.isdisjoint((s.start, s.stop)):
         return (s,)
@@ -53,7 +53,7 @@ def replace_by_scalars(at: LoopContext, s: For) -> Block:
 
 
 def _accessed(at: LoopContext, s: For, wrote: set[Any]) -> list[Var]:
-    """Shadows that a round itself loads from and stores to, if nothing else in it has to do with their memory."""
+    """Shadows that an iteration loads from and stores to, with no other access to their alias class."""
     shadows = at.shadows
     arrays: dict[Any, set[Any]] = {}
     for t in s.body:
@@ -68,7 +68,7 @@ def _accessed(at: LoopContext, s: For, wrote: set[Any]) -> list[Var]:
 
 @dataclass
 class _Rounds:
-    """The rounds of a loop, and what they do to an array."""
+    """Accesses to one array in the iterations of a loop."""
 
     at: LoopContext
     s: For
@@ -87,6 +87,7 @@ class _Rounds:
     # Indices
 
     def _value(self, t: Statement) -> _Sum | None:
+        """A single-assignment integer as variable plus constant; None if it is not of that form."""
         match t:
             case Discrete(value=Operator("+" | "-" as symbol, (x, Constant(value=int(value))))):
                 of = self._sum(x)
@@ -94,7 +95,7 @@ class _Rounds:
         return None
 
     def _sum(self, x: Any) -> _Sum | None:
-        """An index as a sum, if it is known to be one."""
+        """An index as variable plus constant; None if it is not known to be."""
         if isinstance(x, Constant) and type(x.value) is int:
             return None, x.value
         if not isinstance(x, Var) or x.type != _I64:
@@ -102,15 +103,16 @@ class _Rounds:
         return self._made.get(x) if x in self.wrote and x is not self.s.target else (x, 0)
 
     def _place(self, t: Load | Store) -> list[_Sum] | None:
+        """The indices of an access as sums; None if one of them is not known."""
         made = [self._sum(x) for x in t.index]
         return None if None in made else [x for x in made if x is not None]
 
     def _before(self, place: list[_Sum]) -> list[_Sum]:
-        """The same place in the round before, in terms of this one."""
+        """The element that had these indices in the previous iteration, in terms of this iteration's counter."""
         return [(x, n - _STEPS[self.s.step] * (x is self.s.target)) for x, n in place]
 
     def _differ(self, t: Store, place: list[_Sum]) -> bool:
-        """Whether a statement stores to another element."""
+        """Whether a store certainly goes to another element (no alias)."""
         other = self._place(t)
         if other is None or len(other) != len(place) or not self._distinct:
             return False
@@ -118,7 +120,7 @@ class _Rounds:
         return any(x is y and n != m and self._is_nonnegative(x, min(n, m)) for (x, n), (y, m) in pairs)
 
     def _is_nonnegative(self, x: Any, n: int) -> bool:
-        """Whether a sum is not below 0."""
+        """Whether a variable plus a constant is certainly not negative."""
         if x is None:
             return n >= 0
         made = self.at.facts.definitions.get(x, [])
@@ -129,7 +131,7 @@ class _Rounds:
     # The element
 
     def read_next(self, last: Store) -> list[Load | Store]:
-        """What the next round does first with the element that is stored to here; nothing if it has to be loaded.
+        """Accesses of the next iteration to the element stored here, in order; none if it has to be loaded again.
 
         That round loads it, and until then and since then nothing else may be stored to the same place.
         """
@@ -146,11 +148,11 @@ class _Rounds:
         return [t for t in body if isinstance(t, (Load, Store)) and t.array is self.array]
 
     def _is_left(self, body: Block, place: list[_Sum], besides: list[Load | Store]) -> bool:
-        """Whether nothing else is stored there."""
+        """Whether no other store of the block may overwrite the element."""
         return all(t in besides or isinstance(t, Load) or self._differ(t, place) for t in self._accesses(body))
 
     def loop(self, found: list[Load | Store], last: Store) -> tuple[Block, For]:
-        """What the number is in the first round; and the loop, with the number in place of the element."""
+        """The scalar's initialisation before the loop, and the loop with the scalar in place of the element."""
         kept, s = Var("kept_{k}", types.float64), self.s
         some, test = Var("_", types.boolean), Comparison((">" if _STEPS[s.step] < 0 else "<",), (s.start, s.stop))
         load = self._at_start(found[0], kept)
@@ -168,7 +170,7 @@ class _Rounds:
         return begin, replace(s, body=tuple(body))
 
     def _at_start(self, access: Load | Store, target: Var) -> Block:
-        """The element in the first round."""
+        """Load the element that the first iteration reads."""
         made: list[Statement] = []
         index: list[Any] = []
         for x, n in self._place(access) or []:
@@ -185,7 +187,7 @@ class _Rounds:
 
 
 def _stored(s: Store, old: Var, new: Var) -> list[Statement]:
-    """A store after which the element is in a variable; the old element is in another one."""
+    """A store whose new element value is kept in `new`; `old` holds the value before it."""
     if s.op == "=":
         return [s, Copy(new, s.value, s.line)]
     rule = "add" if s.op == "+=" else "sub"

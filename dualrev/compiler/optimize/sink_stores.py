@@ -1,4 +1,4 @@
-"""Core -> core, in the reverse sweep: a round changes elements of shadows after it has loaded what it needs.
+"""Sink shadow stores below later loads (core -> core, in the reverse sweep).
 
     d_y[i] = d_a                    d_1 = d_a
     _1 = x[i]                       _1 = x[i]
@@ -25,7 +25,7 @@ __all__ = ["sink_stores"]
 
 
 def sink_stores(at: LoopContext, loop: For) -> Block:
-    """The reversed loop with its stores into shadows after the loads that follow them."""
+    """Sink the shadow stores of a reversed loop below the loads that follow them."""
     after: list[_Placed] = []
     for s in reversed(loop.body):
         here = _Placed.of(s)
@@ -47,7 +47,7 @@ def sink_stores(at: LoopContext, loop: For) -> Block:
 
 @dataclass(frozen=True)
 class _Placed:
-    """A statement, the variables that it writes with its blocks, and whether it has nothing to do with arrays."""
+    """A statement with the variables that it writes, blocks included, and whether it is scalar code only."""
 
     statement: Statement
     written: frozenset[Any]
@@ -55,6 +55,7 @@ class _Placed:
 
     @staticmethod
     def of(s: Statement) -> _Placed:
+        """Describe a statement."""
         inner = list(statements((s,)))
         written = frozenset(x for t in inner for x in writes(t))
         scalar = all(isinstance(t, (Real, Copy, Discrete, If)) for t in inner)
@@ -62,7 +63,7 @@ class _Placed:
 
 
 def _passed(s: Store, after: list[_Placed], shadows: dict[Any, Any]) -> int:
-    """How many of the next statements may come before a store into a shadow."""
+    """Count the following statements that a shadow store may sink below."""
     place = set(reads(s)) - {s.value}
     for k, here in enumerate(after):
         t = here.statement

@@ -1,4 +1,4 @@
-"""Core -> core: new arrays of a few numbers, whose places are known, become these numbers.
+"""Scalar replacement (SROA) of small new arrays with constant indices (core -> core).
 
     y = np.empty((2,))                      y_0, y_1 = 0.0, 0.0
     y[0] = a * b                            y_0 = a * b
@@ -29,7 +29,7 @@ _SUMS = {"+=": "add", "-=": "sub"}
 
 
 def with_few(f: Function) -> tuple[Function, dict[Var, int]]:
-    """The function, and the arrays that are no more there, with their lengths."""
+    """Replace small arrays by scalars; also the arrays replaced, with their lengths."""
     lengths, names = _lengths(f)
     while banned := {names.get(x, x) for s in statements(f.body) for x in _as_arrays(s, lengths) if x in lengths}:
         lengths = {x: n for x, n in lengths.items() if names.get(x, x) not in banned}
@@ -40,7 +40,7 @@ def with_few(f: Function) -> tuple[Function, dict[Var, int]]:
 
 
 def _lengths(f: Function) -> tuple[dict[Var, int], dict[Var, Var]]:
-    """The vectors of float64 that are made in one place with a length that is known, and short; other names of them."""
+    """New float64 vectors of known, small length, with one definition; and the aliases of them by copies."""
     found: dict[Var, int | None] = {}
     names: dict[Var, Var] = {}
     outside = {*f.body}  # in a loop, the other name could be that of the array of the round before
@@ -60,7 +60,7 @@ def _lengths(f: Function) -> tuple[dict[Var, int], dict[Var, Var]]:
 
 
 def _length(value: Any, known: dict[Var, int | None]) -> int | None:
-    """The length of a vector which an expression makes; an array like another one is as long."""
+    """The length of the vector that an expression makes; None if it is not known."""
     match value:
         case Applied("np.zeros_like" | "np.empty_like", (Var() as x,), ()):
             return known.get(x)
@@ -70,7 +70,7 @@ def _length(value: Any, known: dict[Var, int | None]) -> int | None:
 
 
 def _as_arrays(s: Statement, lengths: dict[Var, int]) -> list[Any]:
-    """What a statement takes for an array, and not for numbers at places that are known."""
+    """Uses in a statement that need an array in memory, not scalars at constant indices."""
     match s:
         case Load(_, x, (Constant(int() as k),)) if 0 <= k < lengths.get(x, 0):  # type: ignore[arg-type]
             return []
@@ -91,12 +91,15 @@ class _Numbers:
         self.used = {self.numbers[x] for x in [*leaves(f.result), *loads] if x in lengths}
 
     def leaf(self, x: Any) -> Tree:
+        """The tuple of scalars for a replaced array in the result; any other leaf itself."""
         return Node(self.numbers[x]) if x in self.numbers else x
 
     def block(self, body: Block) -> Block:
+        """Replace the arrays in the statements of a block."""
         return tuple(made for at, s in enumerate(body) for made in self.statement(s, body[at + 1 :]))
 
     def statement(self, s: Statement, later: Block) -> Block:
+        """Replace creations, copies, loads and stores of the arrays by scalar statements."""
         match s:
             case Make(x) if x in self.numbers:
                 numbers = self.numbers[x]
@@ -113,7 +116,7 @@ class _Numbers:
         return (with_blocks(s, map(self.block, inner)) if inner else s,)
 
     def assigned(self, later: Block) -> set[Var]:
-        """The numbers that certainly are set before they are read."""
+        """Scalars that are certainly assigned before they are read (definite assignment)."""
         found: set[Var] = set()
         read: set[Var] = set()
         for s in later:
@@ -130,11 +133,12 @@ class _Numbers:
         return found
 
     def store(self, x: Var, s: Store) -> Block:
+        """Emit a store to an element as an assignment to its scalar."""
         if s.op == "=":
             return (Copy(x, s.value, s.line),)
         return (Real(x, PRIMITIVES[_SUMS[s.op]], s.op[0], (x, s.value), s.line),)
 
 
 def _number(x: Var, k: int) -> Var:
-    """What stands for an element of a vector."""
+    """The scalar for element `k` of a vector."""
     return Var(x.name if x.name == "_" else f"{x.name}_{k}", types.float64, x.of)

@@ -1,1 +1,1 @@
-"""Loops over prange: what their rounds share, and how they and their derivatives run in several threads."""
+"""Parallel loops (`prange`): dependence analysis, outlining, reductions, and derivatives that run in threads."""

@@ -1,4 +1,4 @@
-"""Core -> core: a parallel loop whose rounds multiply numbers, or choose among them, is one over chunks of rounds.
+"""Chunked reductions (core -> core): a parallel product, minimum or maximum is a loop over chunks of iterations.
 
     for i in prange(n):             for k in prange(count):
         p *= a[i]                       parts[k] = f_chunk(first, last, a)      1.0 times a[first] ... a[last - 1]
@@ -35,7 +35,7 @@ _ZERO, _ONE = Constant(0, _I64), Constant(1, _I64)
 
 
 def neutral(kind: str, of: Any) -> Constant:
-    """What changes nothing if it is put together with a number of this type."""
+    """The identity element of a reduction of this kind, for scalars of this type."""
     least, most = (
         (-math.inf, math.inf) if isinstance(of, types.Float) else (np.iinfo(str(of)).min, np.iinfo(str(of)).max)
     )
@@ -44,7 +44,7 @@ def neutral(kind: str, of: Any) -> Constant:
 
 
 def in_chunks(f: Function, loop: For, totals: dict[Var, str], program: Program) -> tuple[Block, Function, Block]:
-    """What stands before the loop over chunks, the function that holds it, and what stands after it.
+    """Split a reduction loop into chunks: the setup, the function with the chunk loop, and the loop that combines.
 
     f holds the loop, and its results are the totals.
     """
@@ -68,7 +68,7 @@ def in_chunks(f: Function, loop: For, totals: dict[Var, str], program: Program) 
 
 
 def _rounds(loop: For, chunk: Symbol, inputs: list[Any], parts: dict[Var, Var], count: Var) -> For:
-    """The loop over chunks."""
+    """The parallel loop over chunks, which stores the partial results."""
     w, line, k = Writer(), loop.line, Var("k", _I64)
     bounds: list[Var] = []
     following = Var("_", _I64)
@@ -84,7 +84,7 @@ def _rounds(loop: For, chunk: Symbol, inputs: list[Any], parts: dict[Var, Var], 
 
 
 def _together(loop: For, totals: dict[Var, str], parts: dict[Var, Var], count: Var) -> For:
-    """The loop that puts together what the chunks come to."""
+    """The serial loop that combines the partial results of the chunks, in their order."""
     w, line, k = Writer(), loop.line, Var("k", _I64)
     for x, kind in totals.items():
         part = Var("_", x.type)

@@ -1,4 +1,4 @@
-"""What the rounds of a parallel loop do to memory that they share, and so how they may run in several threads.
+"""Dependence analysis of parallel loops: how iterations use shared memory, and whether they may run in threads.
 
 For each class of arrays from outside of the loop:
 
@@ -56,7 +56,7 @@ Place: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True)
 class Sharing:
-    """How the rounds of a loop run in several threads.
+    """Result of the dependence analysis: how the iterations of a loop run in several threads.
 
     totals     the numbers that they put together, and how
     private    the arrays that each chunk has of its own, which are added up
@@ -77,13 +77,13 @@ class Sharing:
 
     @property
     def near(self) -> bool:
-        """Whether rounds may write to elements of their neighbours."""
+        """Whether iterations may write to elements of neighbouring iterations."""
         return self.spread > 0 or any(group.near for group in self.looked_at)
 
 
 @dataclass(frozen=True)
 class Group:
-    """Arrays that may share memory, of which a round touches what has the counter as its index on one axis.
+    """May-alias group of arrays that an iteration accesses with the counter as its index on one axis.
 
     Parts of several arrays may be `near` one another, if rounds only add to them.
     """
@@ -94,7 +94,7 @@ class Group:
 
 
 def sharing(f: Function, loop: For, memory: Memory) -> Sharing | None:
-    """How the rounds of a loop of a function may run in several threads; None if they have to run in one."""
+    """Dependence analysis of a loop: how its iterations may run in threads; None if they have to run in one."""
     body = list(statements(loop.body))
     if loop.exits or loop.step != Constant(1) or any(isinstance(t, (Opaque, Effect)) for t in body):
         return None
@@ -139,7 +139,7 @@ def sharing(f: Function, loop: For, memory: Memory) -> Sharing | None:
 
 @dataclass(frozen=True)
 class _Origin:
-    """What an array in a round is: the arrays from outside that it is a part of, and at which place if at one.
+    """Origin of an array in an iteration: the outer arrays that it may be a view of, and its index there if known.
 
     `whole` says that it has the same indices as these.
     """
@@ -149,11 +149,11 @@ class _Origin:
     whole: bool = False
 
     def part(self, place: Place | None) -> _Origin:
-        """A part of it."""
+        """The origin of a part of the array."""
         return _Origin(self.roots, self.place or (place if self.whole else None))
 
     def joined(self, other: _Origin) -> _Origin:
-        """One or the other."""
+        """The join of two origins: either may hold."""
         place = self.place if self.place == other.place else None
         return _Origin(self.roots | other.roots, place, self.whole and other.whole and self.roots == other.roots)
 
@@ -162,7 +162,7 @@ _NEW = _Origin(frozenset())
 
 
 class _Uses:
-    """Which elements of the arrays that come from outside some statements read, set and add to, by classes."""
+    """Access summary of statements: the elements of outer arrays that they read, set and add to, by alias classes."""
 
     def __init__(self, memory: Memory, classes: Classes, body: Block, counter: Var | None, seen: set[Any]) -> None:
         self.memory, self.classes, self.seen = memory, classes, seen
@@ -183,7 +183,7 @@ class _Uses:
     # What variables stand for
 
     def _learn(self, t: Any, counter: Var | None) -> None:
-        """Note what a statement says of whole numbers and of arrays."""
+        """Transfer function: update the offsets of integers and the origins of arrays by a statement."""
         for x in writes(t):
             if x is not counter and not is_array(x):
                 made = self._offset(t)
@@ -197,11 +197,11 @@ class _Uses:
             self.origins[x] = self.origins[x].joined(found) if x in self.origins else found
 
     def _offset(self, t: Any) -> int | None:
-        """What a whole number is more than the counter."""
+        """The constant offset of an assigned integer from the loop counter; None if it has none."""
         return self._distance(t.source if isinstance(t, Copy) else t.value) if isinstance(t, (Copy, Discrete)) else None
 
     def _distance(self, e: Any) -> int | None:
-        """What an expression is more than the counter."""
+        """The constant offset of an expression from the loop counter; None if it has none."""
         match e:
             case Var():
                 return self.offsets.get(e)
@@ -214,7 +214,7 @@ class _Uses:
         return None
 
     def origin(self, x: Any) -> _Origin:
-        """What an array is a part of."""
+        """The origin of an array: the outer arrays that it may be a view of."""
         if not isinstance(x, Var):
             return _NEW  # frozen
         if x in self.inside:
@@ -241,7 +241,7 @@ class _Uses:
         return _NEW
 
     def _place(self, index: tuple[Any, ...]) -> Place | None:
-        """The first index that is the counter, but for a constant."""
+        """The first axis whose index is the loop counter plus a constant, with that constant."""
         for axis, i in enumerate(index):
             if (distance := self._distance(i)) is not None:
                 return axis, distance
@@ -289,7 +289,7 @@ class _Uses:
 
 
 def uses_of(s: Call, memory: Memory, seen: Iterable[Any] = ()) -> list[set[str]]:
-    """What a call does to each leaf of its arguments: read, set, add."""
+    """Access modes of a call, for each leaf of its arguments: read, set, add."""
     seen, inputs = set(seen), given(s)
     program = memory.program
     if program.gradient(s) is not None:

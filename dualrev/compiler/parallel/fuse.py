@@ -1,5 +1,4 @@
-"""Core -> core, in reverse mode: parallel loops that need no second loop, as ad/reverse/fuse_sweeps.py has them of
-others.
+"""Fusion of both sweeps of a parallel loop into one loop (core -> core), as in ad/reverse/fuse_sweeps.py.
 
 s = f_rounds(a, x, s)        s, d_x = f_rounds_fused(a, x, s, d_a)      if the cotangent of s is known before it
 """
@@ -28,7 +27,7 @@ __all__ = ["fused_calls"]
 def fused_calls(
     reverse: ReverseMode, facts: Facts, seeds: dict[int, Atom], shadows: dict[Var, Var]
 ) -> dict[Call, tuple[Block, Symbol, Fused]]:
-    """What stands in place of calls of parallel loops that are fused, the symbols that are called there, and how."""
+    """Replacement statements for the calls of parallel loops that are fused, with the callee's symbol and sweeps."""
     found = {}
     for s in facts.f.body:
         if isinstance(s, Call) and isinstance(s.function, Symbol) and reverse.program.gradient(s) is None:
@@ -47,7 +46,7 @@ class _Fusing:
         self.given = given(s)
 
     def made(self) -> tuple[Block, Symbol, Fused] | None:
-        """The statements for the call, ...; None if it cannot be fused."""
+        """The replacement statements, the symbol and the fused sweeps of the call; None if it cannot be fused."""
         facts, s, writing = self.facts, self.s, Writer()
         later = facts.f.body[facts.f.body.index(s) + 1 :]
         classes = {facts.classes.find(x) for x in self.given if facts.has_shadow(x)}
@@ -80,7 +79,7 @@ class _Fusing:
         return rounds_backwards(self.reverse, self.f, call, seeds)
 
     def _fused(self, rounds: Rounds, seeds: dict[int, Var]) -> Fused | None:
-        """The call of the loop for both sweeps, in the forward sweep, and what it adds to cotangents of numbers."""
+        """The call that runs both sweeps of the loop, and its contributions to cotangents of scalars."""
         f, s, facts = self.f, self.s, self.facts
         inputs = [x for p in f.parameters for x in leaves(p)]
         arguments = dict(zip(inputs, self.given, strict=True))

@@ -1,4 +1,4 @@
-"""Core -> core: loops over prange become functions of their own, where their rounds may run in several threads.
+"""Outline `prange` loops as functions (core -> core), where their iterations may run in several threads.
 
     s = 0.0                                 s = 0.0
     for i in prange(n):                     s = f_rounds(n, a, s)
@@ -37,12 +37,12 @@ __all__ = ["loop_of", "outlined"]
 
 
 def loop_of(f: Function) -> For | None:
-    """The parallel loop that a function was made for."""
+    """The parallel loop of an outlined function; None for other functions."""
     return next((s for s in f.body if isinstance(s, For) and s.parallel), None)
 
 
 def outlined(f: Function, program: Program, memory: Memory) -> Function:
-    """The function with calls in place of its parallel loops."""
+    """Outline the parallel loops of a function: calls stand in their place."""
     if not any(isinstance(s, For) and s.parallel for s in statements(f.body)):
         return f
     return replace(f, body=_Outlining(f, program, memory).block(f.body))
@@ -54,16 +54,18 @@ class _Outlining:
         self.versions, self.classes = Versions(f), Classes(f, memory)
 
     def block(self, body: Block) -> Block:
+        """Outline the parallel loops of a block."""
         return tuple(made for s in body for made in self.statement(s))
 
     def statement(self, s: Statement) -> Block:
+        """Outline a parallel loop, or the parallel loops in the blocks of a statement."""
         if isinstance(s, For) and s.parallel:
             return self.loop(s)
         inner = blocks(s)
         return (with_blocks(s, map(self.block, inner)) if inner else s,)
 
     def loop(self, s: For) -> Block:
-        """A parallel loop: a call if it can be one."""
+        """Outline a parallel loop as a call; serialise it if it may end early or its iterations are not independent."""
         serial = replace(s, body=rewritten(s.body, _serial), parallel=False)
         if s.exits or any(isinstance(t, Effect) and t.raises for t in statements(s.body)):
             return (serial,)
@@ -96,25 +98,26 @@ class _Outlining:
         return (*before, self.call(made, (), made.parameters, s.line), *after)
 
     def call(self, f: Function, targets: tuple[Var, ...], given: tuple[Any, ...], line: int) -> Call:
-        """The call of a function that holds a loop."""
+        """Define the outlined function; return its call."""
         symbol = Symbol(f.name)
         self.program.define(symbol, f)
         return Call(targets, symbol, given, several(list(targets)), line)
 
     def live(self, s: For) -> tuple[Var, ...]:
-        """What a round takes over from the one before, or the loop hands on."""
+        """Loop-carried and live-out variables of a loop."""
         return tuple(x for x, v in self.versions.headers[s].items() if v.used)
 
     def draws(self, s: For) -> bool:
-        """Whether a round draws random numbers."""
+        """Whether an iteration draws random numbers."""
         return draws_anew(replace(self.f, body=s.body), self.program)
 
     # What numba computes otherwise
 
     def check(self, s: For) -> None:
-        """UnsupportedError if the loop depends on the order of its rounds, but for what they add up."""
+        """Refuse a loop that numba runs otherwise: ordered but for reductions, with draws, or a negated counter."""
 
         def refuse(line: int, what: str, why: str, instead: str) -> None:
+            """Refuse at a line of the user's source."""
             self.f.origin.source.refuse(line, what, why, instead)
 
         for x in self.live(s):
@@ -135,7 +138,7 @@ def _line_of(x: Var, s: For) -> int:
 
 
 def _negated(s: For) -> Iterable[int]:
-    """The lines where the counter, which numba takes for a number without sign, is negated."""
+    """The lines that negate the loop counter, which numba holds as an unsigned integer."""
     same: set[Any] = {s.target}
     if not isinstance(s.start, Constant) or s.start.value < 0:
         return
@@ -157,10 +160,10 @@ def _inside(e: Any) -> Iterable[Any]:
 
 
 def _serial(s: Statement) -> Statement:
-    """The loops in a parallel one run in one thread."""
+    """Serialise a parallel loop that is nested in another one."""
     return replace(s, parallel=False) if isinstance(s, For) else s
 
 
 def _unchecked(s: Statement) -> Statement:
-    """What stands in a parallel loop has numba's error_model='numpy': a division by zero does not raise."""
+    """Drop the check for division by zero, as numba's error_model='numpy' does in a parallel loop."""
     return replace(s, checked=False) if isinstance(s, Real) else s

@@ -1,4 +1,4 @@
-"""Core -> core: what is added to an element in several statements becomes one, which rounds may do in any order.
+"""Recognise accumulation into array elements (core -> core): load, add and store become one `+=`, free of order.
 
     t = a[k]                y = g(x)
     y = g(x)                a[k] += y
@@ -20,7 +20,7 @@ __all__ = ["with_additions"]
 
 
 def with_additions(body: Block, classes: Classes, memory: Memory) -> Block:
-    """The body of a loop with additions to elements."""
+    """Rewrite load, add and store of an element in the body of a loop as one accumulation."""
     uses: dict[Any, int] = {}
     for t in statements(body):
         for x in (*reads(t), *writes(t)):
@@ -33,6 +33,7 @@ class _Adding:
         self.classes, self.memory, self.uses = classes, memory, uses
 
     def block(self, body: Block) -> Block:
+        """Rewrite a block, its inner blocks first."""
         made: list[Statement] = []
         for s in body:
             inner = blocks(s)
@@ -42,7 +43,7 @@ class _Adding:
         return tuple(made)
 
     def join(self, made: list[Statement], s: Store) -> None:
-        """Make one of the last statements, if they load an element, add to it, and store it."""
+        """Merge the last statements into one accumulation, if they load an element, add to it, and store it."""
         if len(made) < 3 or self.uses[s.value] != 4:  # loaded, read and written by the addition, stored
             return
         match made[-2]:
@@ -61,7 +62,7 @@ class _Adding:
                 return
 
     def concerns(self, t: Statement, s: Store) -> bool:
-        """Whether a statement changes the element that is added to, or where it is."""
+        """Whether a statement may change the element that is added to, or its array or index."""
         key = self.classes.find(s.array)
         inner = list(statements((t,)))
         changed = any(self.classes.find(x) == key for u in inner for x in self.memory.changed(u))

@@ -1,4 +1,4 @@
-"""What the rounds of a parallel loop hand on to one another: numbers that they add up, multiply, or take the least of.
+"""Reduction recognition: scalars that iterations of a parallel loop sum, multiply, or take the extreme of.
 
     s += x, s -= x      add        n = min(n, x)      min
     p *= x, p /= x      mul        n = max(n, x)      max
@@ -27,14 +27,14 @@ _REALS = {"add": "add", "sub": "add", "mul": "mul", "div": "mul"}
 
 
 def total_of(x: Var, body: Block) -> str | None:
-    """How the rounds put a variable together: add, mul, or one of SYMBOLS; None if they do something else with it."""
+    """The reduction kind of a variable: add, mul, or one of SYMBOLS; None if it is no reduction."""
     found = {_kind(x, t) for t in _but_choices(body) if x in reads(t) or x in writes(t)}
     found |= {choice.kind if choice.target is x else None for choice in _choices(body) if x in choice.variables}
     return found.pop() if len(found) == 1 else None
 
 
 def without(body: Block, dead: Iterable[Var]) -> Block:
-    """A body that puts nothing together, and stores nothing, where nobody asks for that."""
+    """Dead code elimination: drop the reductions into, and the stores to, the variables in `dead`."""
     dead = set(dead)
     made: list[Statement] = []
     parts = {s for choice in _choices(body) if choice.target in dead for s in choice.parts}
@@ -58,7 +58,7 @@ def _kind(x: Var, s: Statement) -> str | None:
 
 @dataclass(frozen=True)
 class _Choice:
-    """x = min(x, y) as it stands in core: t = x; c = y < t; if c: t = y; x = t."""
+    """A minimum or maximum reduction as core has it: `x = min(x, y)` is `t = x; c = y < t; if c: t = y; x = t`."""
 
     target: Var
     kind: str
@@ -88,7 +88,7 @@ def _choice(some: Block) -> _Choice | None:
 
 
 def _but_choices(body: Block) -> Iterator[Statement]:
-    """All statements, but for those of the choices."""
+    """All statements outside of minimum and maximum reductions."""
     parts = {t for choice in _choices(body) for s in choice.parts for t in statements((s,))}
     return (t for t in statements(body) if t not in parts)
 

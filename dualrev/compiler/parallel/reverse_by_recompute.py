@@ -1,4 +1,4 @@
-"""Core -> core, in reverse mode: a parallel loop, whose rounds are run backwards as soon as they have been run.
+"""Reverse mode of parallel loops by recomputation (core -> core): each iteration is run, then reversed at once.
 
     for i in prange(n):          reverse    for i in prange(n):
         y = g(x, a[i])                          y = g(x, a[i])              the round again, on the tape of its chunk
@@ -42,7 +42,7 @@ __all__ = ["Rounds", "rounds_backwards"]
 
 @dataclass
 class Rounds:
-    """A loop whose rounds are run and reversed at once.
+    """A loop that runs each iteration and reverses it at once.
 
     totals     what they contribute to the cotangents of numbers from outside
     shadows    the shadows of the arrays that may move
@@ -55,7 +55,7 @@ class Rounds:
 
     @property
     def cleared(self) -> Block:
-        """The contributions before the first round."""
+        """The statements that zero the contributions to scalar cotangents before the loop."""
         zero = Writer(self.facts.f.marked).zero
         return tuple(Copy(total, zero, self.loop.line) for total in self.totals.values())
 
@@ -63,7 +63,7 @@ class Rounds:
 def rounds_backwards(
     reverse: ReverseMode, f: Function, call: Signature, seeds: dict[int, Atom], unread: Iterable[Var] | None = None
 ) -> Rounds | None:
-    """The loop that f holds, with both sweeps of each round; None if derivatives go through something else than sums.
+    """Fuse both sweeps of each iteration of the loop in `f`; None if a derivative goes through other than sums.
 
     Its results are not asked for, nor what it writes to arrays that are `unread`; unless that is None.
     """
@@ -103,13 +103,13 @@ def rounds_backwards(
 
 
 def with_shadows(groups: Iterable[tuple[Var, ...]], shadows: dict[Var, Var]) -> tuple[tuple[Var, ...], ...]:
-    """Arrays that may share memory: then their shadows do, too."""
+    """May-alias groups of arrays, and the groups of their shadows."""
     groups = [*groups]
     return (*groups, *(tuple(shadows[x] for x in some if x in shadows) for some in groups))
 
 
 def is_fresh(caller: Facts, s: Call, x: Any) -> bool:
-    """Whether an argument of a call is a new array that nobody has looked into or changed before the call."""
+    """Whether an argument is a new array whose elements are neither read nor changed before the call."""
     versions = caller.versions
     if not is_array(x) or not isinstance(x, Var):
         return False
@@ -122,7 +122,7 @@ def is_fresh(caller: Facts, s: Call, x: Any) -> bool:
 
 
 class Called:
-    """The two functions for a call of a parallel loop."""
+    """Forward/reverse pair for a call of a parallel loop, by recomputation."""
 
     def __init__(self, reverse: ReverseMode, s: Call, f: Function, call: Signature, unit: Unit) -> None:
         self.reverse, self.s, self.f, self.call, self.unit = reverse, s, f, call, unit
@@ -139,7 +139,7 @@ class Called:
                 self.copies[x] = Var("{}_given", copied(x.type), x)
 
     def define(self) -> bool:
-        """Define both functions, and say of the unit what turned out; False if the loop is reversed in one thread."""
+        """Define both functions and set the calling convention; False if the loop has to be reversed in one thread."""
         seeds = {k: Var(f"d_result_{k}", types.float64) for k, w in enumerate(self.call.wanted) if w}
         made = rounds_backwards(self.reverse, self.f, self.call, dict(seeds), self.unread)
         if made is None:
@@ -165,7 +165,7 @@ class Called:
         return True
 
     def _back(self, x: Var, made: Rounds, seeds: dict[int, Var]) -> Atom | None:
-        """The cotangent that a number gets; a sum hands on its own."""
+        """The cotangent that is returned for a scalar; the result of a sum hands on its own."""
         if not is_real(x):
             return None
         zero = Writer(made.facts.f.marked).zero

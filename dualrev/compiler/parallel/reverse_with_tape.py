@@ -1,4 +1,4 @@
-"""Core -> core, in reverse mode: a parallel loop that records a few numbers of each round; both sweeps run in threads.
+"""Reverse mode of parallel loops with tape columns (core -> core): both sweeps run in threads.
 
     for i in prange(n):           forward    for i in prange(n):             reverse    for i in prange(n):
         y = exp(a[k[i]])                         y = exp(a[k[i]])                           y = saved[i]
@@ -35,10 +35,10 @@ WORDS = 4  # of a round: more of them cost more memory than they are worth
 
 
 class Recorded(Called):
-    """The two functions for a call of a function that holds a parallel loop."""
+    """Forward/reverse pair for a call of a parallel loop, with tape columns."""
 
     def in_threads(self, memory: Memory) -> bool:
-        """Define both functions, if their loops can run in threads; else False, and nothing has happened."""
+        """Define both functions if their loops can run in threads; else define neither and return False."""
         self.made: dict[Symbol, Function] = {}
         self.define()
         if self.unit.recursive or not all(self._is_parallel(f, memory) for f in self.made.values()):
@@ -53,7 +53,7 @@ class Recorded(Called):
         self.made[symbol] = replace(f, tape=self.unit.uses_tape, together=tuple(self._together()))
 
     def _together(self) -> Iterable[tuple[Var, ...]]:
-        """Arrays that may share memory, by their names in both functions; then their shadows do, too."""
+        """May-alias groups by the names of both functions, and the groups of their shadows."""
         facts = self.facts
         parameters = facts.versions.parameters
         for some in self.f.together:
@@ -73,7 +73,7 @@ class Recorded(Called):
 
 
 def _upwards(s: For) -> Block:
-    """The loop in threads, from its first round to its last one."""
+    """The parallel loop with an ascending counter."""
     if s.step != Constant(-1):
         return (replace(s, parallel=True),)
     w = Writer()
@@ -82,7 +82,7 @@ def _upwards(s: For) -> Block:
 
 
 def _after(w: Writer, x: Atom, line: int) -> Atom:
-    """x + 1"""
+    """Emit `x + 1`."""
     if isinstance(x, Constant):
         return Constant(x.value + 1, types.int64)
     made = Var("_", types.int64)

@@ -1,4 +1,6 @@
-"""What emitted code calls: small numba functions. Those of the tape are in memory.py.
+"""Runtime library of emitted code: small numba functions.
+
+The functions of the tape are in memory.py.
 
 Whole numbers are kept on the tape bit by bit, as floats.
 """
@@ -139,7 +141,7 @@ _INT = ir.IntType(64)
 
 @intrinsic
 def bits(typingctx: Any, x: Any) -> Any:
-    """The float that has the bits of an int."""
+    """Bitcast an int to a float."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         whole = context.cast(builder, args[0], signature.args[0], types.int64)
@@ -150,7 +152,7 @@ def bits(typingctx: Any, x: Any) -> Any:
 
 @intrinsic
 def whole(typingctx: Any, x: Any) -> Any:
-    """The int whose bits a float has: the inverse of bits."""
+    """Bitcast a float to an int: the inverse of `bits`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], _INT)
@@ -160,7 +162,7 @@ def whole(typingctx: Any, x: Any) -> Any:
 
 @inner
 def store(array, x):
-    """array[...] = x, which has the same shape.
+    """Copy an array of the same shape: `array[...] = x`.
 
     Where numba compiles that line, it compiles the text of an error about shapes, too, which takes it a second.
     """
@@ -209,13 +211,13 @@ def _overload_store(array, x):
 
 @njit
 def range_length(start, stop, step):
-    """How many numbers range(start, stop, step) has."""
+    """Trip count of `range(start, stop, step)`."""
     return len(range(start, stop, step))
 
 
 @njit
 def unique_places(a):
-    """Where np.unique finds each number first, in the order of the numbers."""
+    """Index of the first occurrence of each distinct number, in the order of the numbers (np.unique's return_index)."""
     order = np.argsort(a, kind="mergesort")
     count = 0
     for k in range(len(order)):
@@ -231,37 +233,37 @@ def unique_places(a):
 
 @njit(error_model="python")
 def floor_divide(a, b):
-    """A // b, or ZeroDivisionError."""
+    """Compute `a // b`, or raise ZeroDivisionError."""
     return a // b
 
 
 @njit(error_model="python")
 def remainder(a, b):
-    """A % b, or ZeroDivisionError."""
+    """Compute `a % b`, or raise ZeroDivisionError."""
     return a % b
 
 
 @njit(error_model="python")
 def power(a, b):
-    """A ** b, or ZeroDivisionError: for a whole b, which may be negative."""
+    """Compute `a ** b`, or raise ZeroDivisionError: for an int `b`, which may be negative."""
     return a**b
 
 
 @inner
 def add_to(array, value):
-    """array += value."""
+    """Accumulate `array += value`."""
     array += value
 
 
 @inner
 def unmark(array):
-    """Take the marks of known zeros from a shadow to which something was added that does not know of them."""
+    """Clear the known-zero marks of a shadow, after an addition that does not keep them."""
     array += 0.0
 
 
 @inner
 def add_cotangent(array, value):
-    """array += value, which somebody has given for a cotangent: it has to have the same shape."""
+    """Accumulate a cotangent given by the caller; CotangentError unless the shapes agree."""
     if array.shape != value.shape:
         raise CotangentError
     array += value
@@ -269,7 +271,7 @@ def add_cotangent(array, value):
 
 @inner
 def contribute(array, value):
-    """array += value, which a rule has given: it has to have the same shape."""
+    """Accumulate a contribution given by a custom rule; ValueError unless the shapes agree."""
     if array.shape != value.shape:
         raise ValueError("a rule gives a derivative of another shape than the array that it belongs to")
     array += value
@@ -277,7 +279,7 @@ def contribute(array, value):
 
 @inner
 def share(d_x, x, extreme, ct):
-    """Add ct to the elements of d_x where x has its extreme value, in equal parts; that may be NaN."""
+    """Adjoint of `min` and `max`: split `ct` equally among the elements of `x` that are extreme (that may be NaN)."""
     count = 0
     for value in x.flat:
         if is_extreme(value, extreme):
@@ -289,13 +291,13 @@ def share(d_x, x, extreme, ct):
 
 @inner
 def is_extreme(value, extreme):
-    """Whether an element has the extreme value: NaN is one if it is there."""
+    """Whether an element equals the extreme value; NaN equals NaN."""
     return value == extreme or (value != value and extreme != extreme)
 
 
 @inner
 def strided_zeros(x):
-    """Zeros with the shape and the strides of x: a view of x is contiguous where the same view of these is."""
+    """Zeros with the shape and strides of `x`: views of both are contiguous alike."""
     if x.size == 0:
         return np.lib.stride_tricks.as_strided(np.zeros(1, x.dtype), x.shape, x.strides)
     before, after = 0, 0  # the bytes of elements on both sides of the first one
@@ -311,7 +313,7 @@ def strided_zeros(x):
 
 @inner
 def check_spread(a):
-    """ValueError if elements of an array that is written may share memory: every axis has to step over the inner ones.
+    """Refuse an argument array whose own elements may overlap (ValueError): each axis has to step over the inner ones.
 
     (There are a few arrays that this refuses without need, such as one of shape (3, 2) with strides 2 and 3.)
     """
@@ -330,7 +332,7 @@ def check_spread(a):
 
 @inner
 def tangent(x, t_x):
-    """The tangent of an array, if it has the array's shape; else TangentError."""
+    """Check the shape of a tangent array, and return it; TangentError if it differs from the primal's."""
     if t_x.shape != x.shape:
         raise TangentError
     return t_x
@@ -338,13 +340,13 @@ def tangent(x, t_x):
 
 @inner
 def copy(x):
-    """A copy of an array."""
+    """Copy an array."""
     return x.copy()
 
 
 @inner
 def new_tangent(x, t_x):
-    """The same as a new array, of x's dtype and layout: the function may write it."""
+    """Copy a tangent into a new array of the primal's dtype and layout, which the function may write."""
     made = np.zeros_like(x)
     store(made, tangent(x, t_x))
     return made
@@ -352,7 +354,7 @@ def new_tangent(x, t_x):
 
 @inner
 def strided_tangent(x, t_x):
-    """The same with the strides of x."""
+    """Copy a tangent into a new array with the strides of the primal."""
     made = strided_zeros(x)
     store(made, tangent(x, t_x))
     return made

@@ -1,4 +1,4 @@
-"""Rows and columns of Jacobians and Hessians: matrices that are filled by directions, and given shapes."""
+"""Blocks of Jacobians and Hessians: filled by rows or columns, one for each direction, and reshaped."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
@@ -26,20 +26,20 @@ __all__ = [
 
 @inner
 def block(n, m):
-    """Room for second derivatives: a row for each number of one leaf, a column for each of another."""
+    """Allocate a block of second derivatives: a row per element of one leaf, a column per element of another."""
     return np.empty((n, m))
 
 
 @inner
 def put_number(x, k, number):
-    """The k-th number of an array; behind its end there is none."""
+    """Set the k-th element of an array, if it has one."""
     if k < x.size:
         x.flat[k] = number
 
 
 @inner
 def put_direction(t, directions, k):
-    """The k-th row of a matrix in the shape of an array; zeros behind its end."""
+    """Set a tangent to the k-th row of the directions; to zeros behind the last."""
     if k < directions.shape[0]:
         for i in range(t.size):
             t.flat[i] = directions[k, i]
@@ -49,7 +49,7 @@ def put_direction(t, directions, k):
 
 @inner
 def put_column(block, k, made):
-    """The k-th column of a matrix; behind its end there is none."""
+    """Set the k-th column of a matrix, if it has one."""
     if k < block.shape[1]:
         for i in range(made.size):
             block[i, k] = made.flat[i]
@@ -57,7 +57,7 @@ def put_column(block, k, made):
 
 @inner
 def put_few(block, k, made):
-    """The k-th column of a matrix, from a tuple; behind its end there is none."""
+    """Set the k-th column of a matrix from a tuple, if it has one."""
     if k < block.shape[1]:
         for i in range(len(made)):
             block[i, k] = made[i]
@@ -65,7 +65,7 @@ def put_few(block, k, made):
 
 @inner
 def put_row(block, k, made):
-    """The k-th row of a matrix; behind its end there is none."""
+    """Set the k-th row of a matrix, if it has one."""
     if k < block.shape[0]:
         for i in range(made.size):
             block[k, i] = made.flat[i]
@@ -73,43 +73,43 @@ def put_row(block, k, made):
 
 @inner
 def clear(x):
-    """Zeros, for the next run."""
+    """Zero-fill an array for the next run."""
     x[...] = 0.0
 
 
 @inner
 def shaped_1(block, x):
-    """A row or a column in the shape of an array: a copy, since what was given is lent."""
+    """Copy a row or a column into the shape of an array."""
     return block.reshape(x.shape).copy()
 
 
 @inner
 def shaped_2(block, x, y):
-    """A matrix in the shapes of two arrays, one after the other: a copy, too."""
+    """Copy a matrix into the shapes of two arrays, one after the other."""
     return block.reshape(x.shape + y.shape).copy()
 
 
 @inner
 def shaped_1_single(block, x):
-    """The same in single precision."""
+    """Copy a row or a column into the shape of an array, in single precision."""
     return block.reshape(x.shape).astype(np.float32)
 
 
 @inner
 def shaped_2_single(block, x, y):
-    """The same in single precision."""
+    """Copy a matrix into the shapes of two arrays, in single precision."""
     return block.reshape(x.shape + y.shape).astype(np.float32)
 
 
 @inner
 def shaped_few_1(block):
-    """A column."""
+    """Copy the first column of a block."""
     return block[:, 0].copy()
 
 
 @inner
 def shaped_few_2(block, x):
-    """A matrix with a row for each number of a vector, and columns in the shape of an array."""
+    """Copy a block whose rows, one for each element of a vector, take the shape of `x`."""
     made = np.empty((block.shape[0], *x.shape))
     for k in range(block.size):  # in the order of the elements: numba's reshape takes longer than a small matrix
         made.flat[k] = block.flat[k]

@@ -1,4 +1,4 @@
-"""Code that is linked where it is asked for: a function and one that it calls, each compiled once.
+"""Lazy linking: a caller calls a compiled function by name, and links it on demand only.
 
 numba links every function with all that it calls, optimises that and makes machine code of it, although it has done so
 for what is called. It is right where that is short and becomes a part of the caller. Both sweeps are long, and the
@@ -18,7 +18,7 @@ _JITCodeLibrary: Any = JITCodeLibrary  # numba has no type information
 
 
 def call_apart(caller: Any, called: Any) -> None:
-    """Let the code of a function call that of another one which has been compiled."""
+    """Let compiled code call another compiled function without linking it in."""
     if type(caller) is JITCodeLibrary:
         caller.__class__ = _Caller
         caller.apart = []
@@ -29,7 +29,7 @@ def call_apart(caller: Any, called: Any) -> None:
 
 
 class _Caller(_JITCodeLibrary):
-    """The code of a function that calls others apart."""
+    """Code library whose calls of other libraries are not linked in."""
 
     apart: list[Any]
     _shared_module: Any
@@ -44,13 +44,13 @@ class _Caller(_JITCodeLibrary):
 
     @property
     def has_dynamic_globals(self) -> bool:
-        """Whether the code depends on this process: see numba."""
+        """Whether the code depends on this process (numba's flag), callees included."""
         return super().has_dynamic_globals or any(called.has_dynamic_globals for called in self.apart)
 
     def get_llvm_str(self) -> str:
-        """All of it."""
+        """LLVM IR with the callees linked in."""
         return str(self._get_module_for_linking())
 
     def get_asm_str(self) -> str:
-        """All of it."""
+        """Assembly with the callees linked in."""
         return str(self._codegen._tm.emit_assembly(self._get_module_for_linking()))

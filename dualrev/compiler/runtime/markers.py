@@ -1,4 +1,4 @@
-"""Functions that stand in the place of others while a numba function is read: numba knows what types they give.
+"""Marker functions that replace others while a numba function is read, and whose types numba infers.
 
 stop_gradient   `dualrev.stop_gradient`: the same numbers, and a copy of arrays of real numbers, as on the tape
 double          a number: the compiler refuses any but a float64
@@ -24,7 +24,7 @@ _PLAIN = (types.Number, types.Boolean, types.NoneType, types.UnicodeType, types.
 
 
 def typed(x):
-    """What it is of a numba type: see register.py, which tells numba."""
+    """Overload of `stop_gradient` for a numba type: see register.py, which registers it."""
     kind: Any = types.unliteral(x)
     if isinstance(kind, types.Array) and isinstance(kind.dtype, (types.Float, types.Complex)):
         return lambda x: x.copy()
@@ -41,12 +41,12 @@ def typed(x):
 
 @njit
 def stopped(x):
-    """The same, under a name that emitted code has."""
+    """Apply `stop_gradient`, under a name for emitted code."""
     return stop_gradient(x)
 
 
 def in_order(a):
-    """`a`, or `a.T`: as an array whose `.flat` goes over elements in the order of numba's np.nditer."""
+    """Transpose an array if need be, so that its `.flat` follows the element order of numba's np.nditer."""
     return a.T if a.flags.fnc else a
 
 
@@ -60,7 +60,7 @@ def _in_order(a):
 
 
 def in_rows(a):
-    """`a` itself, of which np.nditer goes over rows also where there are other arrays."""
+    """Mark an array that np.nditer traverses by rows even beside other arrays; it is returned unchanged."""
     return a
 
 
@@ -70,7 +70,7 @@ def _in_rows(a):
 
 
 def double(x):
-    """A number, as it is."""
+    """Mark a number that must be a float64; it is returned unchanged."""
     return x
 
 
@@ -80,5 +80,5 @@ def _double(x):
 
 
 def goes_back(kind: Any) -> bool:
-    """Whether np.nditer of an array of this type begins with its first axis: by the layout that numba knows."""
+    """Whether np.nditer varies the first axis fastest, by the layout that numba knows."""
     return bool(kind.layout == "F" and kind.ndim > 1)

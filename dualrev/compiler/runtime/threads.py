@@ -1,4 +1,4 @@
-"""Loops in several threads: where chunks of rounds begin, and what becomes of exceptions in them.
+"""Parallel loops: chunks of iterations, private arrays, and exceptions in threads.
 
 An exception in a thread is noted, and raised when all chunks are done: that of the first chunk, however many threads
 there are.
@@ -44,10 +44,11 @@ _THUNK = ir.FunctionType(ir.VoidType(), [_ANY, _INT])  # of what is given, and a
 
 @inner
 def chunks(start, stop, low, spread, most, size, works):
-    """How many chunks a loop over range(start, stop) has: it does not depend on the number of threads.
+    """Choose the number of chunks of a parallel loop, independent of the number of threads.
 
-    start + low is the first element that is written, elements of a round lie `spread` apart. `size` is that of the
-    arrays that each chunk has of its own; `works` says whether a round may do a lot, so that these are worth it.
+    `start + low` is the first element that is written; the elements of two consecutive iterations lie `spread` apart.
+    `size` is the size of the arrays that each chunk has of its own; `works` says whether an iteration may do a lot, so
+    that these are worth it.
     """
     if stop <= start:
         return 0
@@ -64,7 +65,7 @@ def chunks(start, stop, low, spread, most, size, works):
 
 @inner
 def span(x, axis):
-    """Where the first part of x along an axis begins and ends in memory, and how far the next one is; in bytes."""
+    """Address range of the first slice of an array along an axis, and the stride to the next slice, in bytes."""
     low = high = np.int64(x.ctypes.data)
     for k in range(x.ndim):
         if k != axis:
@@ -75,7 +76,7 @@ def span(x, axis):
 
 @inner
 def overlap(spans):
-    """How many parts may lie between two that overlap, in arrays with these spans; FAR if that is not known."""
+    """Largest index distance at which slices of arrays with these spans may overlap; FAR if it is not known."""
     low, high, step = spans[0]
     for other in spans:
         low, high = min(low, other[0]), max(high, other[1])
@@ -86,13 +87,13 @@ def overlap(spans):
 
 @inner
 def no_overlap(spans):
-    """0 if no two parts at different places overlap, in arrays with these spans; else FAR."""
+    """Check that no two slices at different indices overlap, in arrays with these spans: 0 if so, else FAR."""
     return 0 if overlap(spans) == 0 else FAR
 
 
 @inner
 def may_overlap(a, b):
-    """Whether the memory between the first and the last element of one array reaches into that of another one."""
+    """Whether the address ranges of two arrays overlap (may-alias test)."""
     low, high, _ = span(a, -1)
     begin, end, _ = span(b, -1)
     return a.size > 0 and b.size > 0 and low < end and begin < high
@@ -100,16 +101,17 @@ def may_overlap(a, b):
 
 @inner
 def bound(start, stop, count, k):
-    """Where the k-th of so many chunks begins."""
+    """First iteration of the k-th of `count` chunks."""
     each, more = divmod(stop - start, count)
     return start + each * k + min(k, more)
 
 
 @intrinsic
 def natural(typingctx: Any, number: Any) -> Any:
-    """A whole number that is not below 0 (analysis/values/index_ranges.py): no index is tested for that."""
+    """Assume a number nonnegative (analysis/values/index_ranges.py): LLVM drops the wraparound test of the index."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit `llvm.assume`."""
         kind = ir.FunctionType(ir.VoidType(), [ir.IntType(1)])
         assume = builder.module.declare_intrinsic("llvm.assume", (), kind)
         builder.call(assume, [builder.icmp_signed(">=", args[0], ir.Constant(args[0].type, 0))])
@@ -120,16 +122,17 @@ def natural(typingctx: Any, number: Any) -> Any:
 
 @inner(parallel=True)
 def _shared_out(thunk, given, first, step, count):
-    """Run a thunk in threads, for the numbers first, first + step, ...: the only code that numba makes parallel."""
+    """Run a thunk in threads for first, first + step, ...: the only function that numba compiles as parallel."""
     for k in prange(count):
         _run(thunk, given, first + step * np.int64(k))
 
 
 @intrinsic
 def _run(typingctx: Any, thunk: Any, given: Any, k: Any) -> Any:
-    """Call a thunk at this address."""
+    """Call a thunk by its address."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the indirect call."""
         builder.call(builder.inttoptr(args[0], _THUNK.as_pointer()), [builder.inttoptr(args[1], _ANY), args[2]])
         return context.get_dummy_value()
 
@@ -138,7 +141,7 @@ def _run(typingctx: Any, thunk: Any, given: Any, k: Any) -> Any:
 
 @intrinsic
 def in_threads(typingctx: Any, first: Any, stop: Any, step: Any, function: Any, *given: Any) -> Any:
-    """function(k, *given) for k in range(first, stop, step), which raises nothing and returns nothing.
+    """Parallel loop: `function(k, *given)` for `k` in `range(first, stop, step)`; it must not raise or return a value.
 
     numba takes a second to compile a loop over prange. So there is one for all (_shared_out), which gets the address of
     a thunk: a function that finds what is given in the caller's memory. One number alone takes no threads.
@@ -151,11 +154,13 @@ def in_threads(typingctx: Any, first: Any, stop: Any, step: Any, function: Any, 
     shared = _shared_out.overloads[outer.args]
 
     def call(context: Any, builder: Any, k: Any, values: list[Any]) -> None:
+        """Emit a call of the loop body."""
         callee = context.declare_function(builder.module, compiled.fndesc)
         cast = [context.cast(builder, x, a, b) for x, a, b in zip([k, *values], kinds, typed.args, strict=True)]
         context.call_conv.call_function(builder, callee, typed.return_type, compiled.fndesc.argtypes, cast)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the thunk, and the call of the shared parallel loop; a single iteration runs without threads."""
         begin, end, by = args[:3]
         values = [
             context.cast(builder, x, a, b)
@@ -196,19 +201,19 @@ def in_threads(typingctx: Any, first: Any, stop: Any, step: Any, function: Any, 
 
 @inner
 def nothing_failed(count):
-    """Room for the failures of so many chunks: numba's status, and its exception."""
+    """Allocate the failure table of so many chunks: numba's status and its exception, no failures yet."""
     return np.zeros((count, 2), np.int64)
 
 
 @inner
 def private(count, x):
-    """Room for an array like this one, for each chunk."""
+    """Allocate a private copy of an array for each chunk, uninitialised."""
     return np.empty((count, *x.shape), x.dtype)
 
 
 @inner
 def add_parts(x, parts):
-    """Add what the chunks have to an array, in their order."""
+    """Reduce the chunks' private arrays into an array, in their order."""
     for k in range(len(parts)):
         _add(x, parts[k])
 
@@ -223,12 +228,14 @@ def _overload_add(x, part):
     if x.layout != "C":
 
         def add(x, part):
+            """Add elementwise, in any layout."""
             for index in np.ndindex(x.shape):
                 x[index] += part[index]
 
         return add
 
     def add_in_a_row(x, part):  # in which LLVM sees a loop over vectors
+        """Add contiguous arrays in one loop, which LLVM vectorises."""
         to, of = x.reshape(x.size), part.reshape(x.size)
         for i in range(x.size):
             to[i] += of[i]
@@ -241,9 +248,10 @@ def _overload_add(x, part):
 
 @intrinsic
 def released(typingctx: Any, tape: Any) -> Any:
-    """Free what a tape has; the failure that it has noted: numba's status and its exception."""
+    """Free a tape's memory, and return its noted failure: numba's status and its exception."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the release, and load the failure."""
         free(context, builder, args[0])
         noted = [builder.load(cgutils.gep_inbounds(builder, args[0], k)) for k in (CODE, ERROR)]
         return context.make_tuple(builder, signature.return_type, noted)
@@ -253,9 +261,10 @@ def released(typingctx: Any, tape: Any) -> Any:
 
 @intrinsic
 def raise_failed(typingctx: Any, failed: Any) -> Any:
-    """Raise a failure, if it is one."""
+    """Raise a failure, unless its status is 0."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the raise."""
         raise_noted(context, builder, *cgutils.unpack_tuple(builder, args[0]))
         return context.get_dummy_value()
 
@@ -264,7 +273,7 @@ def raise_failed(typingctx: Any, failed: Any) -> Any:
 
 @inner
 def first_failed(failed):
-    """The failure of the first chunk that has one."""
+    """Failure of the first chunk that failed; (0, 0) if none did."""
     for k in range(len(failed)):
         if failed[k, 0] != 0:
             return failed[k, 0], failed[k, 1]

@@ -1,15 +1,16 @@
-"""From lowered core to expanded core: what is left to differentiate are scalars, elements of arrays, and calls.
+"""Scalarisation, from lowered core to expanded core: scalars, elements of arrays and calls are left to differentiate.
 
 lower.py makes the parts, and says which construct goes to which. A part names in its constructor what it takes, and
 knows nothing else:
 
-    before anything is written         lists, admitted
-    what all take                      writing, with functions in kinds, scalars, indices
-    of no other part                   tuples, conditions, lazy
-    of lazy, and of those              gathering, layouts, inactive, numbers, reductions, drawings, ufuncs
-    of one of these                    assignments, items, definitions, making
-    of assignments                     joining
-    what they make is expanded, too    elementwise, growing, composed, in_place, calls
-    the way of each function           functions
-    afterwards, on the whole           simplify
+    before anything is written         lists/, check_types, numpy/finfo
+    what all take                      builder, with scalar_ops, arrays/indices
+    of no other part                   tuples, discrete_exprs, arrays/deferred
+    of deferred, and of those          arrays/fancy_indexing, arrays/layout, numpy/nondifferentiable, numpy/ufuncs,
+                                       numpy/scalar_functions, numpy/reductions, random/draw_functions
+    of one of these                    arrays/assign, arrays/getitem, numpy/library_calls, numpy/creation
+    of assign                          numpy/concatenate
+    what they make is expanded, too    arrays/elementwise, lists/growable, numpy/composed, numpy/in_place, calls
+    the way of each function           numpy/dispatch
+    afterwards, on the whole           recognize_accumulation
 """

@@ -1,4 +1,4 @@
-"""Which arrays of a function may share memory, and which may be written to, from its text.
+"""Alias classes and read-only arrays of a function: flow-insensitive may-analyses of its lowered core.
 
 An operation that makes a new array shares nothing; any other may share memory with all arrays that it is given, and
 what is passed to a function that may write is written to. No order is looked at.
@@ -18,52 +18,50 @@ from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.types.leaves import is_structured
 from dualrev.compiler.types.predicates import NUMBERS, is_array
 from dualrev.errors import UnsupportedError
+from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import canonical, known
-from dualrev.rules.names import line_of
 
-__all__ = ["changes_nothing", "read_only", "sharing"]
+__all__ = ["changes_nothing", "is_new", "makes_new", "sharing", "written_arrays"]
 
 _NEW = ("binop", "unary", "literal", "plain")
-_QUIET = ("attr", "binop", "copy", "getitem", "list", "literal", "plain", "tuple", "unary")
+_QUIET = ("attr", "binop", "copy", "getitem", "list", "literal", "plain", "tuple", "unary", "window")
+_JOINING = ("append", "concatenate", "diff", "dot", "outer", "stack", "stacked", "sum")
 _COPY = ("copy", "copy", "copy")
 _PLAIN = (range, zip, enumerate, reversed)
 _WRITING = ("fill", "sort", "np.fill_diagonal", "np.random.shuffle", "runtime.python_random.shuffle")
 
 
 def sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
-    """Which arrays may share memory, from their definitions; `apart` says that those of parameters never do."""
+    """Alias classes of the arrays, from their definitions; `apart`: arrays of different parameters never alias."""
     alias = Sets[str]()
     parameters = [x for x in lowered.parameters if _holds(of.get(x))]
     for x in parameters[1:] if not apart else ():
         alias.join(x, parameters[0])
     for s in walk(lowered.body):
-        if isinstance(s, Let) and _holds(kind := of.get(s.target)) and not (is_array(kind) and _is_new(s)):
+        if isinstance(s, Let) and _holds(kind := of.get(s.target)) and not (is_array(kind) and is_new(s)):
             for y in s.args[:1] if s.op == "iop" and is_array(kind) else s.args:
                 if isinstance(y, (str, Ref)):
                     alias.join(s.target, y if isinstance(y, str) else y.name)
     return alias
 
 
-def read_only(lowered: Lowered, of: dict[str, Any], arrays: set[str], apart: bool) -> bool:
-    """Whether none of these arrays, and none that may share memory with one, is written to, returned or passed on.
-
-    It is right only of arrays that stay as they are to take them for their elements.
-    """
-    alias, written = sharing(lowered, of, apart), {x for x in [lowered.result] if isinstance(x, str)}
+def written_arrays(lowered: Lowered, of: dict[str, Any]) -> set[str]:
+    """The arrays that may be written to, under these names or others, or are passed to a function that may do so."""
+    written = set[str]()
     for s in walk(lowered.body):
         if isinstance(s, Store):
             written.add(s.array)
         elif isinstance(s, Let) and _may_write(s):
-            written.update(x for x in s.args if isinstance(x, str) and _holds(of.get(x)))
-    return not any(alias.same(x, y) for x in arrays for y in written if _holds(of.get(y)))
+            written.update(x for x in s.args if isinstance(x, str))
+    return {x for x in written if _holds(of.get(x))}
 
 
 def _holds(kind: Any) -> bool:
     return is_array(kind) or isinstance(kind, types.BaseTuple) or is_structured(kind)
 
 
-def _is_new(s: Let) -> bool:
-    """Whether an operation makes a new array."""
+def is_new(s: Let) -> bool:
+    """Whether the result of an operation is a fresh array, which aliases no operand."""
     if s.op in _NEW:
         return True
     if s.op not in ("func", "method"):
@@ -77,15 +75,27 @@ def _is_new(s: Let) -> bool:
     )
 
 
+def makes_new(s: Let) -> bool:
+    """Whether an operation makes a new array: one of whole arrays, too, or the call of a function that returns one."""
+    of_arrays = (
+        s.op in ("func", "method") and known(s.info[0] if s.op == "func" else f"np.{s.info[0]}").core in _JOINING
+    )
+    if s.op == "call":
+        return _returns_new(s.info)
+    if s.op == "method" and s.info[0] == "astype":
+        return True
+    return is_new(s) or (of_arrays and not _has_output(s.info[0], len(s.args))) or (s.op == "binop" and s.info == "@")
+
+
 def _has_output(name: str, count: int) -> bool:
-    """Whether a function of elements, or np.dot, has an argument more than it reads: an array for its result."""
+    """Whether an elementwise function, or `np.dot`, has one more argument than it reads: an output array."""
     line = line_of(name)
     read = 2 if name == "np.dot" else 1 if known(name).product else len(line.partials) if line is not None else count
     return count > read
 
 
 def _may_write(s: Let) -> bool:
-    """Whether an operation may write to the arrays that it is given."""
+    """Whether an operation may write to its operands."""
     if s.op == "iop" or s.op in ("star", "ufunc"):
         return True
     if s.op in ("func", "method"):
@@ -94,7 +104,7 @@ def _may_write(s: Let) -> bool:
 
 
 def changes_nothing(s: Let, of: dict[str, Any]) -> bool:
-    """Whether it is certain that an operation writes to no array: no method of a user's class is called, either."""
+    """Whether an operation certainly writes to no array; False if an operand is a record or an instance."""
     if any(is_structured(of.get(x)) for x in s.args if isinstance(x, str)):
         return False
     if s.op in ("func", "method"):
@@ -107,7 +117,7 @@ def changes_nothing(s: Let, of: dict[str, Any]) -> bool:
 
 
 def _only_reads(callee: Ref) -> bool:
-    """Whether a function writes to no array, as its text shows: it calls functions of numpy and Python only."""
+    """Whether a callee is read-only by its source: no stores, no `+=`, no nested function, only known calls."""
     if not is_numba_function(callee.value):
         return False
     try:
@@ -125,7 +135,7 @@ def _only_reads(callee: Ref) -> bool:
 
 
 def _reads(call: ast.Call, source: Source) -> bool:
-    """Whether a call is one of a function of numpy, math or Python that writes to nothing."""
+    """Whether a call is one of numpy, math or Python that writes to no argument."""
     f, local = call.func, {a.arg for a in source.tree.args.args}
     root = f.value if isinstance(f, ast.Attribute) else f
     if not isinstance(root, ast.Name) or root.id in local or call.keywords:
@@ -137,3 +147,50 @@ def _reads(call: ast.Call, source: Source) -> bool:
     name = canonical(value) or ""
     writes = name in _WRITING or _has_output(name, len(call.args))
     return value in _PLAIN or (bool(name) and not writes)
+
+
+def _returns_new(callee: Ref) -> bool:
+    """Whether the array that a function returns is a new one, as its text shows."""
+    if not is_numba_function(callee.value):
+        return False
+    try:
+        source = read(callee.value)
+    except UnsupportedError:
+        return False
+    tree = source.tree
+    if any(isinstance(x, (ast.FunctionDef, ast.Lambda)) and x is not tree for x in ast.walk(tree)):
+        return False
+    bound: dict[str, list[ast.expr | None]] = {a.arg: [None] for a in [*tree.args.args, *tree.args.kwonlyargs]}
+    for x in ast.walk(tree):
+        if isinstance(x, ast.Assign):
+            for target in x.targets:
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+                        bound.setdefault(name.id, []).append(x.value if name is target else None)
+        elif isinstance(x, (ast.For, ast.comprehension, ast.withitem)):
+            inside = ast.walk(x.target if not isinstance(x, ast.withitem) else x)
+            bound |= {name.id: [None] for name in inside if isinstance(name, ast.Name)}
+    returned = [x.value for x in ast.walk(tree) if isinstance(x, ast.Return)]
+    return bool(returned) and all(_is_new_value(x, source, bound, ()) for x in returned)
+
+
+def _is_new_value(
+    x: ast.expr | None, source: Source, bound: dict[str, list[ast.expr | None]], seen: tuple[str, ...]
+) -> bool:
+    """Whether the value of an expression, if it is an array, is a new one."""
+    if isinstance(x, ast.Name):
+        if x.id in seen:
+            return True  # what else is assigned to it, is looked at anyway
+        return all(_is_new_value(y, source, bound, (*seen, x.id)) for y in bound.get(x.id, [None]))
+    if isinstance(x, (ast.BinOp, ast.UnaryOp, ast.Constant)):
+        return True
+    if not isinstance(x, ast.Call):
+        return False
+    f = x.func
+    root = f.value if isinstance(f, ast.Attribute) else f
+    found = source.lookup(root.id, ()) if isinstance(root, ast.Name) and root.id not in bound else None
+    if found is None:
+        return isinstance(f, ast.Attribute) and f.attr == "copy" and not x.args
+    value = getattr(found.value, f.attr, None) if isinstance(f, ast.Attribute) else found.value
+    name = canonical(value) or ""
+    return bool(name) and makes_new(Let("", "func", (None,) * len(x.args), (name, ()), 0)) and not x.keywords

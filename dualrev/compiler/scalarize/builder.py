@@ -1,4 +1,4 @@
-"""Writing expanded core: what all parts of this folder share.
+"""Builder of expanded core: statements, types, alias classes and fresh names that all parts of scalarize share.
 
 Takes a function in lowered core with a type for every variable. Keeps the statements that are written (`out`), the
 types of the variables that they name (`of`), and which arrays may share memory (`alias`); gives new variables, and
@@ -41,7 +41,7 @@ _DIVISIONS = {"/": "np.true_divide", "//": "np.floor_divide", "%": "np.remainder
 
 
 def line_of_variable(lowered: Lowered, x: str) -> int:
-    """Where a variable is assigned first."""
+    """Source line of a variable's first assignment; the function's line if it has none."""
     base = x.split("[")[0]
     for s in walk(lowered.body):
         if isinstance(s, Let) and s.target == base:
@@ -50,18 +50,18 @@ def line_of_variable(lowered: Lowered, x: str) -> int:
 
 
 def named(array: Any) -> str:
-    """The name of an array, which may be a frozen one."""
+    """Variable name of an array, which may be a captured constant."""
     return array if isinstance(array, str) else array.name
 
 
 def _common_shape(arrays: tuple[str, ...]) -> str:
-    """The shape that arrays are broadcast to."""
+    """Source text of the broadcast shape of several arrays."""
     shapes = [f"{x}.shape" for x in arrays] or ["()"]
     return functools.reduce(lambda one, two: f"runtime.common_shape({one}, {two})", shapes)
 
 
 class Writer:
-    """The statements, and the variables in them. The parts call it `code`."""
+    """Builder of statements, and of the variables in them. The parts call it `code`."""
 
     def __init__(self, lowered: Lowered, of: dict[str, Any], alias: Sets[str]) -> None:
         self.lowered, self.names, self.of, self.alias = lowered, lowered.names, of, alias
@@ -73,19 +73,19 @@ class Writer:
         self._part_names: dict[tuple[str, int | str], str] = {}
 
     def refuse(self, line: int, what: str, why: str, instead: str, at: int = 0) -> Any:
-        """UnsupportedError."""
+        """Raise UnsupportedError at a line of the user's function."""
         self.lowered.source.refuse(line, what, why, instead, at)
 
     # Variables, their types, and the parts of tuples
 
     def temp(self, kind: Any) -> str:
-        """A new variable."""
+        """Return a fresh temporary of type `kind`."""
         name = self.names.temporary()
         self.of[name] = kind
         return name
 
     def kind(self, x: Any) -> Any:
-        """The type of an atom."""
+        """Numba type of an atom."""
         return self.of[x] if isinstance(x, str) else numba.typeof(x.value)
 
     def is_tuple(self, x: Any) -> bool:
@@ -93,7 +93,7 @@ class Writer:
         return isinstance(x, str) and isinstance(self.of.get(x), types.BaseTuple)
 
     def tree(self, x: Any) -> Any:
-        """An atom, or the tree of a tuple's parts."""
+        """Tree of leaves of a tuple, record or complex number (SROA); any other atom unchanged."""
         if isinstance(x, Ref) and isinstance(x.value, tuple):
             return self._constant_tree(x)
         if isinstance(x, Const) and isinstance(x.value, complex):
@@ -104,22 +104,22 @@ class Writer:
         return self._parts(str(x), kind) if isinstance(kind, types.BaseTuple) or is_structured(kind) else x
 
     def names_in(self, atoms: tuple[Any, ...]) -> tuple[str, ...]:
-        """The variables in the trees of atoms."""
+        """Variables at the leaves of the atoms' trees."""
         return tuple(dict.fromkeys(x for a in atoms for x in leaves(self.tree(a)) if isinstance(x, str)))
 
     def syntax_tree(self, tree: Any) -> ast.expr:
-        """An expression for a tree."""
+        """Python expression for a tree."""
         if isinstance(tree, Node):
             parts = [self.syntax_tree(x) for x in tree.parts]
             return ast.Tuple(parts, ast.Load()) if tree.cls is None else to_python.call(tree.cls.name, *parts)
         return to_python.atom(tree)
 
     def expression(self, s: Let) -> ast.expr:
-        """An operation as it is written, with the parts of tuples in place of tuples."""
+        """Python expression of an operation, unchanged but for tuples, which are rebuilt from their components."""
         return to_python.expression(s, lambda x: self.syntax_tree(self.tree(x)))
 
     def _parts(self, x: str, kind: Any) -> Any:
-        """The tree of a variable of this type."""
+        """Tree of the leaf variables of a variable, by its type."""
         if is_structured(kind):
             leaves = members(kind).items()
             return Node(tuple(self._parts(self._part_name(x, f), t) for f, t in leaves), kind=kind)
@@ -134,7 +134,7 @@ class Writer:
         return Node(tuple(self._parts(self._part_name(x, k), t) for k, t in enumerate(kind.types)), cls)
 
     def _part_name(self, x: str, k: int | str) -> str:
-        """The name of a part of a tuple, an object or a complex number: t_0, or another if the program has that."""
+        """Variable for a component of a tuple, an object or a complex number: `t_0`, or a fresh name."""
         if (x, k) not in self._part_names:
             self._part_names[x, k] = made = self.names.fresh(
                 f"{{}}_{_NO_NAME.sub('_', str(k))}", x, self.names.is_temporary(x)
@@ -144,15 +144,16 @@ class Writer:
         return self._part_names[x, k]
 
     def _class_ref(self, cls: Any) -> Ref:
-        """The name of a named tuple's class."""
+        """Reference to the class of a named tuple."""
         if cls not in self.classes:
             self.classes[cls] = self.lowered.class_ref(cls)
         return self.classes[cls]
 
     def _constant_tree(self, x: Ref) -> Any:
-        """A frozen tuple, as its numbers."""
+        """Tree of constants for a captured tuple."""
 
         def build(value: Any, path: tuple[Any, ...]) -> Any:
+            """Tree of `value`, whose access path is `path`."""
             if isinstance(value, tuple):
                 cls = self._class_ref(type(value)) if hasattr(value, "_fields") else None
                 return Node(tuple(build(v, (*path, ("item", k))) for k, v in enumerate(value)), cls)
@@ -169,24 +170,24 @@ class Writer:
     # Statements
 
     def let(self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: Any = None, target: str = "") -> str:
-        """Write an operation; without a target, its result gets a new name."""
+        """Emit an operation; without a target, its result is a fresh temporary."""
         target = target or self.temp(kind)
         self.out.append(Let(target, op, args, info, line))
         return target
 
     def plain(self, text: str, line: int, kind: Any = types.int64, target: str = "", **names: Any) -> str:
-        """target = the text, with atoms for the names in it."""
+        """Emit `target` = a non-differentiable expression, the text with atoms for the names in it."""
         tree = to_python.substitute(to_python.name(text), lambda x: to_python.atom(names[x]) if x in names else None)
         args = tuple(x for x in names.values() if isinstance(x, str))
         return self.let("plain", args, tree, line, kind, target)
 
     def copy(self, target: str, source: Atom, line: int) -> None:
-        """target = source; nothing, where they are one variable."""
+        """Emit `target = source`, unless they are one variable."""
         if target != source:
             self.let("copy", (source,), None, line, target=target)
 
     def copy_tree(self, target: Any, source: Any, line: int) -> None:
-        """Write copies of all parts."""
+        """Emit copies of all leaves of a tree."""
         if isinstance(target, Node):
             if not isinstance(source, Node):
                 self.refuse(line, "this tuple", "its parts are not known", "the parts")
@@ -196,18 +197,18 @@ class Writer:
             self.let("copy", (source,), None, line, target=target)
 
     def as_written(self, s: Let) -> None:
-        """An operation without derivative."""
+        """Emit an operation unchanged, as a non-differentiable expression."""
         if isinstance(s.info, OfElements) and s.info in _DIVISIONS:  # what numba does with elements of arrays
             s = Let(s.target, "func", s.args, (_DIVISIONS[s.info], ()), s.line)
         expression = self.expression(s)
         self.let("plain", self.names_in(s.args), expression, s.line, target=s.target)
 
     def alloc(self, s: Let) -> None:
-        """A function that makes an array, as it is written."""
+        """Emit an array allocation unchanged."""
         self.let("alloc", self.names_in(s.args), self.expression(s), s.line, target=s.target)
 
     def library(self, s: Let, name: str, args: tuple[Any, ...]) -> None:
-        """target = a definition of rules/library/, which is differentiated as the user's own are."""
+        """Emit a call of a definition of rules/library/, which is differentiated like a user's function."""
         result = self.tree(s.target)
         ref = next((r for r in self.lowered.refs.values() if r.path == (("library", name),)), None)
         if ref is None:
@@ -218,11 +219,11 @@ class Writer:
     def call(
         self, result: Any, function: Ref, args: list[Any], line: int, kinds: tuple[Any, ...] | None = None
     ) -> None:
-        """result = the call of a numba function, all of which are trees; `kinds` as `types` of Call."""
+        """Emit the call of a numba function; arguments and result are trees, `kinds` as `types` of Call."""
         self.out.append(Call([x for x in leaves(result) if isinstance(x, str)], function, args, result, line, kinds))
 
     def collect(self, work: Callable[[], object]) -> list[Any]:
-        """The statements that a piece of work writes."""
+        """Capture and return the statements that `work` emits."""
         before, self.out = self.out, []
         try:
             work()
@@ -233,7 +234,7 @@ class Writer:
     # Arrays and their elements
 
     def empty(self, target: str, shape: str, names: tuple[str, ...], line: int) -> None:
-        """Target = a new array of this shape, in the layout that numba has found."""
+        """Emit `target` = a new array of this shape, in the layout that numba infers."""
         kind = self.of[target]
         backwards = kind.layout == "F" and kind.ndim > 1
         text = (
@@ -244,15 +245,15 @@ class Writer:
         self.let("alloc", names, to_python.name(text), line, target=target)
 
     def empty_for(self, target: str, arrays: tuple[str, ...], line: int) -> None:
-        """Target = a new array of the shape that these arrays are broadcast to."""
+        """Emit `target` = a new array of the broadcast shape of `arrays`."""
         self.empty(target, _common_shape(arrays), arrays, line)
 
     def empty_like(self, target: str, shape_of: str, line: int) -> None:
-        """Target = a new array of the same shape."""
+        """Emit `target` = a new array of the shape of `shape_of`."""
         self.empty(target, f"{shape_of}.shape", (shape_of,), line)
 
     def spread(self, array: Any, like: str | Sizes, ndim: int, line: int) -> str:
-        """A view of an array that has the shape of another one, or these lengths, with this number of axes."""
+        """Emit the broadcast view of an array, with the shape of another array or with these lengths."""
         made = self.temp(types.Array(self.kind(array).dtype, ndim, "A"))
         whole = isinstance(like, str)
         shape, names = (f"{like}.shape", (like,)) if whole else (f"({''.join(f'{n}, ' for n in like)})", like)
@@ -260,34 +261,35 @@ class Writer:
         return self.let("view", (array, *names), to_python.name(f"runtime.{spread}(BASE, {shape})"), line, target=made)
 
     def pick(self, array: Any, index: tuple[Any, ...], line: int) -> str:
-        """An element."""
+        """Emit the load of an element."""
         return self.let("load", (array,), index, line, self.kind(array).dtype)
 
     def put(self, array: str, index: tuple[Any, ...], value: Atom, line: int) -> None:
-        """Write an element."""
+        """Emit the store of an element."""
         self.out.append(Store(array, index, value, line))
 
     def over(
         self, array: str, ndim: int, line: int, body: Callable[[tuple[str, ...]], Any], threads: bool = True
     ) -> None:
-        """Loops over all indices of an array, as those of `nest`."""
+        """Emit a loop nest over all indices of an array, as `nest` does."""
         self.nest(self.sizes(array, ndim, line), line, body, threads)
 
     def sizes(self, array: str, ndim: int, line: int) -> Sizes:
-        """The lengths of the axes of an array."""
+        """Emit the axis lengths of an array."""
         return tuple(self.plain(f"a.shape[{k}]", line, a=array) for k in range(ndim))
 
     def common_sizes(self, arrays: tuple[str, ...], ndim: int, line: int) -> Sizes:
-        """The lengths of the axes that arrays are broadcast to."""
+        """Emit the axis lengths of the broadcast shape of `arrays`."""
         shape = _common_shape(arrays)
         return tuple(self.let("plain", arrays, to_python.name(f"{shape}[{k}]"), line, types.int64) for k in range(ndim))
 
     def nest(self, sizes: Sizes, line: int, body: Callable[[tuple[str, ...]], Any], threads: bool = True) -> None:
-        """Loops over all indices below these lengths; in `threads`, if numba runs what is done to an element so."""
+        """Emit a loop nest below `sizes`; with `threads`, parallel where numba runs elementwise loops in threads."""
         threads = threads and self.threads
         index = tuple(self.temp(types.int64) for _ in sizes)
 
         def nest(k: int) -> None:
+            """Emit the loops over axis `k` and the later ones."""
             if k == len(sizes):
                 body(index)
             else:
@@ -298,16 +300,16 @@ class Writer:
         nest(0)
 
     def count(self, n: Atom, line: int, body: Callable[[str], Any]) -> None:
-        """A loop over range(n)."""
+        """Emit a loop over `range(n)`."""
         k = self.temp(types.int64)
         self.out.append(For(k, Const(0), n, Const(1), self.collect(lambda: body(k)), [], line))
 
     def fill(self, array: str, value: Atom, line: int) -> None:
-        """Write the same value everywhere."""
+        """Emit a loop that stores one value to all elements."""
         self.over(array, self.kind(array).ndim, line, lambda i: self.put(array, i, value, line))
 
     def copy_elements(self, target: str, source: Any, line: int) -> None:
-        """Target = a new array with the same elements."""
+        """Emit `target` = a new array with the same elements."""
         self.empty_like(target, named(source), line)
         ndim = self.kind(target).ndim
         self.over(target, ndim, line, lambda i: self.put(target, i, self.pick(source, i, line), line), False)

@@ -1,4 +1,4 @@
-"""Calls of other numba functions, whose arguments and results are trees.
+"""Lower calls of other numba functions; their arguments and results are trees.
 
 Takes the writer, what has been put off, tuples, the lists, numbers, and `expand`, which writes an operation. Guarantees
 that every array that is passed has been made, and that the arguments have the types that the callee declares. A list is
@@ -28,7 +28,7 @@ __all__ = ["Calls"]
 
 
 class Calls:
-    """g(x), and g(x, *t)."""
+    """Lowering of `g(x)` and `g(x, *t)`."""
 
     def __init__(
         self,
@@ -40,12 +40,12 @@ class Calls:
         expand: Callable[[Let], None],
         returned: Callable[[Any, tuple[Any, ...]], Any],
     ) -> None:
-        """`returned` tells the type of what a numba function returns for these types, if numba has been asked."""
+        """Keep the collaborators; `returned` gives the inferred return type of a numba function, if numba knows it."""
         self.code, self.lazy, self.tuples, self.lists, self.numbers = code, lazy, tuples, lists, numbers
         self.expand, self.returned = expand, returned
 
     def call(self, s: Let, kind: Any) -> None:
-        """target = g(x)."""
+        """Lower `target = g(x)`."""
         self.lazy.flush()
         code = self.code
         result = code.tree(s.target)
@@ -62,7 +62,7 @@ class Calls:
         self.expand(Let(s.target, "copy", (made,), None, s.line))
 
     def _converted(self, s: Let, kinds: tuple[Any, ...]) -> list[Any]:
-        """The arguments of a call, of the types that the signatures of the function declare."""
+        """Arguments of a call, converted to the types of the callee's declared signature."""
         code = self.code
         signature = declared(s.info.value, kinds)
         if signature is None:
@@ -77,7 +77,7 @@ class Calls:
         return made
 
     def star(self, s: Let, kind: Any) -> None:
-        """g(x, *t), now that the length of t is known."""
+        """Lower `g(x, *t)`, after the length of `t` is known."""
         star: Star = s.info
         count = len(star.stars)
         args: list[Any] = []

@@ -1,4 +1,4 @@
-"""Which types a variable may have: numbers, arrays of numbers, tuples, and what is not computed with.
+"""Legality check of variable types: numbers, arrays of numbers, objects, tuples of these, and opaque values.
 
 Takes a function in lowered core, and the types of its variables, in which lists are arrays already. Changes nothing;
 refuses what has no derivative, at the line where the variable is assigned first.
@@ -36,13 +36,14 @@ _FUNCTIONS = (
 
 
 def check_types(lowered: Lowered, of: Mapping[str, Any]) -> None:
-    """Refuse variables of types that have no derivative."""
+    """Refuse variables of types that can be neither differentiated nor opaque."""
     for x, kind in of.items():
         _check(lowered, x, kind)
 
 
 def _check(lowered: Lowered, x: str, kind: Any) -> None:
     def refuse(what: str, why: str, instead: str, at: int = 0) -> None:
+        """Refuse the variable at the line of its first assignment."""
         lowered.source.refuse(line_of_variable(lowered, x), what, why, instead, at)
 
     name = readable(x).strip("_")

@@ -1,4 +1,4 @@
-"""Conditions and other expressions that stay as they are written: `plain`, because nothing in them is differentiated.
+"""Conditions and other non-differentiable expressions, emitted unchanged as `plain`.
 
 Takes the writer. Guarantees that no tuple is left in them, and that what numba may know when it compiles
 is hidden from it.
@@ -21,13 +21,13 @@ __all__ = ["Conditions"]
 
 
 class Conditions:
-    """Expressions that are not taken apart."""
+    """Lowering of non-differentiable expressions."""
 
     def __init__(self, code: Writer) -> None:
         self.code = code
 
     def write(self, s: Let, kind: Any) -> None:
-        """target = the expression."""
+        """Lower `target` = a non-differentiable expression."""
         code, tree = self.code, s.info
         if isinstance(tree, ast.BoolOp) and is_array(kind):
             code.refuse(s.line, "`and` or `or` of arrays", "its value is one of them", "a conditional expression")
@@ -47,7 +47,7 @@ class Conditions:
         code.let("alloc" if is_array(kind) else "plain", args, tree, s.line, target=s.target)
 
     def _check(self, tree: ast.expr, names: list[str], line: int) -> None:
-        """Refuse tuples, `in`, and indices that are not known."""
+        """Refuse tuples, `in`, and unsupported indices."""
         code = self.code
         if any(map(code.is_tuple, names)):
             code.refuse(line, "this use of a tuple", "only its parts can be compared", "t[0], t[1], ...")
@@ -61,18 +61,18 @@ class Conditions:
                 code.refuse(line, "`in`", "only that of tuples, arrays and strings is known", "a loop")
 
     def _has_text(self, node: ast.Compare) -> bool:
-        """Whether a comparison is one of strings."""
+        """Whether the right operand of a comparison is a string."""
         right = node.comparators[0]
         return isinstance(right, ast.Name) and isinstance(self.code.of.get(right.id), types.UnicodeType)
 
     def _may_be_known(self, tree: ast.expr) -> bool:
-        """Whether numba may know a condition in the expression when it compiles it, and leave branches out."""
+        """Whether numba may fold a condition in the expression at compile time, and prune branches."""
         values = [v for node in ast.walk(tree) if isinstance(node, ast.BoolOp) for v in node.values]
         conditions = [*values, *(node for node in ast.walk(tree) if isinstance(node, ast.Compare))]
         return any(all(self._is_fixed(x) for x in ast.walk(value)) for value in conditions)
 
     def _is_fixed(self, node: ast.AST) -> bool:
-        """Whether a part of an expression is nothing that is computed from arguments."""
+        """Whether a node depends on no argument, so that numba may know its value at compile time."""
         if isinstance(node, ast.Name):
             made = [t for t in walk(self.code.lowered.body) if node.id in writes(t)]
             return len(made) == 1 and all(
@@ -82,12 +82,13 @@ class Conditions:
 
 
 class _TupleParts(ast.NodeTransformer):
-    """t[0] and t.field in an expression -> t_0; t[i] -> (t_0, t_1)[i], of which numba chooses one."""
+    """Scalar replacement of tuples in an expression: `t[0]` -> `t_0`, `t[i]` -> `(t_0, t_1)[i]`."""
 
     def __init__(self, code: Writer) -> None:
         self.code = code
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Replace a component of a tuple, or a tuple that is an index."""
         base = self.tree(node.value)
         if isinstance(base, Node):
             part = _part(base, node.slice)
@@ -102,6 +103,7 @@ class _TupleParts(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """Replace compared tuples; expand `in` of tuples and arrays to comparisons."""
         node.left = self.spelled(node.left)
         if not isinstance(node.ops[0], (ast.In, ast.NotIn)):
             node.comparators = [self.spelled(x) for x in node.comparators]
@@ -122,19 +124,20 @@ class _TupleParts(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def spelled(self, node: ast.expr) -> ast.expr:
-        """A tuple of numbers with its parts: Python compares them."""
+        """Rebuild a tuple of numbers from its components, which Python compares."""
         tree = self.tree(node)
         numbers = isinstance(tree, Node) and tree.cls is None and not any(isinstance(x, Node) for x in tree.parts)
         return self.code.syntax_tree(tree) if numbers else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Fold `len` of a tuple; visit any other arguments."""
         if isinstance(node.func, ast.Name) and node.func.id == "len" and isinstance(self.tree(node.args[0]), Node):
             return ast.Constant(len(self.tree(node.args[0]).parts))
         node.args = [self.visit(x) for x in node.args]
         return node
 
     def tree(self, node: ast.expr) -> Any:
-        """The tree of a tuple; an atom for other variables, None for other expressions."""
+        """Tree of a tuple; an atom for any other variable, None for any other expression."""
         if isinstance(node, ast.Name):
             return self.code.tree(node.id) if node.id in self.code.of else None
         if isinstance(node, ast.Subscript):
@@ -145,7 +148,7 @@ class _TupleParts(ast.NodeTransformer):
 
 
 def _part(base: Node, index: ast.expr) -> Any:
-    """The part of a tuple at a constant index; None if the index is known at run time only."""
+    """Component of a tuple at a constant index; None if the index is known at run time only, or out of range."""
     try:
         k = ast.literal_eval(index)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Typed core -> expanded core: what is left to differentiate are scalars, elements of arrays, and calls.
+"""Scalarisation of typed core: afterwards only scalars, elements of arrays and calls are left to differentiate.
 
     tuples          become their parts: `t` of two floats is `t_0` and `t_1`; an index chosen at run time is a branch
     array arithmetic, slice assignment, copies, sums
@@ -84,7 +84,7 @@ __all__ = ["Expanded", "Expansion"]
 
 @dataclass(eq=False)
 class Expanded:
-    """A function in expanded core, with the types of its variables."""
+    """Function in expanded core, with the types of its variables."""
 
     lowered: Lowered
     parameters: list[Any]  # a tree for every parameter
@@ -97,7 +97,7 @@ class Expanded:
 
 
 class Expansion:
-    """One function. The collaborators are made in an order in which each takes only what is there already.
+    """Scalarisation of one function. Each collaborator takes only collaborators that are created before it.
 
     Some have to expand what they make of a construct: these take `operation`.
     """
@@ -111,7 +111,7 @@ class Expansion:
         tuples: set[str],
         lists: Lists,
     ) -> None:
-        """`of` are the types of variables, `returned` tells that of a call.
+        """Create the collaborators; `of` are the types of variables, `returned` gives the return type of a call.
 
         `apart` says that arrays of different parameters never share memory; `tuples` are lists that have become tuples,
         `lists` those that have become arrays.
@@ -141,7 +141,7 @@ class Expansion:
         self.operations = self._operations()
 
     def _operations(self) -> Mapping[str, Callable[[Let, Any], None]]:
-        """Who writes an operation, by its name in core; arithmetic of arrays is elementwise.py's."""
+        """Handlers of operations, by their names in core; elementwise.py handles arithmetic of arrays."""
         code, lazy, tuples = self.code, self.lazy, self.tuples
         drawings, inactive = Drawings(code, lazy, tuples), Inactive(code, lazy)
         windows = Windows(code, lazy, self.layouts)
@@ -168,7 +168,7 @@ class Expansion:
         }
 
     def _rules(self) -> Rules:
-        """The rules of functions, by the names that the table of functions (`rules/functions`) gives them."""
+        """Handlers of functions, by the rule names in the table of functions (`rules/functions`)."""
         joining = Joining(self.code, self.lazy, self.layouts, self.assignments)
         reductions = Reductions(self.code, self.lazy, self.tuples)
         constant, windows = Inactive(self.code, self.lazy), Windows(self.code, self.lazy, self.layouts)
@@ -218,7 +218,7 @@ class Expansion:
         return Rules(core, scalar)
 
     def run(self, argtypes: tuple[Any, ...], returns: Any) -> Expanded:
-        """The whole function; `returns` is the type that the value is converted to, None if it stays as it is."""
+        """Scalarise the whole function; `returns` is the type that its result is converted to, None if unchanged."""
         code, lowered = self.code, self.code.lowered
         check_types(lowered, code.of)
         parameters = [code.tree(p) for p in lowered.parameters]
@@ -238,7 +238,7 @@ class Expansion:
         return Expanded(lowered, parameters, code.out, tree, kinds, argtypes, code.classes, asks)
 
     def _declared(self, result: Any, wanted: Any) -> Any:
-        """The value of the type that the signature says."""
+        """Convert the result to the return type of the signature."""
         code, line = self.code, self.code.lowered.source.tree.lineno
         made = self.numbers.converted(result, wanted, line)
         if made is None:
@@ -248,7 +248,7 @@ class Expansion:
         return made
 
     def _undefined(self, tree: Any) -> None:
-        """Give the parts of the result a value, for numba: it is never used."""
+        """Give the leaves of the result dummy values, for numba: they are never read."""
         code = self.code
         line = code.lowered.source.tree.lineno
         for x in leaves(tree):
@@ -305,7 +305,7 @@ class Expansion:
                 self.code.out.append(self._compound(s))
 
     def _check_count(self, x: Any, count: int, line: int) -> None:
-        """`u, v = x`: a ValueError, as numba's, if an array or a list has not as many items as there are names."""
+        """Emit numba's ValueError for `u, v = x`, where an array or a list has another number of items."""
         code = self.code
         kind = code.kind(x)
         if isinstance(kind, (types.List, types.ListType)):
@@ -319,7 +319,7 @@ class Expansion:
             code.out.append(If(test, [Effect("raise ValueError()", (), line, True)], [], line))
 
     def _compound(self, s: If | For | While | Effect) -> Any:
-        """A statement with its blocks expanded."""
+        """Scalarise the blocks of a compound statement."""
         code = self.code
         match s:
             case If():
@@ -337,7 +337,7 @@ class Expansion:
                 return self._effect(s)
 
     def _effect(self, s: Effect) -> Effect:
-        """What is raised or printed, with the parts of tuples in place of tuples."""
+        """Lower a `raise` or `print`: tuples in it are rebuilt from their components."""
         told = [_told(self.code.tree(x)) for x in s.args]
         texts, atoms = [text for text, _ in told], [x for _, atoms in told for x in atoms]
         return Effect(s.text.format(*texts), tuple(atoms), s.line, s.raises) if told else s
@@ -345,7 +345,7 @@ class Expansion:
     # Operations
 
     def operation(self, s: Let) -> None:
-        """Write what an operation of core becomes."""
+        """Lower an operation of core."""
         kind = self.code.of[s.target]
         self.lazy.settle(s)
         if self.complexes.takes(s, kind) or self.elementwise.takes(s, kind):
@@ -371,7 +371,7 @@ class Expansion:
 
 
 def _told(tree: Any) -> tuple[str, list[Any]]:
-    """The text of a tree, with braces for its atoms, and these; the class of a named tuple is one of them."""
+    """Format string and atoms of a tree; the class of a named tuple is one of the atoms."""
     if not isinstance(tree, Node):
         return "{}", [tree]
     parts = [_told(x) for x in tree.parts]

@@ -1,4 +1,4 @@
-"""Expanded core -> expanded core: sums in the form that reverse mode knows them by.
+"""Accumulation recognition: rewrite sums to the in-place forms that reverse mode recognises.
 
 _1 = t + a          t = t + a           of a number: what has only been added to it is a sum, and its cotangent is
 t = _1 - b          t = t - b           the same before and after (ad/reverse/fuse_sweeps.py)
@@ -20,7 +20,7 @@ __all__ = ["simplify"]
 
 
 def simplify(body: list[Any], result: list[Any], kinds: Mapping[str, Any]) -> None:
-    """Find the sums, in place; `kinds` are the types of variables."""
+    """Recognise accumulations, in place; `kinds` are the types of variables."""
     uses = Counter(x for s in walk(body) for x in reads(s) if isinstance(x, str))
     uses.update(x for x in result if isinstance(x, str))
     written = Counter(x for s in walk(body) for x in writes(s))
@@ -28,7 +28,7 @@ def simplify(body: list[Any], result: list[Any], kinds: Mapping[str, Any]) -> No
 
 
 def _block(block: list[Any], uses: Counter[str], single: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
-    """The sums of a block; `single` are the types of variables that are written once and read once."""
+    """Recognise the accumulations of a block; `single` has the types of variables written once and read once."""
     for s in block:
         for inner in blocks(s):
             _block(inner, uses, single, kinds)
@@ -51,7 +51,7 @@ def _block(block: list[Any], uses: Counter[str], single: Mapping[str, Any], kind
 
 
 def _sum_up(block: list[Any], end: int, single: Mapping[str, Any], kind: Any) -> None:
-    """Let the sums that lead from a number to its next value, the last one at `end`, change the number itself.
+    """Rewrite the chain of sums from a scalar to its next value, the last one at `end`, to update the scalar itself.
 
     What is passed from one sum to the next is of the same type `kind`, and nobody else reads it.
     """
@@ -66,7 +66,7 @@ def _sum_up(block: list[Any], end: int, single: Mapping[str, Any], kind: Any) ->
 
 
 def _chain(block: list[Any], k: int, x: Any, single: Mapping[str, Any], kind: Any) -> list[tuple[Let, Any]]:
-    """The sums that lead from x to what the k-th statement computes, each with what it adds; none if others do."""
+    """Chain of sums from `x` to the result of the `k`-th statement, each with its addend; empty if none is found."""
     s = block[k]
     if not _is_sum(s):
         return []
@@ -85,7 +85,7 @@ def _is_sum(s: Any) -> bool:
 
 
 def _sum_into(block: list[Any], k: int, uses: Counter[str]) -> tuple[Let, Let] | None:
-    """The load and the addition that a store ends, if nothing else has to do with them."""
+    """Load and addition that a store completes to an accumulation, if nothing else uses or changes them."""
     store = block[k]
     if not isinstance(store, Store) or store.op != "=" or k < 2:
         return None

@@ -1,4 +1,4 @@
-"""Operations of numbers: a line of the table of primitives, or without derivative. Each function takes the writer."""
+"""Scalar operations: primitives of the table, or expressions without derivative. Each function takes the writer."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, If, Let, OfElements
 from dualrev.compiler.scalarize.builder import Writer
 from dualrev.compiler.types.predicates import is_real
+from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known
-from dualrev.rules.names import line_of
 
 __all__ = ["arithmetic", "extremum", "product"]
 
 
 def arithmetic(code: Writer, s: Let, kind: Any) -> str:
-    """An operator or a function of numbers: a line of the table if it gives a real number, else as it is written."""
+    """Emit a scalar operator or function: a primitive if its result is real, else unchanged."""
     if not is_real(kind):
         code.as_written(s)
         return s.target
@@ -29,7 +29,7 @@ def arithmetic(code: Writer, s: Let, kind: Any) -> str:
 
 
 def product(code: Writer, text: str, x: Any, kind: Any, line: int, target: str = "") -> str:
-    """A function of a number that is a product or a quotient."""
+    """Emit a scalar function that is a product or a quotient."""
     known_as = known(text).product
     assert known_as is not None
     symbol, factor = known_as
@@ -45,7 +45,7 @@ def product(code: Writer, text: str, x: Any, kind: Any, line: int, target: str =
 
 
 def extremum(code: Writer, s: Let, kind: Any, symbol: str) -> None:
-    """Python's min and max: the first of those that tie."""
+    """Emit Python's `min` or `max` by comparisons: the first of several equal arguments is the result."""
     best = code.temp(kind)
     code.let("copy", (s.args[0],), None, s.line, target=best)
     for x in s.args[1:]:

@@ -1,4 +1,4 @@
-"""Tuples -> their parts: `t` of two floats is `t_0` and `t_1`, and an index chosen at run time is a branch.
+"""Scalar replacement of tuples: `t` of two floats is `t_0` and `t_1`; an index chosen at run time is a branch.
 
 Takes the writer. No operation on a tuple is left.
 """
@@ -22,18 +22,18 @@ __all__ = ["Tuples"]
 
 
 class Tuples:
-    """Tuples are made, joined, indexed, and reduced."""
+    """Lowering of tuple construction, concatenation, indexing and reduction."""
 
     def __init__(self, code: Writer, lists: Collection[str] = ()) -> None:
-        """`lists` are those that are lists in the program."""
+        """Keep the writer; `lists` are tuples that are lists in the program."""
         self.code, self.lists = code, lists
 
     def make(self, s: Let, kind: Any) -> None:
-        """(x, y)."""
+        """Lower `(x, y)`."""
         self._copy_parts(s, [self.code.tree(x) for x in s.args])
 
     def join(self, s: Let) -> None:
-        """s + t."""
+        """Lower the concatenation `s + t`."""
         self._copy_parts(s, [part for x in s.args for part in self.code.tree(x).parts])
 
     def _copy_parts(self, s: Let, parts: list[Any]) -> None:
@@ -41,7 +41,7 @@ class Tuples:
             self.code.copy_tree(t, x, s.line)
 
     def items(self, x: Any, line: int) -> list[Any]:
-        """The items of a tuple as atoms: those that are tuples themselves get a name."""
+        """Items of a tuple as atoms; nested tuples get a name."""
         code, tree = self.code, self.code.tree(x)
         if not isinstance(tree, Node):
             code.refuse(line, "* before something that is no tuple", "its length is not known", "every argument")
@@ -56,13 +56,13 @@ class Tuples:
         return made
 
     def packed(self, items: list[Any], line: int) -> str:
-        """A tuple of these atoms."""
+        """Return a new tuple of these atoms."""
         made = self.code.temp(types.BaseTuple.from_types([types.unliteral(self.code.kind(x)) for x in items]))
         self._copy_parts(Let(made, "tuple", tuple(items), None, line), [self.code.tree(x) for x in items])
         return made
 
     def item(self, s: Let) -> None:
-        """t[k] and t[i:j]."""
+        """Lower `t[k]` and `t[i:j]`."""
         code, tree = self.code, self.code.tree(s.args[0])
         (entry,) = s.info
         if isinstance(entry, Slice):
@@ -76,7 +76,7 @@ class Tuples:
             self._chosen(s, tree.parts, entry, "getitem" if s.args[0] in self.lists else "tuple index")
 
     def _chosen(self, s: Let, parts: tuple[Any, ...], index: Any, what: str) -> None:
-        """t[k], where k is known at run time only."""
+        """Lower `t[k]` to branches, where `k` is known at run time only."""
         code = self.code
         k = code.plain("i + n if i < 0 else i", s.line, i=index, n=Const(len(parts)))
         target = code.tree(s.target)
@@ -90,7 +90,7 @@ class Tuples:
         code.out.extend(rest)
 
     def reduce(self, s: Let, kind: Any) -> None:
-        """Sum, min and max of a tuple's items."""
+        """Lower `sum`, `min` and `max` of a tuple's items."""
         code = self.code
         parts = tuple(code.tree(s.args[0]).parts)
         text = s.info[0].split(".")[-1]

@@ -1,4 +1,4 @@
-"""What is said of a variable whose type has no derivatives: what it is, why not, and what to write instead."""
+"""Refusals of variables whose types have no derivatives: the construct, the reason, and the remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["about"]
 
 
 def about(x: str, kind: Any) -> tuple[str, str, str]:
-    """Of a variable of a numba type: the construct, the reason, and the remedy."""
+    """Refusal of a variable by its numba type: the construct, the reason, and the remedy."""
     name = readable(x).strip("_")
     called = f" {name}" if name.isidentifier() else ""
     if isinstance(kind, types.Array):

@@ -1,4 +1,4 @@
-"""The types of complex numbers in expanded core: a pair of real numbers, and for an array a pair of real arrays.
+"""Types of complex values in expanded core: a pair of reals, and for an array a pair of real arrays.
 
 `Parts` is the type of such a pair. It is a tuple's, so that names, calls, branches and results treat it as one; what
 is done to complex numbers themselves is in lower_complex.py.
@@ -17,19 +17,19 @@ __all__ = ["Parts", "holds_complex", "in_parts", "is_complex", "joined"]
 
 
 class Parts(types.UniTuple):
-    """The type of the real and the imaginary part of a number or an array."""
+    """The type of a (real, imaginary) pair: of two scalars or of two arrays."""
 
     def __init__(self, dtype: Any, count: int = 2) -> None:
         super().__init__(dtype, count)
 
 
 def is_complex(kind: Any) -> bool:
-    """Whether a type is that of a complex number or of an array of them, as numba has them or apart."""
+    """Whether a type is a complex scalar or array, as a numba type or split into `Parts`."""
     return isinstance(getattr(kind, "dtype", kind) if is_array(kind) else kind, (types.Complex, Parts))
 
 
 def holds_complex(kind: Any) -> bool:
-    """Whether there are complex numbers in what has this type."""
+    """Whether a type is complex, a complex default (`Omitted`), or a (nested) tuple that contains a complex type."""
     if isinstance(kind, types.Omitted):
         return isinstance(kind.value, complex)
     if isinstance(kind, types.BaseTuple) and not isinstance(kind, Parts):
@@ -38,9 +38,10 @@ def holds_complex(kind: Any) -> bool:
 
 
 def in_parts(kind: Any) -> Any:
-    """The type with `Parts` in place of complex numbers."""
+    """Split complex types into `Parts`, also inside tuples."""
 
     def parts(x: Any) -> Any:
+        """Split one complex scalar or array type."""
         if isinstance(x, types.Array):
             return Parts(types.Array(x.dtype.underlying_float, x.ndim, x.layout))
         return Parts(x.underlying_float) if isinstance(x, types.Complex) else x
@@ -49,9 +50,10 @@ def in_parts(kind: Any) -> Any:
 
 
 def joined(kind: Any) -> Any:
-    """The type with complex numbers in place of `Parts`."""
+    """Merge `Parts` into complex types, also inside tuples: the inverse of `in_parts`."""
 
     def whole(x: Any) -> Any:
+        """Merge one pair into a complex scalar or array type."""
         if not isinstance(x, Parts):
             return x
         real = x.dtype.dtype if is_array(x.dtype) else x.dtype

@@ -1,4 +1,4 @@
-"""Records, arrays of records, jitclass instances and structrefs: what the compiler sees of them are their fields.
+"""Structured types (records, arrays of records, jitclass instances, structrefs) as trees of field leaves.
 
 Each is a tree with a leaf for every field. A leaf is an array that shares the memory of the object:
 
@@ -37,22 +37,22 @@ _NUMBERS = (types.Float, types.Integer, types.Boolean)
 
 
 def is_records(kind: Any) -> bool:
-    """Whether a type is that of an array of records."""
+    """Whether a type is an array of records (of a structured dtype)."""
     return isinstance(kind, types.Array) and isinstance(kind.dtype, types.Record)
 
 
 def is_record(kind: Any) -> bool:
-    """Whether a type is that of a record."""
+    """Whether a type is a single record."""
     return isinstance(kind, types.Record)
 
 
 def is_instance(kind: Any) -> bool:
-    """Whether a type is that of a jitclass instance or of a structref, of which the compiler sees the fields."""
+    """Whether a type is a jitclass instance or structref that the compiler sees field by field: not a linked one."""
     return isinstance(kind, (types.ClassInstanceType, types.StructRef)) and not is_linked(kind)
 
 
 def is_linked(kind: Any) -> bool:
-    """Whether it is that of instances which hold others of their own type, as the nodes of a tree do; or None.
+    """Whether a type is recursive: deferred, a jitclass with such a field (nodes of a tree), or an optional of one.
 
     The compiler sees nothing of them but what numba reads (types/opaque_types.py).
     """
@@ -62,17 +62,17 @@ def is_linked(kind: Any) -> bool:
 
 
 def is_structured(kind: Any) -> bool:
-    """Whether a type is one of those that this module is about."""
+    """Whether a type is a record, an array of records, or an instance that the compiler sees field by field."""
     return is_records(kind) or is_record(kind) or is_instance(kind)
 
 
 def holds_structured(kind: Any) -> bool:
-    """Whether a type is one of those, or that of a tuple with one of them."""
+    """Whether a type is structured, or a (nested) tuple that contains a structured type."""
     return is_structured(kind) or (isinstance(kind, types.BaseTuple) and any(map(holds_structured, kind.types)))
 
 
 def members(kind: Any) -> dict[str, Any]:
-    """The fields that have leaves, with the types of these."""
+    """Return the leaf types of a structured type by field name; fields without a leaf are left out."""
     found = _of_instance(kind) if is_instance(kind) else _of_records(kind)
     return {name: leaf for name, leaf in found.items() if leaf is not None}
 
@@ -106,9 +106,10 @@ def _of_records(kind: Any) -> dict[str, Any]:
 
 
 def _overlaps(record: Any, name: str) -> bool:
-    """Whether a field shares bytes with another one."""
+    """Whether a record field shares bytes with another field."""
 
     def extent(x: str) -> tuple[int, int]:
+        """Return the byte range of a field: start and end offset."""
         start, field = record.offset(x), record.typeof(x)
         if isinstance(field, types.NestedArray):
             return start, start + field.size * field.nitems
@@ -123,7 +124,7 @@ def _overlaps(record: Any, name: str) -> bool:
 
 
 def apart(trees: Iterable[Any]) -> set[frozenset[Any]]:
-    """The pairs of leaves in trees that are fields of one array of records, or of one record: they never overlap."""
+    """Return the no-alias pairs of leaves: distinct fields of one record, or of one array of records."""
     found: set[frozenset[Any]] = set()
     for tree in trees:
         parts = getattr(tree, "parts", ())
@@ -135,12 +136,12 @@ def apart(trees: Iterable[Any]) -> set[frozenset[Any]]:
 
 
 def is_bound(leaf: Any) -> bool:
-    """Whether the leaf of this type of an instance's field is what is bound to the field, and no place of it."""
+    """Whether an instance's leaf is an object bound to the field (an array, an instance), not a 0-d scalar cell."""
     return is_structured(leaf) or leaf.ndim > 0
 
 
 def opened(kind: Any) -> Any:
-    """The type of the tuple of leaves; of a tuple with objects in it, that of one with such tuples."""
+    """Flatten a structured type to the tuple type of its leaves, recursively and inside tuples."""
     if is_structured(kind):
         return types.BaseTuple.from_types([opened(leaf) for leaf in members(kind).values()])
     if holds_structured(kind):
@@ -149,7 +150,7 @@ def opened(kind: Any) -> Any:
 
 
 def tangent_type(kind: Any, given: Any) -> Any:
-    """The type of the tangents of the leaves of a type, of that of what is given for them: `runtime.tangents`."""
+    """Return the type of the tangents of a type's leaves, for tangents of type `given`: see `runtime.tangents`."""
     if is_structured(kind) and is_structured(given):
         return opened(given)
     parts = list(members(kind).values()) if is_structured(kind) else getattr(kind, "types", ())

@@ -1,4 +1,7 @@
-"""Opaque values: those of which numba knows the type, and the compiler nothing else. Questions about numba's types."""
+"""Opaque types: numba types their values, the compiler treats them as black boxes.
+
+Also predicates on what a value of a type may contain: floats, strings, memory that an alias can write.
+"""
 
 from __future__ import annotations
 
@@ -38,18 +41,18 @@ _OPAQUE = (
 
 
 def is_opaque(kind: Any) -> bool:
-    """Whether a type is that of values which the compiler knows nothing of, but that numba has them."""
+    """Whether a type is opaque: its values are made and passed on, but nothing is differentiated through them."""
     known = isinstance(kind, (types.EnumMember, types.NumpyFlatType))
     return is_linked(kind) or (isinstance(kind, _OPAQUE) and not known)
 
 
 def is_container(kind: Any) -> bool:
-    """Whether it is that of sets, dicts or lists: another name may change them."""
+    """Whether a type is a mutable container (set, list or dict), which may change through an alias."""
     return isinstance(kind, (types.Set, types.List, types.ListType, types.DictType))
 
 
 def _inner(kind: Any) -> list[Any]:
-    """The types of what a value of this type holds."""
+    """Return the element types of a container, array, tuple, iterator, optional or linked instance, one level deep."""
     match kind:
         case types.BaseTuple():
             return list(kind.types)
@@ -71,17 +74,17 @@ def _holds(kind: Any, wanted: Any) -> bool:
 
 
 def holds_floats(kind: Any) -> bool:
-    """Whether a value of this type may hold a float, however deep inside."""
+    """Whether a value of this type may hold a real or complex float, at any depth."""
     return _holds(kind, (types.Float, types.Complex))
 
 
 def holds_text(kind: Any) -> bool:
-    """Whether it may hold a string."""
+    """Whether a value of this type may hold a string, at any depth."""
     return _holds(kind, types.UnicodeType)
 
 
 def holds_memory(kind: Any) -> bool:
-    """Whether it may hold what can be written under another name: arrays, and lists and dicts of floats."""
+    """Whether a value may contain memory that an alias can write: an array, or a list or dict of floats."""
     found = _inner(kind)
     if not isinstance(kind, types.BaseTuple):
         found += [y for x in found if isinstance(x, types.BaseTuple) for y in _inner(x)]

@@ -1,4 +1,4 @@
-"""Questions about numba's types, and what numpy calls them."""
+"""Predicates on numba types: real scalars, arrays, arrays of reals, and tuples that hold reals."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ NUMBERS = (types.Float, types.Integer, types.Boolean)
 
 
 def is_real(kind: Any) -> bool:
-    """Whether a type is that of a real scalar."""
+    """Whether a type is a real (floating-point) scalar."""
     return isinstance(kind, types.Float)
 
 
 def is_array(kind: Any) -> bool:
-    """Whether a type is that of an array."""
+    """Whether a type is a numba array."""
     return isinstance(kind, types.Array)
 
 
 def is_real_array(kind: Any) -> bool:
-    """Whether a type is that of an array of real scalars."""
+    """Whether a type is an array of real scalars."""
     return is_array(kind) and is_real(kind.dtype)
 
 
 def holds_reals(kind: Any) -> bool:
-    """Whether a type is that of a real number, of an array of them, or of a tuple with one of these."""
+    """Whether a type is a real scalar, an array of reals, or a (nested) tuple that contains one of these."""
     return is_real(kind) or is_real_array(kind) or (isinstance(kind, types.BaseTuple) and any(map(holds_reals, kind)))

@@ -1,9 +1,9 @@
 """numpy's functions on arrays of dual numbers, as far as they move elements, look at values, or are made of others.
 
 Moving elements moves values and ids alike, and writes nothing on a tape. What looks at values only (comparisons,
-argmax, shapes) gives numpy's answer about the values. Sums are in reductions.py, products in products.py, numpy.linalg
-in linalg.py, numerical methods in numerics.py, what writes to an array in assignment.py. A function that is in none of
-them has a definition in the table of functions (defined.py), or is refused by name, never guessed.
+argmax, shapes) gives numpy's answer about the values. Sums are in reductions.py, products in jacobian_products.py,
+numpy.linalg in linalg.py, numerical methods in numerics.py, what writes to an array in assignment.py. A function that
+is in none of them has a definition in the table of functions (defined.py), or is refused by name, never guessed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """numpy's elementwise functions on arrays of dual numbers, with all that can be asked of them: what numpy calls.
 
-What they do is in elementwise.py; products of matrices, which are ufuncs for numpy, too, are in products.py.
+What they do is in elementwise.py; products of matrices, which are ufuncs for numpy, too, are in jacobian_products.py.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ __all__ = [
     "divmod_of",
     "geomspace",
     "grown",
+    "lengthened",
     "linspace",
     "logspace",
     "std",
@@ -42,6 +43,15 @@ def grown(a, n):  # type: ignore[no-untyped-def]
     """A larger array with the first n elements of a vector."""
     b = np.empty(2 * n + 4, a.dtype)
     for i in range(n):
+        b[i] = a[i]
+    return b
+
+
+@inner
+def lengthened(a, n):  # type: ignore[no-untyped-def]
+    """A larger array with room for n elements, with the elements of a vector."""
+    b = np.empty(2 * n + 4, a.dtype)
+    for i in range(len(a)):
         b[i] = a[i]
     return b
 

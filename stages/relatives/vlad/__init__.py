@@ -11,9 +11,9 @@ Needs:   a language that can look into closures: hence one of its own, with pars
 Cost:    a constant times the steps of the program, since zero, plus, J and J^-1 take constant time (values.py): as many
          operations on reals in the forward phase as in the program, and 8 to 11 times as many in both phases; 20 to 23
          times the evaluator's steps; the gradient of a gradient, 70 to 95 times the operations (counts in
-         tests/test_relatives_vlad.py). Programs and data may be of any depth that memory bears (10 to 15 kB for an
-         operation of a translated Python function or a level of recursion); only J around J, and a sum of functions
-         of sums of functions, recurse on Python's stack.
+         tests/relatives/test_relatives_vlad.py). Programs and data may be of any depth that memory bears (10 to 15 kB
+         for an operation of a translated Python function or a level of recursion); only J around J, and a sum of
+         functions of sums of functions, recurse on Python's stack.
 
 An output that does not depend on an operation passes 0 to its backpropagator all the same, as the paper has it: where
 the operation's derivative is infinite, nan comes out. (In `vjp`, such operations are left out of the program.)

@@ -206,12 +206,31 @@ s[0][1] * s[1][0]
 s = [a]
 s.append(c)
 s[1][1] * s[0][0]
+# list of arrays that are written to
+s = [a * x]
+s.append(c * y)
+s[1][1] *= s[0][0]
+s[1][1]
 # list of tuples
 s = [(x, y), (y, x)]
 s[1][1] * s[0][1]
 # list of lists
 s = [[x, y], [y, x]]
 s[1][1] * s[0][1]
+# list of lists that grows
+s = [[x, y]]
+s.append([y])
+s[1].append(x)
+s[0][0] *= y
+s[1][1] * s[0][0] * len(s[1])
+# list of lists from a comprehension
+s = [[0.0] * 2 for q in range(n)]
+s[0][1] = x
+s[0][1] * s[0][1] + s[0][0] * y
+# list of lists of ints
+s = [[0] * 2 for q in range(n)]
+s[0].append(k)
+x * len(s[0])
 # list of strings
 s = ["a", "b"]
 x * len(s)
@@ -290,6 +309,20 @@ r
 # dict: pop
 s = {1: 2, 3: 4}
 x * s.pop(3)
+# dict of arrays that is filled
+s = {}
+for q in range(n): s[q] = a * x
+v = s[0]
+v[1] *= y
+r = 0.0
+for q, v in s.items(): r += v[1] * v[0] * q
+r + s[0][1]
+# dict of lists
+v = List()
+v.append(x)
+s = {k: v}
+s[k].append(y)
+s[k][0] * v[1]
 # dict with strings as keys
 s = {"a": 1, "b": 2}
 x * s["b"]
@@ -304,6 +337,11 @@ x * s[k]
 s = Dict.empty(types.int64, types.float64)
 s[k] = x * y
 s[k] * x
+# typed.Dict.empty with arrays as values
+s = Dict.empty(types.unicode_type, types.float64[:])
+s["a"] = a * x
+s["a"][0] *= y
+s["a"][0] * s["a"][1]
 # typed.Dict as argument
 table[4] * x
 # dict of arrays

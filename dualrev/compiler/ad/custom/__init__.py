@@ -1,1 +1,1 @@
-"""Calls of numba functions with derivatives of their own, in both modes."""
+"""Custom derivative rules: calls of numba functions with derivatives of their own, in both modes."""

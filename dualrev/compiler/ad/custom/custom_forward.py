@@ -1,4 +1,4 @@
-"""Forward mode of calls of functions with rules: core, which can be differentiated again. See custom_rules.py."""
+"""Forward mode of custom rules: calls become core that can be differentiated again. See custom_rules.py."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ NONE = Constant(None, types.none)
 
 
 class Tangents(Rules):
-    """The rules that a module meets, and what they are in forward mode."""
+    """Pushforwards of calls of functions with custom rules."""
 
     def __init__(self, front: FunctionTable) -> None:
         super().__init__(front)
         self.pairings: dict[Any, Symbol] = {}
 
     def __call__(self, s: Call, active: tuple[bool, ...], wanted: tuple[bool, ...]) -> Symbol | None:
-        """The function with tangents for a call of a function with a rule; None for other calls."""
+        """The symbol of the pushforward for a call of a function with a custom rule; None for other calls."""
         if isinstance(s.function, Symbol) or not has_rule(s.function.value):
             return None
         self.check_constants(s, active)
@@ -52,7 +52,10 @@ class Tangents(Rules):
         return symbol
 
     def pull_of_jvp(self, s: Call, active: tuple[bool, ...], wanted: tuple[bool, ...]) -> Symbol:
-        """The gradient of <ct, rule(x, t)[1]> by the tangents t of the active arguments: of x, t and ct."""
+        """Transpose a JVP rule: the gradient of <ct, rule(x, t)[1]> with respect to the tangents `t`.
+
+        It takes x, t and ct; `t` are the tangents of the active arguments.
+        """
         key = self.front.program.key(s), active, wanted
         if key in self.pairings:
             return self.pairings[key]
@@ -81,18 +84,18 @@ class Tangents(Rules):
 
 
 class _Writer(Writer):
-    """The statements of a function with tangents."""
+    """Writer of the statements of a pushforward, or of a rule's transpose."""
 
     def __init__(self, rules: Tangents) -> None:
         super().__init__()
         self.rules, self.front = rules, rules.front
 
     def function(self, like: Function, **fields: Any) -> Function:
-        """A function of what has been written, of the user's function that another one is of."""
+        """A copy of the function `like` whose body is the statements written so far."""
         return replace(like, body=tuple(self.out), opaque=False, **fields)
 
     def by_jvp(self, s: Call, f: Function, t: dict[Var, Var], wanted: Any) -> tuple[list[Any], list[Any]]:
-        """y = f(x), and the second result of rule(x, t)."""
+        """Emit `y = f(x)` and `rule(x, t)[1]`; return the leaves of `y` and the wanted tangents."""
         y = renewed(f.result)
         again = Call(tuple(_variables(y)), s.function, f.parameters, y, 0)
         self.write(again)
@@ -101,7 +104,7 @@ class _Writer(Writer):
         return leaves(y), [self.tangent_of(a, b) for a, b in chosen]
 
     def by_push(self, s: Call, f: Function, t: dict[Var, Var], wanted: Any) -> tuple[list[Any], list[Any]]:
-        """y = f(x), and push(x, y, t)."""
+        """Emit `y = f(x)` and `push(x, y, t)`; return the leaves of `y` and the wanted tangents."""
         y = renewed(f.result)
         self.write(Call(tuple(_variables(y)), s.function, f.parameters, y, 0))
         push, kinds = self.rules.functions(s)[-1], self.kinds_of(s)
@@ -112,7 +115,7 @@ class _Writer(Writer):
         return leaves(y), [self.tangent_of(a, b) for a, b in chosen]
 
     def slopes(self, s: Call, f: Function, t: dict[Var, Var]) -> list[Any]:
-        """The tangents that the rule gives, for each variable of the result."""
+        """Call a JVP rule; return the tangent of each variable of the result, None where it has none."""
         (rule,) = self.rules.functions(s)
         made = self.called(rule, self.kinds_of(s), [*self.inputs(f), *self.moved(f, t)], s)
         if not isinstance(made, Node) or len(made.parts) != 2:
@@ -123,7 +126,7 @@ class _Writer(Writer):
         return found
 
     def kinds_of(self, s: Call) -> tuple[Any, Any]:
-        """The types of the arguments as a tuple, and those of their tangents."""
+        """The tuple types of the arguments and of their tangents."""
         kinds = list(map(type_of, s.args))
         return types.BaseTuple.from_types(kinds), types.BaseTuple.from_types([tangent_types(k) for k in kinds])
 
@@ -132,18 +135,18 @@ class _Writer(Writer):
         return [x for p in f.parameters for x in leaves(p)]
 
     def moved(self, f: Function, t: dict[Var, Var]) -> list[Any]:
-        """Their tangents as a rule takes them."""
+        """The tangents of the parameters' leaves, as a rule takes them."""
         return [self.given_tangent(x, t.get(x)) for x in self.inputs(f)]
 
     def called(self, rule: Role, kinds: tuple[Any, ...], given: list[Any], s: Call) -> Tree:
-        """What a function of a rule makes of these leaves."""
+        """Emit the call of a function of the rule on these leaves; return its result."""
         symbol, core = self.rules.core(rule, kinds, s)
         made = renewed(core.result)
         self.write(Call(tuple(_variables(made)), symbol, tuple(given), made, 0))
         return made
 
     def given_tangent(self, x: Any, t: Var | None) -> Any:
-        """A tangent as the rule takes it: that of an argument that does not move is 0, that of a discrete one None."""
+        """The tangent of a leaf as a rule takes it: 0 for an inactive leaf, None for a discrete one."""
         if is_real_array(x):
             if t is not None:
                 return t
@@ -159,7 +162,7 @@ class _Writer(Writer):
         return target
 
     def match(self, y: Tree, dy: Tree, found: list[Any], s: Call) -> None:
-        """Find the tangent of every variable in y."""
+        """Collect the tangent (or cotangent) of every variable of `y` into `found`; None for a variable without one."""
         if isinstance(y, Node):
             parts = dy.parts if isinstance(dy, Node) else (dy,) * len(y.parts) if _is_none(dy) else ()
             if len(parts) != len(y.parts):
@@ -175,11 +178,11 @@ class _Writer(Writer):
             found.append(dy)
 
     def differs(self, s: Call) -> None:
-        """Refuse a rule whose results do not fit together."""
+        """Refuse a rule that returns a tangent of another type than the value."""
         self.rules.refuse(s, "its rule returns a tangent of another type than the value", "one like the value")
 
     def by_vjp(self, s: Call, f: Function, t: dict[Var, Var], wanted: Any) -> tuple[list[Any], list[Any]]:
-        """Y, residuals = fwd(x), and the transpose of bwd."""
+        """Emit `y, residuals = fwd(x)` and the transpose of `bwd`; return the leaves of `y` and the wanted tangents."""
         fwd, bwd = self.rules.functions(s)
         argtypes = tuple(map(type_of, s.args))
         self.rules.check(fwd, argtypes, s, aliases=True)
@@ -205,7 +208,7 @@ class _Writer(Writer):
         return leaves(y), [self.tangent_of(x, by.get(x)) for x in chosen]
 
     def settled(self, y: Tree, like: Tree, s: Call) -> Tree:
-        """What fwd returns for the value: that has to have the type of the value; constants become variables."""
+        """The value that `fwd` returns, checked against the type of the primal; constants become variables."""
         if isinstance(like, Node):
             if not isinstance(y, Node) or len(y.parts) != len(like.parts):
                 self.rules.value_differs(s)
@@ -224,7 +227,10 @@ class _Writer(Writer):
     def pull_of_vjp(
         self, bwd: Any, residuals: Tree, y: Tree, f: Function, t: dict[Var, Var], s: Call
     ) -> tuple[Symbol, list[Var], list[Var]]:
-        """The gradient of <t, bwd(residuals, ct)> by ct; the cts, and the arguments that have a t there."""
+        """Transpose `bwd`: the gradient of <t, bwd(residuals, ct)> with respect to `ct`.
+
+        Returns its symbol, the cotangents, and the arguments that have a `t` there.
+        """
         held = {x: Var("_", x.type) for x in _variables(residuals) if not _is_none(x)}
         inner = _Writer(self.rules)
         cts = {x: Var("ct", _of_tangent(x)) for x in leaves(y) if is_real(x) or is_real_array(x)}
@@ -254,7 +260,7 @@ class _Writer(Writer):
     # Numbers
 
     def tangent_of(self, y: Any, dy: Any) -> Any:
-        """The tangent dy in the type of y, in memory of its own."""
+        """The tangent `dy` in the type of `y`, in memory of its own; zeros if `dy` is None."""
         if is_real_array(y):
             made = Var("_", y.type)
             self.write(Make(made, Applied("np.zeros_like", (y,)), 0))
@@ -262,6 +268,7 @@ class _Writer(Writer):
                 self.alike(y, dy)
 
                 def put(index: tuple[Var, ...]) -> None:
+                    """Copy one element."""
                     value = Var("_", dy.type.dtype)
                     self.write(Load(value, dy, index, 0))
                     self.write(Store(made, index, value, 0))
@@ -275,18 +282,19 @@ class _Writer(Writer):
         return target
 
     def alike(self, a: Var, b: Var) -> None:
-        """ValueError where two arrays differ in shape."""
+        """Emit a shape check: ValueError if two arrays differ in shape."""
         differ = Var("_", types.boolean)
         self.write(Discrete(differ, Comparison(("!=",), (Field(a, "shape"), Field(b, "shape"))), 0))
         text = raising("ValueError", "a rule gives a derivative of another shape than the array that it belongs to")
         self.write(If(differ, (Effect(text, (), True, 0),), (), 0))
 
     def pairing(self, pairs: Iterable[tuple[Var, Any]]) -> Var:
-        """The sum of products of numbers and of elements."""
+        """Emit the inner product of two lists of scalars and arrays."""
         total = Var("_", types.float64)
         self.write(Copy(total, ZERO, 0))
 
         def add(a: Any, b: Any) -> None:
+            """Accumulate one product into the sum."""
             product = self.real("mul", "*", a, b, line=0)
             self.write(Real(total, PRIMITIVES["add"], "+", (total, product), 0))
 
@@ -300,6 +308,7 @@ class _Writer(Writer):
             self.alike(a, b)
 
             def one(index: tuple[Var, ...], a: Var = a, b: Any = b) -> None:
+                """Accumulate the product of two elements at an index."""
                 x, y = Var("_", a.type.dtype), Var("_", b.type.dtype)
                 self.write(Load(x, a, index, 0))
                 self.write(Load(y, b, index, 0))
@@ -310,7 +319,7 @@ class _Writer(Writer):
 
 
 def tangent_types(kind: Any) -> Any:
-    """The type of a tangent or a cotangent of a value: double precision for numbers, None for what is discrete."""
+    """The tangent (or cotangent) type of a primal type: float64 for a float, None for a discrete value."""
     if isinstance(kind, types.BaseTuple):
         return types.BaseTuple.from_types(list(map(tangent_types, kind.types)), getattr(kind, "instance_class", None))
     if isinstance(kind, types.Float):
@@ -333,12 +342,12 @@ def _variables(tree: Tree) -> list[Var]:
 
 
 def _of_variables(tree: Tree, flags: tuple[bool, ...]) -> list[bool]:
-    """The flags of those leaves that are variables."""
+    """The flags of the leaves that are variables."""
     return [flag for x, flag in zip(leaves(tree), flags, strict=True) if isinstance(x, Var)]
 
 
 def _fits(kind: Any, of: Any) -> bool:
-    """Whether a tangent of this type is one of a number, or of an array with as many axes."""
+    """Whether a tangent type fits a primal type: a scalar for a scalar, an array with as many axes for an array."""
     if isinstance(of, types.Array):
         return isinstance(kind, types.Array) and kind.ndim == of.ndim and isinstance(kind.dtype, _NUMBERS)
     return isinstance(kind, _NUMBERS)

@@ -1,4 +1,4 @@
-"""The two sweeps of the call of a function that has a rule, in core.
+"""Reverse mode of custom rules: the forward and reverse sweep for a call of a function with a rule, in core.
 
     custom_vjp,     forward: y, residuals = fwd(x), and the residuals go to the tape
     definitions                    reverse: d_x += bwd(residuals, d_y)
@@ -64,14 +64,14 @@ _I64 = types.int64
 
 
 class RuleSweeps:
-    """The units of calls of functions with rules; None for other calls."""
+    """Forward/reverse pairs for calls of functions with custom rules, memoised; None for other calls."""
 
     def __init__(self, rules: Tangents) -> None:
         self._rules = rules
         self._units: dict[Any, Unit] = {}
 
     def __call__(self, s: Call, caller: Facts, flags: tuple[bool, ...], wanted: tuple[bool, ...]) -> Unit | None:
-        """The derivative of what a call calls, for these active arguments and results that are asked for."""
+        """The forward/reverse pair for a call with these active arguments and wanted results; None without a rule."""
         if isinstance(s.function, Symbol) or not has_rule(s.function.value):
             return None
         self._rules.check_constants(s, flags)
@@ -85,7 +85,7 @@ class RuleSweeps:
 
 
 class _Sweeps:
-    """What both kinds of rules have in common."""
+    """Shared base for both kinds of rules: shadows, cotangents, and the definition of the forward/reverse pair."""
 
     def __init__(
         self,
@@ -111,11 +111,11 @@ class _Sweeps:
         self.sure = any(want and is_so for want, is_so in zip(wanted, reached, strict=True))
 
     def define(self) -> None:
-        """Define both functions, and say of the unit what turned out."""
+        """Define both functions and set the unit's calling convention."""
         raise NotImplementedError
 
     def unless_zero(self, work: list[Statement]) -> Block:
-        """What is done unless all cotangents are 0."""
+        """Skip the reverse sweep at run time if all cotangents are 0; no test if one certainly has a contribution."""
         writing = Writer()
         for d in self.back.values():
             writing.write(Copy(d, ZERO, 0))
@@ -129,18 +129,19 @@ class _Sweeps:
         return tuple(writing.out)
 
     def put(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
-        """Define a function."""
+        """Define one function of the pair under its symbol."""
         made = replace(self.f, name=symbol.name, parameters=given, body=body, result=result, doc=doc)
         self.program.define(symbol, replace(made, tape=self.unit.uses_tape, opaque=False))
 
     def put_reverse(self, inputs: tuple[Any, ...], body: Block, doc: str) -> None:
-        """Define the reverse sweep, of these leaves of the arguments."""
+        """Define the reverse function; `inputs` are the leaves of the arguments that it takes."""
         given = (*inputs, *self.shadows.values(), *self.arrays.values(), *self.numbers.values())
         self.put(self.unit.reverse, given, body, several(list(self.back.values())), doc)
 
 
 class _OfVjp(_Sweeps):
     def define(self) -> None:
+        """Check the types of `fwd` and `bwd`, then define both functions."""
         s, rules, kinds = self.s, self.rules, tuple(map(type_of, self.s.args))
         self.fwd, self.bwd = rules.functions(s)[:2]
         made = rules.compiled(self.fwd, kinds, s)
@@ -173,7 +174,7 @@ class _OfVjp(_Sweeps):
         self.define_reverse()
 
     def variables(self, kind: Any, leaf: Callable[[Any], Any]) -> Tree:
-        """A tree of variables of a type."""
+        """A tree in the structure of a type, with a variable by `leaf` for each of its leaves."""
         kind = types.unliteral(kind)
         if not isinstance(kind, types.BaseTuple):
             made: Tree = leaf(kind)
@@ -182,7 +183,7 @@ class _OfVjp(_Sweeps):
         return Node(tuple(self.variables(t, leaf) for t in kind.types), self.cls(cls) if cls is not None else None)
 
     def of_residual(self, kind: Any) -> Any:
-        """A variable for a part of the residuals."""
+        """The variable for a leaf of the residuals; types that the tape does not hold are refused."""
         numbers = (types.Float, types.Integer, types.Boolean)
         if isinstance(kind, types.NoneType):
             return Constant(None)
@@ -192,7 +193,7 @@ class _OfVjp(_Sweeps):
         return self.rules.refuse(self.s, why, "numbers, arrays of numbers, and tuples of these")
 
     def cls(self, cls: Any) -> Global:
-        """A named tuple's class."""
+        """The class of a named tuple, as a global of the emitted code."""
         for ref in self.rules.front.refs.values():
             if ref.value is cls:
                 return Global(ref.name, cls, ref.path)
@@ -204,6 +205,7 @@ class _OfVjp(_Sweeps):
         return self.rules.named_class(cls, static)
 
     def define_forward(self) -> None:
+        """Define the augmented primal: call `fwd` and record the residuals on the tape."""
         w, y = Writer(), self.variables(type_of(self.f.result), _of_value)
         made = Node((y, self.residuals))
         targets = tuple(x for x in leaves(made) if isinstance(x, Var))
@@ -225,6 +227,7 @@ class _OfVjp(_Sweeps):
         self.put(self.unit.forward, given, tuple(w.out), several([*values, *shadows]), doc)
 
     def define_reverse(self) -> None:
+        """Define the reverse function: pop the residuals, call `bwd`, and hand its cotangents to the arguments."""
         before, w = Writer(), Writer()
         for x in reversed(self.kept):
             before.write(Kept(x, 0))
@@ -243,7 +246,7 @@ class _OfVjp(_Sweeps):
         self.put_reverse((), (*before.out, *self.unless_zero(w.out)), doc)
 
     def cotangent(self, w: Writer, k: int, y: Any) -> Any:
-        """The cotangent of a leaf of the result, as bwd takes it."""
+        """The cotangent of a leaf of the result, as `bwd` takes it: zeros if it is not wanted."""
         if k in self.asked:
             return self.asked[k]
         if is_real_array(y):
@@ -254,7 +257,7 @@ class _OfVjp(_Sweeps):
         return ZERO if is_real(y) else Constant(None)
 
     def add(self, w: Writer, tree: Tree, ct: Tree) -> None:
-        """Add a cotangent that bwd has returned to that of an argument."""
+        """Hand a cotangent from `bwd` to its argument: assign it for a scalar, accumulate it into a shadow."""
         if isinstance(ct, Var) and isinstance(ct.type, types.NoneType):
             return
         kind = type_of(ct)
@@ -275,12 +278,14 @@ class _OfVjp(_Sweeps):
             w.write(Accumulate(self.shadows[tree], "runtime.contribute", (ct,), 0))  # type: ignore[arg-type]
 
     def differs(self, kind: Any) -> None:
+        """Refuse a `bwd` whose cotangent does not have the type of its argument."""
         why = f"its bwd returns a cotangent of numba type {kind}, which is not that of its argument"
         self.rules.refuse(self.s, why, "one like the argument, or None")
 
 
 class _OfJvp(_Sweeps):
     def define(self) -> None:
+        """Define both functions: the primal with zeroed shadows, and the transpose of the JVP rule."""
         symbol = self.rules.pull_of_jvp(self.s, self.flags, self.wanted)
         every = range(len(self.inputs))
         self.unit.finish(False, not self.arrays, every, every)

@@ -1,4 +1,4 @@
-"""Calls of numba functions that have rules: custom_vjp, custom_jvp, and definitions (rule_definitions.py).
+"""Custom derivative rules of numba functions: custom_vjp, custom_jvp, and definitions (rule_definitions.py).
 
 Of the function itself only its types are known: it may do what the compiler could not differentiate. It stands for a
 function that makes new results, and changes nothing: whether that is so its source tells, or numba.
@@ -47,29 +47,29 @@ OPAQUE = "opaque"
 
 
 def has_rule(f: Any) -> bool:
-    """Whether a numba function has a rule that takes the place of its derivative, or draws and has none."""
+    """Whether a numba function has a custom derivative rule, or is a random draw, with or without one."""
     return is_draw(f) or kind_of(f) in (*_NEEDS, OPAQUE)
 
 
 def kind_of(f: Any) -> str:
-    """Which kind of rule a numba function has: "vjp", "jvp" or `OPAQUE`; an empty text if it has none."""
+    """The kind of a numba function's rule: "vjp", "jvp", "checkpoint" or `OPAQUE`; an empty text if it has none."""
     return OPAQUE if rule_of(f) is not None else f.kind if isinstance(f, Ruled) else ""
 
 
 def is_checkpoint(f: Any) -> bool:
-    """Whether a numba function runs again in the reverse sweep."""
+    """Whether a numba function is a checkpoint: the reverse sweep recomputes it."""
     return isinstance(f, Ruled) and f.kind == "checkpoint"
 
 
 class Role(NamedTuple):
-    """A function of a rule: what it is called in the rule, and where it is."""
+    """A function of a rule: its name in the rule, and its access path."""
 
     name: str
     static: Static
 
 
 class Rules:
-    """The rules that a module meets."""
+    """Custom rules that a module calls: their stubs, checks and cores."""
 
     def __init__(self, front: FunctionTable) -> None:
         self.front = front
@@ -79,7 +79,7 @@ class Rules:
     # The function itself
 
     def stub(self, s: Call) -> Function:
-        """What is known of a function with a rule: its types. It makes its results, and nobody knows how."""
+        """An opaque stub for a function with a rule: typed parameters and results, no body to differentiate."""
         assert isinstance(s.function, Global)
         f, argtypes = s.function.value, tuple(map(type_of, s.args))
         parameters = tuple(mapped(a, lambda x: Var("_", type_of(x))) for a in s.args)
@@ -92,7 +92,7 @@ class Rules:
         return made
 
     def source(self, s: Call) -> Source:
-        """The source of a function with a rule; where there is none, that of a function that calls it."""
+        """The source of a function with a rule; if it has none, the source of a caller."""
         assert isinstance(s.function, Global)
         try:
             return self.front.source(s.function.value)
@@ -102,7 +102,7 @@ class Rules:
     # Its rule
 
     def functions(self, s: Call) -> list[Role]:
-        """The functions of the rule of what a Call calls."""
+        """The functions of a call's custom rule, with their access paths."""
         assert isinstance(s.function, Global)
         f = s.function.value
         if (defined := rule_of(f)) is not None:
@@ -120,7 +120,7 @@ class Rules:
         return found
 
     def refuse(self, s: Call, why: str, instead: str) -> Any:
-        """UnsupportedError for a call of a function with a rule."""
+        """Refuse a call of a function with a rule: UnsupportedError."""
         assert isinstance(s.function, Global)
         f = s.function.value
         what = f"the call of {describe(f.py_func)}"
@@ -129,7 +129,7 @@ class Rules:
         source.refuse(s.line or source.tree.lineno, what, why, instead)
 
     def check_constants(self, s: Call, active: tuple[bool, ...]) -> None:
-        """Refuse a definition by an argument by which it has no derivative, such as the order of a Bessel function."""
+        """Refuse an active argument by which a definition has no derivative, such as the order of a Bessel function."""
         assert isinstance(s.function, Global)
         f = s.function.value
         for k in constants_of(f):
@@ -140,7 +140,7 @@ class Rules:
                 source.refuse(s.line, what, why, f"{instead}, if it is a constant")
 
     def refuse_draw(self, s: Call) -> NoReturn:
-        """UnsupportedError for a sample whose parameters are differentiated, and that is no smooth function of them."""
+        """Refuse a sample with active parameters that is no known smooth function of them: UnsupportedError."""
         assert isinstance(s.function, Global)
         what = f"a sample of np.random.{s.function.value.py_func.__name__.removeprefix('np_').removesuffix('_of')}"
         why = "its parameters are differentiated, and the compiler knows no smooth function of them that gives it"
@@ -148,11 +148,11 @@ class Rules:
         source.refuse(s.line, what, why, "dualrev.stop_gradient(parameter), or a sample that is drawn outside")
 
     def value_differs(self, s: Call) -> None:
-        """Refuse a fwd that returns something else than the function."""
+        """Refuse a `fwd` whose value has another type than the function's."""
         self.refuse(s, "the value that its fwd returns has another type than that of the function", "the same type")
 
     def named(self, static: Static) -> Global:
-        """A function of a rule, as emitted code calls it."""
+        """A function of a rule, as a global of the emitted code."""
         refs = self.front.refs
         found = next((ref for ref in refs.values() if ref.value is static.value), None)
         if found is None:
@@ -161,13 +161,13 @@ class Rules:
         return Global(found.name, static.value, found.path, None)
 
     def named_class(self, cls: Any, static: Static) -> Global:
-        """The class of a named tuple, as emitted code calls it."""
+        """The class of a named tuple, as a global of the emitted code."""
         name = self.front.names.fresh(f"_{cls.__name__}")
         self.front.refs[name] = Ref(name, cls, static.path)
         return Global(name, cls, static.path)
 
     def compiled(self, g: Role, kinds: tuple[Any, ...], s: Call) -> Any:
-        """The type of what a function of a rule returns, for arguments of these types."""
+        """The return type that numba infers for a function of a rule, at these argument types."""
         f = g.static.value
         try:
             signature = declared(f, kinds)
@@ -183,7 +183,7 @@ class Rules:
     # What they do to memory
 
     def check(self, g: Role, kinds: tuple[Any, ...], s: Call, aliases: bool) -> None:
-        """Refuse a function that changes its arguments; with `aliases`, one whose (first) result may be one of them."""
+        """Refuse a function that may write to its arguments; with `aliases`, one whose (first) result may alias."""
         f, path = g.static.value, g.static.path
         if path and path[0][0] == "library":  # what is defined there changes nothing
             return
@@ -201,7 +201,7 @@ class Rules:
         self.quiet.add((id(f), kinds, aliases))
 
     def seen(self, static: Static, kinds: tuple[Any, ...], role: str) -> tuple[bool, bool]:
-        """Whether a function writes to arguments, and whether its result shares memory, by its source."""
+        """Effects by the core: whether the function writes to its arguments, and whether its result aliases memory."""
         core, memory = self.front.core(static.value, kinds, static.path, {}, apart=False), self.front.memory
         writes, classes = bool(memory.written(core)), Classes(core, memory)
         given = {classes.find(x) for p in core.parameters for x in leaves(p) if is_array(x)}
@@ -213,7 +213,7 @@ class Rules:
         return writes, frozen or len(set(found)) < len(found) or bool(given & set(found))
 
     def asked(self, f: Any, kinds: tuple[Any, ...], role: str) -> tuple[bool, bool]:
-        """The same of a function that the compiler does not know, by numba's types of arrays that must not change."""
+        """The same effects without a core: whether numba compiles the function for read-only arrays."""
         if not f._can_compile or any({"flat", "nditer"} & set(g.py_func.__code__.co_names) for g in called(f)):
             return True, True
         made: Any = CPUDispatcher(f.py_func, dict(f.locals), dict(f.targetoptions), f._compiler.pipeline_class)
@@ -231,7 +231,7 @@ class Rules:
     # Core
 
     def core(self, g: Role, kinds: tuple[Any, ...], s: Call) -> tuple[Symbol, Function]:
-        """A function of a rule for these types in core, under a symbol; the parameters of that one are the leaves."""
+        """Lower a function of a rule to core for these types: its symbol, which takes leaves, and the function."""
         f = g.static.value
         self.check(g, kinds, s, aliases=False)
         if (id(f), kinds) not in self.cores:
@@ -244,12 +244,12 @@ class Rules:
 
 
 def name_of(f: Any) -> str:
-    """The name of a numba function for emitted code: a lambda expression has none."""
+    """The name of a numba function for emitted code; a lambda expression gets a plain one."""
     return identifier(f.py_func.__name__, "function")
 
 
 def same_type(one: Any, other: Any) -> bool:
-    """Whether two types are the same, whatever is known of an array's alignment."""
+    """Whether two types are equal, whatever numba knows of an array's alignment and mutability."""
     if isinstance(one, types.Array) and isinstance(other, types.Array):
         return (one.dtype, one.ndim, one.layout) == (other.dtype, other.ndim, other.layout)
     if isinstance(one, types.BaseTuple) and isinstance(other, types.BaseTuple):
@@ -259,7 +259,7 @@ def same_type(one: Any, other: Any) -> bool:
 
 
 def _made(x: Var) -> Statement:
-    """x = something of its type."""
+    """A placeholder statement: assign `x` some value of its type."""
     if isinstance(x.type, types.Array):
         shape = Pack((Constant(0, types.int64),) * x.type.ndim)
         return Make(x, Applied("np.empty", (shape, Global(f"np.{x.type.dtype}", None, ()))), 0)
@@ -268,7 +268,7 @@ def _made(x: Var) -> Statement:
 
 
 def _arrays(kind: Any) -> Any:
-    """The arrays in a type."""
+    """The array types in a type."""
     if isinstance(kind, types.BaseTuple):
         for part in kind.types:
             yield from _arrays(part)
@@ -281,13 +281,13 @@ def _has_arrays(kind: Any) -> bool:
 
 
 def _read_only(kind: Any) -> Any:
-    """The same type with arrays that must not be changed."""
+    """The same type with read-only arrays."""
     if isinstance(kind, types.BaseTuple):
         return types.BaseTuple.from_types(list(map(_read_only, kind.types)), getattr(kind, "instance_class", None))
     return kind.copy(readonly=True) if isinstance(kind, types.Array) else kind
 
 
 def _first_line(error: Exception) -> str:
-    """What numba says first; it ends without a full stop."""
+    """The line of a numba error that names its cause, without a full stop."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[min(1, len(lines) - 1)].rstrip(".") if lines else type(error).__name__

@@ -1,4 +1,4 @@
-"""Core -> core, in forward mode: the function as it is, with a tangent for each value that has one.
+"""Forward mode (core -> core): pushforwards, functions with a tangent for each active value.
 
     f(x, n)         f(x, n, t_x) = y, t_y       jvp_rules.py has what becomes of statements
 
@@ -30,7 +30,7 @@ Ruled: TypeAlias = Callable[[Call, tuple[bool, ...], tuple[bool, ...]], Symbol |
 
 @dataclass(frozen=True)
 class Tangents:
-    """A function with tangents.
+    """A pushforward: a function with tangents.
 
     Its parameters are those of the function, and then the tangents; its result is a pair: that of the function, and
     its tangent.
@@ -41,14 +41,14 @@ class Tangents:
 
 
 class _Differentiable(WithTangents):
-    """A function that gets tangents, and may be differentiated again."""
+    """Pushforward that may be differentiated again: its partials are operations of their own."""
 
     whole_partials = True
 
 
 @dataclass(eq=False)
 class Pushforward:
-    """The unit of forward mode: a function, and the function with tangents as far as passes have made it.
+    """Unit of forward mode: a function, and its pushforward as far as passes have made it.
 
     chosen      the leaves of its parameters that have tangents
     useful      the leaves whose tangents are asked for, or that its caller sees
@@ -72,20 +72,20 @@ class Pushforward:
 
     @property
     def dispatcher(self) -> Any:
-        """The user's function."""
+        """The dispatcher of the user's function."""
         return self.f.origin.dispatcher
 
     def shown(self) -> str:
-        """The function with tangents."""
+        """The printed text of the pushforward."""
         return show(self.made)
 
     def verify(self) -> None:
-        """AssertionError if the function with tangents is not well formed."""
+        """Verify the pushforward: AssertionError if it is not well formed."""
         check(self.made)
 
 
 def add_tangents(u: Pushforward) -> None:
-    """Write the function with a tangent beside each active value."""
+    """Emit the pushforward: the function with a tangent beside each active value."""
     f, is_called = u.f, u.wanted is not None
     writing = _Differentiable(u.forward, f, u.chosen, u.useful, u.together, u.wild, u.marks, is_called)
     u.tangents = tuple(map(writing.tangent if is_called else writing.given, u.chosen))
@@ -102,7 +102,7 @@ def add_tangents(u: Pushforward) -> None:
 
 
 def keep_known_zeros(u: Pushforward) -> None:
-    """Say which variables may stand in products with marks of known zeros: see analysis/values/infinite_partials.py."""
+    """Record the variables whose cotangents need no marks of known zeros: see analysis/values/infinite_partials.py."""
     if u.marks and u.wanted is None:
         steep = Steep(u.made, u.forward.memory, Classes(u.made, u.forward.memory))
         u.made = replace(u.made, apart=frozenset(x for x in variables(u.made) if not steep.after(x)))
@@ -112,13 +112,13 @@ class Forward:
     """Forward mode for the functions of a program."""
 
     def __init__(self, program: Program, memory: Memory, passes: PassManager, ruled: Ruled | None = None) -> None:
-        """`ruled` makes the function with tangents for a call of a function that has a rule, and None for others."""
+        """`ruled` gives the pushforward for a call of a function with a rule, and None for other calls."""
         self.program, self.memory, self.passes, self._ruled = program, memory, passes, ruled
         self._symbols: dict[Hashable, Symbol] = {}
         self.marking: set[Symbol] = set()  # functions for calls that mark known zeros
 
     def function(self, f: Function, varied: Iterable[Var], again: bool = False) -> Tangents:
-        """The function with tangents for these leaves of its parameters; `again`: it is differentiated once more."""
+        """The pushforward of `f` by the leaves `varied` of its parameters; `again`: it is differentiated once more."""
         inputs = [x for p in f.parameters for x in leaves(p)]
         chosen = [x for x in inputs if x in set(varied)]
         useful = [x for x in [*leaves(f.result), *inputs] if isinstance(x, Var)]
@@ -136,7 +136,7 @@ class Forward:
         wild: tuple[bool, ...] = (),
         marks: bool = False,
     ) -> Symbol:
-        """The function with tangents for a call: leaves of arguments and their tangents -> those of the result.
+        """The pushforward for a call, memoised: leaves of arguments and tangents -> leaves of results and tangents.
 
         `wild`: arguments that may be infinite or NaN; `marks`: whether known zeros are marked.
         """
@@ -167,13 +167,16 @@ class Forward:
         return symbol
 
     def slope(self, f: Function, chosen: Iterable[Var]) -> Function:
-        """The tangent alone of a function that returns one number; the tangents of the chosen leaves come last."""
+        """The directional derivative of a scalar function: its tangent alone.
+
+        The tangents of the chosen leaves are its last parameters.
+        """
         made = self.function(f, chosen, again=True).function
         assert isinstance(made.result, Node)
         return replace(made, name=f"slope_{f.name}", result=made.result.parts[1])
 
     def of_gradient(self, g: Gradient, s: Call, active: tuple[bool, ...], wanted: tuple[bool, ...]) -> Symbol:
-        """The same for the call of a gradient: it, and the gradient of the derivative in the direction."""
+        """The pushforward for the call of a gradient: the gradient, and the gradient of the directional derivative."""
         f = g.of
         inputs = [x for p in f.parameters for x in leaves(p)]
         slope = self.slope(f, [x for x, flag in zip(inputs, active, strict=True) if flag])

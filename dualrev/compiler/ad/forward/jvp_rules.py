@@ -1,4 +1,4 @@
-"""Core -> core, in forward mode: the statements of a function, with a tangent for each value that has one.
+"""JVP rules (core -> core): each statement of a function, with a tangent for each active value.
 
 With t_x the tangent of the variable x at this place:
 
@@ -70,7 +70,7 @@ _I64 = types.int64
 
 
 class Called(Protocol):
-    """The functions with tangents for calls (forward_driver.py)."""
+    """Pushforwards for calls: the protocol of forward_driver.py."""
 
     memory: Memory
     marking: set[Symbol]
@@ -84,11 +84,11 @@ class Called(Protocol):
         wild: tuple[bool, ...] = (),
         marks: bool = False,
     ) -> Symbol:
-        """The function with tangents for a call."""
+        """The pushforward for a call."""
 
 
 class WithTangents(Writer):
-    """A function that gets tangents."""
+    """Writer of a pushforward: the statements of a function with their tangents."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class WithTangents(Writer):
         marks: bool = False,
         called: bool = False,
     ) -> None:
-        """`wild`: parameters that may be infinite or NaN; `called`: f is, by a function that gets tangents, too."""
+        """`wild`: parameters that may be infinite or NaN; `called`: a function that gets tangents calls `f`."""
         super().__init__(marks)
         self.forward, self.f = forward, f
         self.classes = Classes(f, forward.memory, together)
@@ -116,22 +116,22 @@ class WithTangents(Writer):
     # Tangents
 
     def is_active(self, x: Any) -> bool:
-        """Whether an atom has a tangent."""
+        """Whether an atom is active: it has a tangent."""
         return self.activity.has(x)
 
     def tangent(self, x: Var) -> Var:
-        """The variable for the tangent of a variable."""
+        """The tangent variable of a variable."""
         if x not in self.tangents:
             kind = types.float64 if is_real(x) else x.type
             self.tangents[x] = Var("t_{}", kind, x)
         return self.tangents[x]
 
     def of(self, x: Atom) -> Atom:
-        """The tangent of a scalar atom."""
+        """The tangent of a scalar atom; zero if it is inactive."""
         return self.tangent(x) if isinstance(x, Var) and self.is_active(x) else self.zero
 
     def given(self, x: Var) -> Var:
-        """The parameter for a tangent; the zeros in it are known."""
+        """The parameter for the tangent of `x`; with marks, its zeros are marked as known in a copy."""
         t = self.tangent(x)
         if not self.marks:
             return t
@@ -144,16 +144,17 @@ class WithTangents(Writer):
         return given
 
     def mark(self, given: Var, t: Var, index: tuple[Var, ...]) -> None:
-        """One element of such a tangent."""
+        """Copy one element of a given tangent, with a zero marked as known."""
         value, known = Var("_", t.type.dtype), Var("_", t.type.dtype)
         self.write(Load(value, given, index, 0))
         self.write(Real(known, KNOWN, KNOWN.name, (value,), 0))
         self.write(Store(t, index, known, 0))
 
     def unmark(self, t: Var, line: int) -> None:
-        """Take the marks from the elements of a tangent: who has computed them does not know of marks."""
+        """Clear the marks of known zeros in an array tangent, which code without marks has computed."""
 
         def element(index: tuple[Var, ...]) -> None:
+            """Clear the mark of one element."""
             value = Var("_", t.type.dtype)
             self.write(Load(value, t, index, line))
             self.write(Store(t, index, self.computed(value, line), line))
@@ -161,14 +162,14 @@ class WithTangents(Writer):
         self.loop(t, element, line)
 
     def clear(self, x: Var, line: int) -> None:
-        """A tangent of 0 for a variable."""
+        """Assign a zero tangent to a variable."""
         if is_array(x):
             self.write(Make(self.tangent(x), self.zeros_like(x), line))
         else:
             self.write(Copy(self.tangent(x), self.zero, line))
 
     def result_tangent(self, tree: Tree) -> Tree:
-        """The tangent of a result, or of a part of one: None for what is discrete."""
+        """The tangent of a result or of a part of it: zeros if inactive, None if discrete."""
         if isinstance(tree, Node):
             return Node(tuple(map(self.result_tangent, tree.parts)), tree.cls)
         if isinstance(tree, Constant):
@@ -184,7 +185,7 @@ class WithTangents(Writer):
         return Constant(None)
 
     def in_type(self, x: Any, t: Atom) -> Atom:
-        """A tangent in the type of its scalar: that of a float32 is a float64 while it is computed."""
+        """Cast the tangent of a scalar to its type: the tangent of a float32 is a float64 while it is computed."""
         if x.type != types.float32:
             return t
         target = Var("_", types.float32)
@@ -194,18 +195,19 @@ class WithTangents(Writer):
     # Statements
 
     def block(self, body: tuple[Statement, ...]) -> None:
-        """The statements of a block, with tangents."""
+        """Emit the statements of a block, with tangents."""
         for s in body:
             self.statement(s)
 
     def inner(self, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """A block inside of a statement."""
+        """The statements of an inner block, with tangents."""
         out: list[Statement] = []
         with self.into(out):
             self.block(body)
         return tuple(out)
 
     def statement(self, s: Statement) -> None:
+        """Emit a statement with its tangent."""
         match s:
             case If():
                 self.write(replace(s, then=self.inner(s.then), orelse=self.inner(s.orelse)))
@@ -255,7 +257,7 @@ class WithTangents(Writer):
                 self.clear(s.target, s.line)
 
     def assign(self, x: Var, t: Atom, line: int) -> None:
-        """t_x = t; where t has just been computed for it, that is its variable."""
+        """Assign `t_x = t`; a temporary that was just computed is computed into `t_x` instead."""
         target = self.tangent(x)
         last = self.out[-1] if self.out else None
         if isinstance(last, Real) and last.target is t and t in self.temporaries:
@@ -264,7 +266,7 @@ class WithTangents(Writer):
             self.write(Copy(target, t, line))
 
     def real_tangent(self, s: Real) -> None:
-        """An operation: its tangent comes after the value, since the partials may speak of it."""
+        """Emit a scalar operation with its tangent, which comes after the value: the partials may read it."""
         factors = [(k, x, partial(s, k)) for k, x in enumerate(s.args) if self.is_active(x)]
         factors = [(k, x, e) for k, x, e in factors if not (isinstance(e, ast.Constant) and e.value == 0.0)]
         y = s.target
@@ -293,13 +295,13 @@ class WithTangents(Writer):
             self.assign(s.target, self.zero if total is None else total, s.line)
 
     def rule(self, s: Real, k: int) -> Primitive:
-        """The product of the k-th partial and the tangent."""
+        """The multiplication primitive for the k-th partial times the tangent, by how known zeros behave."""
         if self.steep is not None and (self.steep.before(s.target) or self.steep.factor(s, k)):
             return ALONG
         return SCALED if s.rule is SCALED or self.wild.partial(s, k) else PRIMITIVES["mul"]
 
     def whole(self, s: Whole) -> None:
-        """dot, min and max of whole arrays."""
+        """Emit `np.dot`, `np.min` or `np.max` of whole arrays, with its tangent."""
         if s.function != "np.dot":
             self.write(s)
             self.assign(s.target, self.at_extreme(s), s.line)
@@ -328,13 +330,13 @@ class WithTangents(Writer):
             self.clear(s.target, s.line)
 
     def sum_into(self, a: Var, b: Var, index: tuple[Var, ...], line: int) -> None:
-        """a[index] += b[index]"""
+        """Emit `a[index] += b[index]`."""
         value = Var("_", a.type.dtype)
         self.write(Load(value, b, index, line))
         self.write(Store(a, index, value, line, "+="))
 
     def at_extreme(self, s: Whole) -> Atom:
-        """The mean of the tangents of those elements of an array that are its smallest or its largest one."""
+        """The tangent of `np.min` or `np.max`: the mean of the tangents of all elements that attain it."""
         (x,) = s.args
         if not (isinstance(x, Var) and self.is_active(x)):
             return self.zero
@@ -343,6 +345,7 @@ class WithTangents(Writer):
         self.write(Copy(total, self.zero, s.line))
 
         def add(index: tuple[Var, ...]) -> None:
+            """Count an element that attains the extreme, and add its tangent."""
             value, found, t = Var("_", x.type.dtype), Var("_", types.boolean), Var("_", x.type.dtype)
             self.write(Load(value, x, index, s.line))
             self.write(Discrete(found, Applied("runtime.is_extreme", (value, s.target)), s.line))
@@ -357,7 +360,7 @@ class WithTangents(Writer):
         return self.real("div", "/", total, count, line=s.line)
 
     def call(self, s: Call) -> None:
-        """A call, with tangents if its results or what it writes have some."""
+        """Emit a call; with active arguments, and active results or written arrays, a call of the pushforward."""
         inputs, targets = given(s), s.targets
         active = tuple(map(self.is_active, inputs))
         wanted = tuple(map(self.is_active, leaves(s.result)))

@@ -1,1 +1,1 @@
-"""Derivatives of derivatives: calls of gradients, and derivative operators as functions of core."""
+"""Higher-order derivatives: calls of gradients, and derivative operators as functions of core."""

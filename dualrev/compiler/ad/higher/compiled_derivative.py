@@ -1,4 +1,4 @@
-"""Compiled derivatives as functions of core, for derivatives of them: see ad/higher/derivative_operators.py.
+"""Lowering of compiled derivatives to core, for higher orders: see ad/higher/derivative_operators.py.
 
 A derivative has no source of its own. It stands in the place of the function that it is of, with its own parameters.
 """
@@ -28,7 +28,7 @@ _FUNCTION = (("attr", "derivative_of"), ("item", 0))
 
 
 def source_of(derivative: Any, of: Source) -> Source:
-    """A source for a derivative: that of its function, with its own name and parameters."""
+    """A synthetic source for a derivative: its function's, with the derivative's own name and parameters."""
     names = list(inspect.signature(derivative.py_func).parameters)
     text = f"def {derivative.py_func.__name__}({', '.join(names)}): pass"
     tree = ast.parse(text).body[0]
@@ -47,7 +47,7 @@ def core(
     functions: dict[str, Static],
     apart: bool,
 ) -> Function:
-    """A derivative for these types of arguments; UnsupportedError if it has no derivatives itself."""
+    """Lower a derivative to core for these argument types; UnsupportedError if it cannot be differentiated."""
     f, transform, argnums = derivative.derivative_of
     if derivative is not front.f:
         front.inherits = False  # it is compiled by itself, and so is what it calls
@@ -55,6 +55,7 @@ def core(
     place, line = front.place or (source, source.tree.lineno)
 
     def refuse(why: str, instead: str) -> NoReturn:
+        """Refuse at the user's line that calls the derivative."""
         place.refuse(line, f"a derivative of the {transform} of {describe(f.py_func)}", why, instead)
 
     if not all(map(alike, derivative._declared(argtypes), argtypes)):

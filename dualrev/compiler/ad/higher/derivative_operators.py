@@ -1,4 +1,4 @@
-"""Core -> core: a compiled derivative as a function, where it is differentiated itself or called by what is.
+"""Derivative operators (gradient, Hessian, Jacobian, JVP, VJP) as functions of core, which can be differentiated.
 
     grad(x)         the gradient (program.py)                    value_and_grad(x)    a call of f, and the gradient
     hvp(x, t)       the gradient of the slope of f in the direction t
@@ -56,7 +56,10 @@ def derivative_in_core(
     strided: bool,
     refuse: Callable[[str, str], NoReturn],
 ) -> Function:
-    """The derivative of f, which changes nothing, by these parameters, or by a tuple of them, if there are `several`.
+    """The derivative operator `transform` of `f`, as a function of core.
+
+    `numbers` are the indices of the chosen parameters; the result is a tuple if there are `several`. `f` must not
+    change its arguments.
 
     kinds are the types of tangents or cotangents, which are parameters, too; `strided` says that their strides matter.
     `refuse` raises for a reason, with what to write instead.
@@ -97,7 +100,7 @@ class _Derivative(Writer):
     # Calls
 
     def call(self, function: Function | Gradient, args: tuple[Tree, ...], result: Tree) -> Tree:
-        """The call of a function that is made here; its result."""
+        """Emit the call of a function that is made here, and defined on first use; return its result."""
         if function not in self.symbols:
             self.symbols[function] = Symbol(function.name)
             self.forward.program.define(self.symbols[function], function)
@@ -106,20 +109,20 @@ class _Derivative(Writer):
         return result
 
     def run(self) -> Tree:
-        """The value of f."""
+        """Emit the call of `f`; return its value."""
         return self.call(self.f, self.f.parameters, _fresh(self.f.result))
 
     def of(self, f: Function) -> Gradient:
-        """The gradient of a function whose first parameters are those of f."""
+        """The gradient, by the chosen parameters, of a function whose first parameters are the same as for `f`."""
         return Gradient(f, self.numbers, self.several)
 
     def gradient(self, g: Gradient, args: tuple[Tree, ...]) -> Tree:
-        """The call of such a gradient."""
+        """Emit the call of a gradient; return its result."""
         parts = tuple(_shadow(self.f.parameters[k]) for k in self.numbers)
         return self.call(g, args, Node(parts) if self.several else parts[0])
 
     def with_tangents(self, alone: bool) -> Function:
-        """F with tangents: its value and the tangent of that, or the tangent alone."""
+        """The pushforward of `f`: its value and tangent, or the tangent `alone`."""
         made = self.forward.function(self.f, self.ordered, again=True).function
         assert isinstance(made.result, Node)
         name = f"slope_{self.f.name}" if alone else f"{self.f.name}_tangent"
@@ -128,7 +131,7 @@ class _Derivative(Writer):
         return replace(made, name=name, body=(*made.body, *inner.out), result=result)
 
     def filled(self, tree: Tree) -> Tree:
-        """A tree with variables that are None in place of what is None, as the results of calls have."""
+        """Replace None leaves of a tree by variables that hold None, as the results of calls have them."""
         if isinstance(tree, Node):
             return Node(tuple(map(self.filled, tree.parts)), tree.cls)
         if not isinstance(tree, Constant) or tree.value is not None:
@@ -140,11 +143,12 @@ class _Derivative(Writer):
     # Derivatives in a direction
 
     def value_and_gradient(self) -> tuple[tuple[Tree, ...], Tree]:
+        """Parameters and result of `value_and_grad`: the value and the gradient."""
         y = self.run()
         return self.f.parameters, Node((y, self.gradient(self.of(self.f), self.f.parameters)))
 
     def products(self, kinds: tuple[Any, ...]) -> tuple[tuple[Tree, ...], Tree]:
-        """The product of the Hessian and tangents for the chosen arguments, which are the last parameters."""
+        """Parameters and result of the Hessian-vector product; the tangents of the chosen arguments come last."""
         parameters = self.f.parameters
         given = [_given(parameters[k], kind) for k, kind in zip(self.numbers, kinds, strict=True)]
         read: dict[int, tuple[Var, ...]] = {}
@@ -155,12 +159,12 @@ class _Derivative(Writer):
         return (*parameters, *given), self.gradient(self.of(slope), (*parameters, *directions))
 
     def hessian_product(self, kinds: tuple[Any, ...]) -> tuple[tuple[Tree, ...], Tree]:
-        """The same for the first argument, with the tangent after it."""
+        """Parameters and result of `hvp`: the product, with the tangent as second parameter."""
         (first, *rest, given), made = self.products(kinds)
         return (first, given, *rest), made
 
     def tangent(self, kinds: tuple[Any, ...]) -> tuple[tuple[Tree, ...], Tree]:
-        """The value, and its tangent."""
+        """Parameters and result of `jvp`: the value and its tangent."""
         parameters = self.f.parameters
         given = tuple(map(_given, parameters, kinds))
         read = (self.read(parameters[k], given[k], kinds[k], TangentError) for k in sorted(self.numbers))
@@ -169,7 +173,7 @@ class _Derivative(Writer):
         return (*parameters, *given), self.call(made, (*parameters, *directions), _fresh(made.result))
 
     def cotangents(self, kind: Any) -> tuple[tuple[Tree, ...], Tree]:
-        """The value, and the cotangents of the arguments."""
+        """Parameters and result of `vjp`: the value and the cotangents of the arguments."""
         given = _given(self.f.result, kind)
         y = self.run()
         cts = tuple(self.read(y, given, kind, CotangentError))
@@ -187,9 +191,10 @@ class _Derivative(Writer):
         return (*self.f.parameters, given), Node((y, self.filled(Node(tuple(every)))))
 
     def kept(self) -> Tree:
-        """The value, and copies of the arguments, which somebody may write to before the pullback is called."""
+        """Result of `keep`: the value and copies of the arguments, which may be overwritten before the pullback."""
 
         def copied(x: Any) -> Tree:
+            """Copy an array; other leaves stay."""
             if not is_array(x):
                 return x
             target = Var("_", _contiguous(x.type))
@@ -201,11 +206,12 @@ class _Derivative(Writer):
         return self.filled(Node((self.run(), copies)))
 
     def inner(self, values: list[Any], weights: list[Var]) -> Var:
-        """The sum of values times weights, arrays among them."""
+        """Emit the inner product of values and weights, scalars and arrays."""
         total = self.temporary()
         self.write(Copy(total, ZERO, 0))
 
         def add(x: Var, w: Var) -> None:
+            """Accumulate one product into the sum."""
             self.write(Copy(total, self.real("add", "+", total, self.real("mul", "*", x, w, line=0), line=0), 0))
 
         for x, w in zip(values, weights, strict=True):
@@ -216,7 +222,7 @@ class _Derivative(Writer):
         return total
 
     def load(self, array: Var, index: tuple[Var, ...]) -> Var:
-        """array[index]"""
+        """Emit the load of `array[index]`."""
         target = Var("_", array.type.dtype)
         self.write(Load(target, array, index, 0))
         return target
@@ -224,7 +230,10 @@ class _Derivative(Writer):
     # What is given for a direction
 
     def read(self, tree: Tree, given: Tree, kind: Any, error: Any) -> Iterator[Var]:
-        """The tangents of the leaves of a tree, from what is given for it: see directions._Reading."""
+        """Emit the tangents of a tree's leaves from the given ones, with checks and casts.
+
+        As `_Reading` does in entrypoints/jvp.py.
+        """
         if isinstance(tree, Node):
             kinds: Any = getattr(kind, "types", ())
             if not isinstance(given, Node) or len(kinds) != len(tree.parts):
@@ -246,7 +255,7 @@ class _Derivative(Writer):
             yield self.array(tree, given)
 
     def array(self, x: Var, given: Var) -> Var:
-        """A new array like x with the elements of another one, which has to have its shape."""
+        """A contiguous copy of a given tangent array, whose shape is checked against `x`."""
         target, checked = Var("_", _contiguous(x.type)), Var("_", given.type)
         self.write(Make(target, Applied("np.zeros_like", (x,)), 0))
         self.write(View(checked, given, Applied("runtime.tangent", (x, given)), 0))
@@ -256,26 +265,28 @@ class _Derivative(Writer):
     # Matrices, column by column
 
     def hessian(self) -> Tree:
-        """The products of the Hessian and the unit vectors, in the structure of the arguments twice."""
+        """The Hessian, by products with the unit vectors, in the structure of the arguments twice."""
         products = self.of(self.forward.slope(self.f, self.ordered))
 
         def column(directions: tuple[Atom, ...]) -> Tree:
+            """The Hessian-vector product in a direction."""
             return self.gradient(products, (*self.f.parameters, *directions))
 
         parts = tuple(self.f.parameters[k] for k in self.numbers)
         return self.matrix(Node(parts) if self.several else parts[0], column)
 
     def jacobian(self) -> Tree:
-        """The tangents in the directions of the unit vectors."""
+        """The Jacobian, by tangents in the directions of the unit vectors."""
         slope = self.with_tangents(alone=True)
 
         def column(directions: tuple[Atom, ...]) -> Tree:
+            """The tangent in a direction."""
             return self.call(slope, (*self.f.parameters, *directions), _fresh(slope.result))
 
         return self.matrix(self.run(), column)
 
     def matrix(self, rows: Tree, column: Callable[[tuple[Atom, ...]], Tree]) -> Tree:
-        """The derivatives of what has the structure `rows`; `column` writes those in a direction."""
+        """Assemble a matrix of derivatives column by column; `column` emits one, `rows` is its structure."""
         found = [x for x in leaves(rows) if carries(x)]
         directions = {x: Var("_", _contiguous(x.type) if is_array(x) else types.float64) for x in self.inputs}
         for x, t in directions.items():
@@ -291,13 +302,14 @@ class _Derivative(Writer):
         parts = [self.f.parameters[k] for k in self.numbers]
 
         def inside(y: Tree) -> Tree:
+            """The blocks of one leaf of the rows, in the structure of the chosen arguments."""
             made = tuple(_mapped(p, lambda x: blocks[y, x]) for p in parts)
             return Node(made) if self.several else made[0]
 
         return self.filled(_mapped(rows, inside))
 
     def block(self, y: Var, x: Var) -> Var:
-        """Room for the derivatives of one leaf by another."""
+        """Allocate the block of derivatives of one leaf by another."""
         dtype = types.float32 if getattr(x.type, "dtype", x.type) == types.float32 else types.float64
         shapes: list[Expr] = [Field(a, "shape") for a in (y, x) if is_array(a)]
         if not shapes:
@@ -308,7 +320,7 @@ class _Derivative(Writer):
         return made
 
     def column(self, x: Var, index: tuple[Var, ...], found: Any, directions: Any, blocks: Any, work: Any) -> None:
-        """The derivatives by one number of an argument."""
+        """Emit one column: the derivatives by one scalar of an argument, stored into the blocks."""
         if is_array(x):
             self.write(Store(directions[x], index, _ONE, 0))
         made = work(tuple(directions[u] for u in self.ordered))
@@ -318,6 +330,7 @@ class _Derivative(Writer):
             block = blocks[y, x]
 
             def put(inner: tuple[Var, ...], t: Any = t, block: Var = block) -> None:
+                """Store one element of the column into its block."""
                 value = self.load(t, inner) if inner or is_array(t) else t
                 if is_array(block):
                     self.write(Store(block, (*inner, *index), value, 0))
@@ -335,12 +348,12 @@ def _contiguous(kind: Any) -> Any:
 
 
 def _mapped(tree: Tree, leaf: Callable[[Any], Tree]) -> Tree:
-    """A tree with something else for its real leaves, and None for others."""
+    """Map the real leaves of a tree; the other leaves become None."""
     return mapped(tree, lambda x: leaf(x) if carries(x) else _NONE)
 
 
 def _shadow(tree: Tree) -> Tree:
-    """Variables for the gradient by an argument."""
+    """Fresh variables for the gradient by an argument."""
     return _fresh(_mapped(tree, lambda x: Var("_", _contiguous(x.type) if is_array(x) else x.type)))
 
 
@@ -349,7 +362,7 @@ def _same(x: Any) -> Any:
 
 
 def _given(tree: Tree, kind: Any) -> Tree:
-    """Variables for a tangent of this type, which is a parameter."""
+    """The parameter for a tangent of type `kind`: a tree of variables."""
     if isinstance(kind, types.BaseTuple):
         parts = tree.parts if isinstance(tree, Node) else ()
         inner: Any = kind.types
@@ -359,5 +372,5 @@ def _given(tree: Tree, kind: Any) -> Tree:
 
 
 def _fresh(tree: Tree) -> Tree:
-    """New variables for all leaves of a result."""
+    """Fresh variables for all leaves of a result."""
     return mapped(tree, lambda x: Var("_", types.unliteral(x.type)))

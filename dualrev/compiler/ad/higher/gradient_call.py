@@ -1,4 +1,4 @@
-"""Core -> core, in reverse mode: the two functions for the call of a gradient. It is differentiated by gradients alone.
+"""Reverse mode of gradient calls (core -> core): a Hessian-vector product, by gradients alone.
 
     g = grad(f)(x)          forward: the gradient itself
     d_x += (d_g)^T H        reverse: the Hessian of f is symmetric, so that is the gradient of the slope of f in the
@@ -29,7 +29,7 @@ __all__ = ["CalledGradient"]
 
 
 class CalledGradient:
-    """The two functions for the call of a gradient."""
+    """Forward/reverse pair for the call of a gradient."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class CalledGradient:
         self.slope = forward.slope(g.of, self.chosen)
 
     def define(self) -> None:
-        """Define both functions, and say of the unit what turned out."""
+        """Define both functions and set the unit's calling convention."""
         if self.arrays:
             self._define_forward()
         self._define_reverse()

@@ -1,4 +1,4 @@
-"""Core -> core, in reverse mode, the first half: the reverse sweep, as if every value of the forward sweep were there.
+"""Adjoint (core -> core): the reverse sweep, as if every value of the forward sweep were available.
 
 The statements from the last to the first. With d_x the cotangent of the variable x at this place:
 
@@ -63,7 +63,7 @@ _MUL = PRIMITIVES["mul"]
 
 
 class Adjoint(Writer):
-    """The reverse sweep of a function over versions of its variables.
+    """Adjoint statements of a function: its reverse sweep, over SSA versions of its variables.
 
     body           the statements
     value_of       the versions that stand for values, and ...
@@ -91,7 +91,7 @@ class Adjoint(Writer):
         self.body: Block = ()
 
     def made(self) -> Adjoint:
-        """The adjoint, which is written now."""
+        """Emit the adjoint."""
         facts = self.facts
         for k, x in enumerate(facts.results):
             if k in facts.wanted and facts.is_scalar(x):
@@ -106,7 +106,7 @@ class Adjoint(Writer):
     # What the forward sweep had
 
     def _ref(self, v: Value, shadow: bool = False) -> Var:
-        """The variable that stands for a value, or for the shadow of an array."""
+        """The variable that stands for an SSA value, or for the shadow of an array."""
         if v.kind == "counter":
             return v.variable
         if (v, shadow) not in self._refs:
@@ -116,32 +116,32 @@ class Adjoint(Writer):
         return self._refs[v, shadow]
 
     def _at(self, s: Statement, x: Any) -> Any:
-        """An atom as it was at a statement."""
+        """An atom in the version that a statement reads."""
         v = self.versions.reads[s].get(x) if isinstance(x, Var) else None
         return x if v is None else self._ref(v)
 
     def _shadow(self, s: Statement, x: Any) -> Var:
-        """The shadow of an array as it was at a statement."""
+        """The shadow of an array in the version that a statement reads."""
         return self._ref(self.versions.at(s, x), shadow=True)
 
     def _index(self, s: Load | Store) -> tuple[Any, ...]:
         return tuple(replaced(i, lambda x: self._at(s, x)) for i in s.index)
 
     def _touch(self, x: Any, s: Statement) -> None:
-        """Elements of an array are read as they were at a statement."""
+        """Note that the adjoint reads elements of an array as they were at a statement."""
         self.touched.setdefault(self.facts.classes.find(x), set()).add(self.versions.reading(s, x))
 
     # Writing
 
     def value(self, e: ast.expr, names: Mapping[str, Atom], line: int) -> Atom:
-        """The value of an expression of the table: that which the forward sweep has, if it is there anyway."""
+        """Emit an expression of a partial; a value that the forward sweep has is reused if it is available anyway."""
         match e:
             case ast.Call(ast.Name(f), [ast.Name(name)]) if (made := self._found(f, names[name])) is not None:
                 return made
         return super().value(e, names, line)
 
     def _found(self, f: str, x: Atom) -> Var | None:
-        """The value of a function that the forward sweep has computed around here, and need not record for this."""
+        """An available forward value of the unary primitive `f` at `x`, which need not be recorded for this."""
         argument = self.value_of.get(x) if isinstance(x, Var) else None
         for v in self._known.get((f, argument), ()) if argument is not None else ():
             there = v in self._read or (self._joint and v.domain is None)
@@ -150,14 +150,14 @@ class Adjoint(Writer):
         return None
 
     def _is_within(self, region: Region) -> bool:
-        """Whether the statement that is being reversed is in a block or in one inside of it."""
+        """Whether the statement that is being reversed is in a region, or in one nested in it."""
         here: Region | None = self.versions.region_of[self._current] if self._current is not None else None
         while here is not None and here is not region:
             here = here.parent
         return here is not None
 
     def write(self, s: Statement) -> None:
-        """Add a statement, which belongs to the one that is being reversed."""
+        """Add a statement, with the forward statement that it reverses as its source."""
         self._read |= {self.value_of[x] for x in reads(s) if isinstance(x, Var) and x in self.value_of}
         if isinstance(s, Store) and s.op == "+=" and s.array in self.shadow_of:
             s = self._instead_of_zero(s)
@@ -166,9 +166,10 @@ class Adjoint(Writer):
         super().write(s)
 
     def _instead_of_zero(self, s: Store) -> Store:
-        """`d_a[i] = x` for `d_a[i] += x`, if d_a[i] = 0 stands before it; that goes if nothing in between reads it."""
+        """Dead store elimination: `d_a[i] = 0`, then `d_a[i] += x`, is `d_a[i] = x` if nothing between may read it."""
 
         def memory(x: Any) -> Any:
+            """The alias class of the array that has the shadow `x`."""
             return self.facts.classes.find(self.shadow_of[x].variable) if x in self.shadow_of else None
 
         for k in range(len(self.out) - 1, -1, -1):
@@ -182,7 +183,7 @@ class Adjoint(Writer):
         return s
 
     def _assign(self, x: Var, value: Atom, line: int) -> None:
-        """X = value; where that has just been computed for it, it is x."""
+        """Assign `x = value`; a temporary that was just computed is computed into `x` instead."""
         last = self.out[-1] if self.out else None
         if isinstance(last, (Real, Load)) and last.target is value and value in self.temporaries:
             self.out.pop()
@@ -194,7 +195,7 @@ class Adjoint(Writer):
             self.write(Copy(x, value, line))
 
     def _contribute(self, x: Var, value: Atom, line: int) -> None:
-        """d_x += value."""
+        """Accumulate `d_x += value`; the first contribution is an assignment."""
         target = self.facts.cotangent(x)
         if x in self._zero:
             self._zero.discard(x)
@@ -280,14 +281,14 @@ class Adjoint(Writer):
             self._assign(ct, value, s.line)
 
     def _rule(self, s: Real, k: int) -> Primitive:
-        """The product of the k-th partial and the cotangent."""
+        """The multiplication primitive for the k-th partial times the cotangent, by how known zeros behave."""
         reached = self.facts.reached.has(s, s.target)
         if self.marks and s.target not in self.facts.f.apart:
             return ALONG
         return SCALED if not reached and self.facts.wild.partial(s, k) else _MUL
 
     def _part(self, s: Real, k: int, factor: ast.expr, names: Mapping[str, Atom], square: bool) -> Atom:
-        """What the k-th operand gets of the cotangent of the result; of a square, from both operands."""
+        """The contribution to the cotangent of the k-th operand; for a square, of both operands."""
         ct, rule = self.facts.cotangent(s.target), self._rule(s, k)
         if s.rule in PRODUCTS:
             return self.times(times(s.rule, k), self._at(s, s.args[1 - k]), ct, s.line)
@@ -295,7 +296,7 @@ class Adjoint(Writer):
         return self.times(rule if rule is ALONG else _MUL, _TWO, value, s.line) if square else value
 
     def _whole(self, s: Whole) -> None:
-        """Products of arrays, and their smallest and largest elements."""
+        """Reverse `np.dot`, `np.min` or `np.max` of whole arrays."""
         t, facts = s.target, self.facts
         if not facts.activity.has(t) or t in self._zero:
             return
@@ -323,7 +324,7 @@ class Adjoint(Writer):
             self._zero.add(t)
 
     def _unmark(self, shadow: Var, line: int) -> None:
-        """A library function has added to a shadow: a -0.0 in it may have been computed."""
+        """Clear the marks of known zeros in a shadow that a library function has added to."""
         if self.marks:
             self.write(Accumulate(shadow, "runtime.unmark", (), line))
 
@@ -386,7 +387,7 @@ class Adjoint(Writer):
             self.write(For(s.target, start, stop, step, tuple(code), (), s.line, elements=s.elements))
 
     def only_undoes(self, code: Iterable[Statement]) -> bool:
-        """Whether nothing but old elements are brought back."""
+        """Whether the statements do nothing but undo stores."""
         return all(isinstance(t, (If, For)) or t in self.undone for t in statements(tuple(code)))
 
     def _call(self, s: Call) -> None:
@@ -431,7 +432,7 @@ class Adjoint(Writer):
 
 
 def _functions_of_one(body: Block, versions: Versions) -> dict[tuple[str, Value], list[Value]]:
-    """The values of the table's functions of one argument, and copies of them: by the function and the argument."""
+    """The values of unary primitives, and copies of them, by primitive and argument."""
     key_of: dict[Value, tuple[str, Value]] = {}
     found: dict[tuple[str, Value], list[Value]] = {}
     for s in statements(body):
@@ -449,7 +450,7 @@ def _functions_of_one(body: Block, versions: Versions) -> dict[tuple[str, Value]
 
 
 def zeros_like(writer: Writer, x: Any, line: int) -> Var:
-    """A new array of zeros in the shape of another one."""
+    """Emit a new array of zeros in the shape of another one."""
     target = Var("_", x.type)
     writer.write(Make(target, writer.zeros_like(x), line))
     return target
@@ -458,7 +459,7 @@ def zeros_like(writer: Writer, x: Any, line: int) -> Var:
 def shadow_of(
     writer: Writer, s: Statement, target: Var, shadow: Callable[[Var], Var], read: Callable[[Any], Any]
 ) -> Statement:
-    """The statement that makes the shadow of the array that a statement makes; `target` is its variable.
+    """The statement that makes the shadow of the array that `s` makes; `target` is its variable.
 
     `shadow` tells the shadows of other arrays, `read` what the statement's atoms are called.
     """

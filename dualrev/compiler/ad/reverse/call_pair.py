@@ -1,4 +1,4 @@
-"""Core -> core, in reverse mode: the two functions for a call, and what their caller has to know of them."""
+"""Forward/reverse pair for a call (core -> core): the two functions, and their calling convention."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["Called", "Signature", "Unit"]
 
 
 class Unit:
-    """The derivative of a function that another one calls: `forward` and `reverse`."""
+    """Forward/reverse pair of a callee: the symbols `forward` and `reverse`, and their calling convention."""
 
     def __init__(self, name: str, leaf_count: int, carried: Carried | None = None) -> None:
-        """`carried` are the shadows that the forward sweep takes and gives; None: those of all arrays."""
+        """`carried` are the shadows that the forward function takes and gives; None: the shadows of all arrays."""
         self.carried = carried
         self.forward, self.reverse = Symbol(f"{name}_forward"), Symbol(f"{name}_reverse")
         self.done, self.recursive = False, False
@@ -45,7 +45,7 @@ class Unit:
         results: Iterable[int] = (),
         result_content: Iterable[int] = (),
     ) -> None:
-        """What turned out; a recursive function keeps to what was promised to its calls."""
+        """Set the calling convention; a recursive function keeps the one that its own calls have assumed."""
         self.done = True
         if not self.recursive:
             self._tape, self._primal, self._needs, self._content = tape, primal, frozenset(needs), frozenset(content)
@@ -66,7 +66,7 @@ class Unit:
         return self.carried is None or k in self.carried.arguments
 
     def gives_shadow(self, k: int) -> bool:
-        """Whether the forward function makes that of the k-th leaf of the results."""
+        """Whether the forward function returns the shadow of the k-th leaf of the results."""
         return self.carried is None or k in self.carried.results
 
     def needs(self, k: int) -> bool:
@@ -78,7 +78,7 @@ class Unit:
         return self._results is None or k in self._results
 
     def reads_content(self, k: int) -> bool:
-        """Whether the reverse function reads elements of the k-th leaf."""
+        """Whether the reverse function reads elements of the k-th leaf of the arguments."""
         return k in self._content
 
     def reads_result(self, k: int) -> bool:
@@ -88,7 +88,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Signature:
-    """A call as its callee sees it, by leaves of arguments and results."""
+    """Specialisation key of a call as its callee sees it, by leaves of arguments and results."""
 
     flags: tuple[bool, ...]  # arguments that may carry a derivative
     wanted: tuple[bool, ...]  # results that do
@@ -98,7 +98,7 @@ class Signature:
     spent: frozenset[int] = frozenset()  # arguments that need not come back as they were
 
     def covers(self, other: Signature) -> bool:
-        """Whether what is made for this call is right for the other one, of which the same or more is known."""
+        """Whether the specialisation for this call is sound for another, more precise signature."""
         same = replace(other, known=self.known, spent=self.spent) == self
         reached = all(theirs or not ours for ours, theirs in zip(self.known.reached, other.known.reached, strict=True))
         wild = all(ours or not theirs for ours, theirs in zip(self.known.wild, other.known.wild, strict=True))
@@ -106,7 +106,7 @@ class Signature:
 
 
 class Called:
-    """The two functions for a call."""
+    """Forward/reverse pair for a call, from the sweeps of its callee."""
 
     def __init__(
         self, program: Program, f: Function, call: Signature, unit: Unit, sweeps: Sweeps, seeds: dict[int, Var]
@@ -120,7 +120,7 @@ class Called:
         self.arrays = [k for k, (x, w) in enumerate(zip(self.results, call.wanted, strict=True)) if w and is_array(x)]
 
     def define(self) -> None:
-        """Define both functions, and say of the unit what turned out."""
+        """Define both functions and set the unit's calling convention."""
         self._finish()
         if not self.unit.primal_suffices:
             self._define_forward()
@@ -132,6 +132,7 @@ class Called:
         parameters = {v.variable for v in used if v.kind == "param"}
 
         def is_read(x: Any) -> bool:
+            """Whether the reverse sweep reads elements of an array."""
             return is_array(x) and facts.classes.find(x) in content
 
         arrays = {facts.classes.find(x) for x in self.inputs if is_array(x)}

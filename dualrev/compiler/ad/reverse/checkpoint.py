@@ -1,4 +1,4 @@
-"""The two sweeps of the call of a checkpointed function, in core.
+"""Checkpointing (core -> core): the two sweeps for the call of a checkpointed function.
 
     y = g(x)            forward: g itself; of arrays that it writes, a copy goes to the tape
     d_x += ...          reverse: the forward sweep of g, which records, and then its reverse sweep
@@ -28,7 +28,7 @@ __all__ = ["Checkpoint", "call_and_keep", "copied"]
 
 
 class Checkpoint:
-    """The functions for a call of a checkpoint; `inner` has those that record."""
+    """Forward/reverse pair for the call of a checkpoint; `inner` is the pair that records."""
 
     def __init__(
         self, program: Program, memory: Memory, s: Call, flags: tuple[bool, ...], unit: Unit, inner: Unit, caller: Facts
@@ -48,6 +48,7 @@ class Checkpoint:
 
     def _check(self, caller: Function) -> None:
         def refuse(why: str, instead: str) -> None:
+            """Refuse the call at the user's line."""
             what = f"the call of {describe(self.f.origin.dispatcher.py_func)}, a checkpoint,"
             caller.origin.source.refuse(self.s.line, what, why, instead)
 
@@ -60,7 +61,7 @@ class Checkpoint:
             refuse(why, "a copy in its `return`, or nothing where it changes an argument")
 
     def define(self) -> None:
-        """Define both functions, and say of the unit what turned out."""
+        """Define both functions and set the unit's calling convention."""
         every = range(len(self.inputs))
         primal = not self.arrays and not self.copies
         self.unit.finish(self.inner.uses_tape or bool(self.copies), primal, every, every)
@@ -101,7 +102,7 @@ class Checkpoint:
         self._define(self.unit.reverse, (*given, *cts), tuple(w.out), several([*back]), doc)
 
     def _restore(self, w: Writer) -> None:
-        """What the arrays held before."""
+        """Emit the stores that restore overwritten arrays from their copies."""
         for x, copy in self.copies.items():
             w.write(Store(x, (...,), copy, 0))
 
@@ -111,7 +112,7 @@ class Checkpoint:
 
 
 def call_and_keep(w: Writer, s: Call, f: Function, copies: dict[Var, Var]) -> Tree:
-    """The call of f itself, and what it returns; copies of arrays that it changes go to the tape."""
+    """Emit the call of the primal, after copies of the arrays that it changes go to the tape; return its result."""
     for x, copy in copies.items():
         w.write(Make(copy, Applied("np.copy", (x,)), 0))
         w.write(Keep(copy, 0))
@@ -121,5 +122,5 @@ def call_and_keep(w: Writer, s: Call, f: Function, copies: dict[Var, Var]) -> Tr
 
 
 def copied(kind: Any) -> Any:
-    """The type of a copy."""
+    """The type of an array's copy: in C order, unless the array is contiguous."""
     return kind if kind.layout in ("C", "F") else kind.copy(layout="C")

@@ -1,4 +1,4 @@
-"""Core -> core, in reverse mode: the forward sweep.
+"""Forward sweep, or augmented primal (core -> core, in reverse mode).
 
 That is the function as it is, which also makes shadows, and records what the plan has chosen.
 """
@@ -48,7 +48,7 @@ _ZERO, _ONE, _MINUS = Constant(0, _I64), Constant(1, _I64), Constant(-1, _I64)
 
 
 class ForwardSweep(Writer):
-    """The forward sweep: `body`.
+    """Writer of the forward sweep (augmented primal): `body`.
 
     `slots` is how many arrays the tape holds, and `held_classes` are their classes. `saved` are the columns of loops
     that have some (tape_columns.py).
@@ -65,7 +65,7 @@ class ForwardSweep(Writer):
         self.body: Block = ()
 
     def made(self) -> ForwardSweep:
-        """The sweep, which is written now."""
+        """Emit the forward sweep."""
         for v in self.versions.parameters.values():
             self._hold_value(v, 0)
         self._block(self.versions.top)
@@ -73,7 +73,7 @@ class ForwardSweep(Writer):
         return self
 
     def _hold_value(self, v: Value, line: int) -> None:
-        """A copy of a variable that will change while its value is still needed."""
+        """Emit a copy of a variable that is reassigned while its value is still needed."""
         if v in self.crossing.held:
             name = self.crossing.names[v]
             self.write(Copy(name, v.variable, line))
@@ -125,13 +125,13 @@ class ForwardSweep(Writer):
                 self.write(s)
 
     def _after(self, made: dict[Var, Value], line: int) -> None:
-        """What branches, or the last round of a loop, have left."""
+        """Emit the holds and copies of the phis that a branch, or a loop at its end, defines."""
         for v in made.values():
             self._hold_array(v, line)
             self._hold_value(v, line)
 
     def _array(self, s: Copy | View | Make | Whole) -> None:
-        """An array, with its shadow; one that lives as long as the call goes to the tape."""
+        """Emit an array and its shadow; the tape holds an array that lives as long as the call."""
         v = self.versions.made[s][s.target]
         lent = isinstance(s, (Copy, View)) and self.facts.classes.find(s.target) in self._parameter_classes
         self._made(v, s, lent)
@@ -148,7 +148,7 @@ class ForwardSweep(Writer):
             self._hold(v, s.target, made, s.line)
 
     def _is_held(self, v: Value) -> bool:
-        """Whether an array goes to the tape, from which no exception loses it: it lives as long as the call."""
+        """Whether the tape holds an array for the whole call, so that no exception loses it."""
         return self.crossing.joint and v.domain is None and v in self.crossing.plan.alive
 
     def _hold(self, v: Value, target: Var, source: Var, line: int) -> None:
@@ -157,7 +157,7 @@ class ForwardSweep(Writer):
         self.held_classes.add(self.facts.classes.find(v.variable))
 
     def _hold_array(self, v: Value, line: int) -> None:
-        """An array that a call has made, or a branch, or the last round of a loop, and its shadow."""
+        """Hold on the tape an array from a call, a branch or a loop, and its shadow."""
         if is_array(v.variable) and self._is_held(v):
             shadows = [self.facts.cotangent(v.variable)] * self.facts.has_shadow(v.variable)
             for x in [v.variable, *shadows]:
@@ -189,7 +189,7 @@ class ForwardSweep(Writer):
         self._after(self.versions.afters[s], s.line)
 
     def _counted(self, s: For, body: Block) -> None:
-        """A loop over a range, in its order: its columns go before it, or room for all that it records."""
+        """Emit a counted loop in its order, after its tape columns or the reservation of tape for its pushes."""
         if is_measured(s, body) and not any(map(self._uses_tape, statements(s.body))):
             columns, body, self.saved[s] = filled(s, body)
             self.write(columns)
@@ -198,12 +198,12 @@ class ForwardSweep(Writer):
         self.write(replace(s, body=body, parallel=False))
 
     def _uses_tape(self, s: Statement) -> bool:
-        """Whether one of the functions for a call uses the tape, such as the reverse one of a checkpoint."""
+        """Whether either function for a call uses the tape, such as the reverse function of a checkpoint."""
         unit = self.facts.callee(s, self.facts) if isinstance(s, Call) else None
         return unit is not None and not isinstance(unit, Fused) and unit.uses_tape
 
     def _reserved(self, s: For, body: Block) -> Block:
-        """Make room before a loop for all that it records, so that it need not look. One that may end before looks."""
+        """Reserve tape for all iterations; a loop with early exit checks for room at each push."""
         inner = list(statements(body))
         loops = [t for t in inner if isinstance(t, (For, While))]
         pushes = [t for t in inner if isinstance(t, Push)]
@@ -234,7 +234,7 @@ class ForwardSweep(Writer):
                 self._hold_array(v, s.line)
 
     def _forward(self, s: Call, unit: Callee) -> list[Var]:
-        """The call of the forward function, and the targets of which it makes the shadows."""
+        """Emit the call of the augmented primal; return the targets whose shadows it makes."""
         inputs = given(s)
         shadows = []
         for k, x in enumerate(inputs):
@@ -249,13 +249,13 @@ class ForwardSweep(Writer):
         return given_back
 
     def _new_shadow(self, x: Var, line: int) -> None:
-        """The shadow of a new array that a call has made, unless the reverse sweep makes it."""
+        """Allocate the shadow of a new array from a call, unless the reverse sweep allocates it."""
         if self.facts.has_shadow(x) and not self.crossing.needs.is_late(x):
             self.write(Make(self.facts.cotangent(x), self.zeros_like(x), line))
 
 
 def _without_room(body: Block) -> Block:
-    """The statements with pushes that need not look whether there is room."""
+    """Drop the checks for tape room from the pushes of a block."""
     made: list[Statement] = []
     for s in body:
         match s:

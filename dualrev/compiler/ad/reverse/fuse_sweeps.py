@@ -1,4 +1,4 @@
-"""Core -> core, in reverse mode: loops whose rounds are run backwards as soon as they have been run.
+"""Fusion of the forward and reverse sweep of a reduction loop into one loop (core -> core, in reverse mode).
 
     for i in range(n):                    for i in range(n):
         t = a[i] * c                          t = a[i] * c
@@ -60,7 +60,7 @@ __all__ = ["Fusable", "Fused", "cotangents_before", "fusable", "fused", "rounds_
 
 @dataclass(eq=False)
 class Fusable:
-    """A loop whose rounds can be run backwards at once.
+    """A reduction loop whose forward and reverse sweeps can be fused.
 
     given      the variables that it reads from outside
     live       those that it hands on: sums, and whole numbers
@@ -77,17 +77,17 @@ class Fusable:
     symbol: Symbol
 
     def function(self, f: Function) -> Function:
-        """The loop as a function."""
+        """Outline the loop as a function."""
         return replace(f, parameters=self.given, body=(self.loop,), result=several(list(self.live)), doc="")
 
     def call(self) -> Block:
-        """What stands in place of the loop."""
+        """The statements that replace the loop: its seeds, then the call of the outlined loop."""
         args, line = self.given, self.loop.line
         return (*self.before, Call(self.live, self.symbol, args, several(list(self.live)), line))
 
 
 def fusable(facts: Facts, seeds: dict[int, Atom]) -> list[Fusable]:
-    """The loops of a function, at its top, that can be fused; `seeds` are the cotangents of its results."""
+    """Top-level loops of a function whose sweeps can be fused; `seeds` are the cotangents of its results."""
     found = (_candidate(facts, s, seeds) for s in facts.f.body if isinstance(s, For))
     return [x for x in found if x is not None]
 
@@ -122,7 +122,7 @@ def _candidate(facts: Facts, s: For, seeds: dict[int, Atom]) -> Fusable | None:
 def cotangents_before(
     facts: Facts, s: For | Call, seeds: dict[int, Atom], sums: list[Var], later: Block, writing: Writer
 ) -> dict[Var, Atom] | None:
-    """The cotangents of sums that a statement hands on, if they are known before it; `writing` computes them there.
+    """The cotangents of sums that a statement hands on, if known before it; `writing` computes them there.
 
     `seeds` are the cotangents of the results, `later` is what comes after the statement.
     """
@@ -130,7 +130,7 @@ def cotangents_before(
 
 
 def _is_sum(x: Var, body: Iterable[Statement]) -> bool:
-    """Whether statements only add to x: it is read nowhere else."""
+    """Whether statements only add to `x` (a sum reduction): it is read nowhere else."""
     for t in body:
         if x in reads(t) or x in writes(t):
             adds = isinstance(t, Real) and t.target is x and t.rule.name in ("add", "sub")
@@ -140,7 +140,7 @@ def _is_sum(x: Var, body: Iterable[Statement]) -> bool:
 
 
 class _Linear:
-    """The cotangents of the sums of a loop, from what follows it; `writing` gets their computation."""
+    """Backpropagation through the linear statements after a loop to its sums; `writing` gets the computation."""
 
     def __init__(self, facts: Facts, loop: For | Call, seeds: dict[int, Atom], writing: Writer) -> None:
         self.facts, self.loop, self.writing = facts, loop, writing
@@ -173,7 +173,7 @@ class _Linear:
         return s.rule.name == "div" and b not in tainted and self._known(s, b) is not None
 
     def _known(self, s: Statement, x: Any) -> Atom | None:
-        """What has the value of a factor before the loop; what is computed after it, of such values, is computed there.
+        """An atom with the value of a factor, available before the loop; None if it cannot be computed there.
 
         The factor may have a derivative of its own: the sum that it goes by is known in the reverse sweep.
         """
@@ -221,7 +221,7 @@ class _Linear:
         return {x: found.get(x, Writer(marks).zero) for x in sums}
 
     def _part(self, s: Real | Copy, name: str, k: int, args: tuple[Any, ...], ct: Atom) -> Atom:
-        """What the k-th argument of a linear operation gets of the cotangent of its result."""
+        """The contribution of a linear operation to the cotangent of its k-th argument."""
         real = self.writing.real
         if name == "neg" or (name == "sub" and k == 1):
             return real("neg", "-", ct, line=s.line)
@@ -233,7 +233,7 @@ class _Linear:
 
 
 def _passes(s: Statement, x: Var) -> bool:
-    """Whether a statement leaves the cotangent of x as it is: it has none of its own for it, or only adds to it."""
+    """Whether a statement leaves the cotangent of `x` unchanged: it has no derivative by `x`, or only adds to it."""
     inner = [t for t in statements((s,)) if x in reads(t) or x in writes(t)]
     if all(isinstance(t, (Discrete, Effect)) and x not in writes(t) for t in inner):
         return True
@@ -241,7 +241,7 @@ def _passes(s: Statement, x: Var) -> bool:
 
 
 def fused(loop: Fusable, sweeps: Sweeps) -> Fused:
-    """Both sweeps of the rounds of a loop, in one loop."""
+    """Fuse both sweeps of a loop: each iteration is run, then reversed."""
     facts, body = sweeps.facts, [*sweeps.forward_body]
     wrote = {x for t in statements(sweeps.reverse_body) for x in writes(t)}
     kept = {x: Var("{}_{k}", x.type, x) for x in (*loop.live, *loop.loop.exits) if x in wrote}
@@ -260,7 +260,7 @@ def fused(loop: Fusable, sweeps: Sweeps) -> Fused:
 
 
 def rounds_of(loop: Fusable, f: Function) -> tuple[Fusable, Function]:
-    """What a round of a loop does, as a function, and the loop: what they assign and do not hand on has new variables.
+    """Outline the body of a loop as a function; iteration-local variables are renamed in it and in the loop.
 
     The function around it may use the same ones for something else.
     """
@@ -269,9 +269,11 @@ def rounds_of(loop: Fusable, f: Function) -> tuple[Fusable, Function]:
     new = {x: Var(x.name, x.type, x.of) for x in assigned}
 
     def of(x: Any) -> Any:
+        """The new variable for an iteration-local one; other atoms stay."""
         return new.get(x, x) if isinstance(x, Var) else x
 
     def renamed(t: Statement) -> Statement:
+        """Rename iteration-local variables in a statement and its blocks."""
         made = with_blocks(substituted(t, of, of), [tuple(map(renamed, b)) for b in blocks(t)])
         if isinstance(made, Call) and isinstance(t, Call):
             return replace(made, of=t)

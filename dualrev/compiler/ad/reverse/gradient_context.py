@@ -1,4 +1,4 @@
-"""What is known of a function before its reverse mode is made: the answers of the analyses, at given activity."""
+"""Results of the analyses of a function at given activity, for its reverse mode."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = ["Callee", "Facts", "Fused"]
 
 @dataclass(eq=False)
 class Fused:
-    """Both sweeps of a loop, and the cotangents that they give to numbers from outside of it."""
+    """Both sweeps of a fused loop, and their contributions to the cotangents of scalars from outside of it."""
 
     statements: Block
     totals: dict[Var, Var]
 
 
 class Callee(Protocol):
-    """The derivative of a function that is called, in two functions."""
+    """Forward/reverse pair of a callee, with its calling convention."""
 
     forward: Symbol
     reverse: Symbol
@@ -47,24 +47,24 @@ class Callee(Protocol):
         """Whether the forward function takes the shadow of the k-th leaf of the arguments."""
 
     def gives_shadow(self, k: int) -> bool:
-        """Whether it makes that of the k-th leaf of the results."""
+        """Whether the forward function returns the shadow of the k-th leaf of the results."""
 
     def needs(self, k: int) -> bool:
         """Whether the reverse function takes the k-th leaf of the arguments."""
 
     def reads_content(self, k: int) -> bool:
-        """Whether it reads elements of that."""
+        """Whether the reverse function reads elements of the k-th leaf of the arguments."""
 
     def needs_result(self, k: int) -> bool:
-        """Whether it takes the k-th leaf of the results, an array."""
+        """Whether the reverse function takes the k-th leaf of the results, an array."""
 
     def reads_result(self, k: int) -> bool:
-        """Whether it reads elements of that as they were at the return."""
+        """Whether the reverse function reads elements of the k-th leaf of the results as they were at the return."""
 
 
 @dataclass
 class Facts:
-    """What is known of a function that is differentiated, at given activity."""
+    """Results of the analyses of a function (aliases, activity, SSA, finiteness), at given activity."""
 
     f: Function
     memory: Memory
@@ -94,25 +94,25 @@ class Facts:
                     self.occurs.setdefault(x, []).append(self.versions.region_of[s])
 
     def is_scalar(self, x: Any) -> bool:
-        """Whether an atom is a number that has a cotangent."""
+        """Whether an atom is an active scalar: it has a cotangent."""
         return is_real(x) and self.activity.has(x)
 
     def has_shadow(self, x: Any) -> bool:
-        """Whether an atom is an array that has one."""
+        """Whether an atom is an active array: it has a shadow."""
         return is_real_array(x) and self.activity.has(x)
 
     def shares(self, x: Any) -> bool:
-        """Whether an argument may share memory with arrays that have shadows."""
+        """Whether an argument may alias arrays that have shadows."""
         return is_real_array(x) and (self.activity.has_class(x) if isinstance(x, Global) else self.activity.has(x))
 
     def cotangent(self, x: Var) -> Var:
-        """The variable for the cotangent of a variable, or for the shadow of an array."""
+        """The cotangent variable of a scalar, or the shadow variable of an array."""
         if x not in self.cotangents:
             self.cotangents[x] = Var("d_{}", types.float64 if is_real(x) else x.type, x)
         return self.cotangents[x]
 
     def crossing(self, s: For | While) -> set[Var]:
-        """The active scalars that occur in a loop and outside of it, or go from one round to the next."""
+        """Active scalars that occur both inside and outside of a loop, or are loop-carried."""
         found = set()
         for x, regions in self.occurs.items():
             inner = [r for r in regions if r.is_inside(s)]
@@ -123,10 +123,10 @@ class Facts:
         return found
 
     def sorted(self, some: Iterable[Var]) -> list[Var]:
-        """Variables of the function in an order that does not depend on where they are in memory."""
+        """Variables of the function in program order, so that the output does not depend on addresses."""
         return sorted(some, key=lambda x: self.order[x])
 
     def known_of(self, s: Call) -> Known:
-        """What is known to the function that a call calls."""
+        """The caller's knowledge about a call: reached results, and arguments that may be infinite or NaN."""
         reached = tuple(isinstance(x, Var) and self.reached.has(s, x) for x in leaves(s.result))
         return Known(reached, tuple(map(self.wild.has, given(s))))

@@ -1,4 +1,4 @@
-"""Core -> core, in reverse mode: the gradient of a function, both sweeps of it as one function of core.
+"""Joint gradient (core -> core): both sweeps of a function as one function of core.
 
 What lives longer than a call of it is not its own: its caller has the tape, the shadows of arguments, which are zeros,
 and room for what arguments hold at the end, as the reverse sweep brings back what they held before.
@@ -24,7 +24,7 @@ __all__ = ["Joint", "joint"]
 
 @dataclass
 class Joint:
-    """A gradient. Its result is a tuple of those of the numbers; those of arrays are added to their shadows.
+    """Joint gradient function: it returns the scalars' cotangents, and adds the arrays' to their shadows.
 
     function    takes the arguments, then the shadows, and then the room for finals
     shadows     by leaves of the parameters
@@ -39,7 +39,7 @@ class Joint:
 
 
 def joint(reverse: Reverse, f: Function, varied: Iterable[Var], lasting: Iterable[Var]) -> Joint:
-    """The gradient of a function that returns one real number by these leaves of its parameters.
+    """The joint gradient of a function that returns one real scalar, by the leaves `varied` of its parameters.
 
     Those that are `lasting` are left as f leaves them.
     """

@@ -1,4 +1,4 @@
-"""Core -> core, in reverse mode: the two sweeps of a function.
+"""Reverse mode (core -> core): the forward and reverse sweeps of the functions of a program.
 
 A function that another one calls becomes two: `f_forward`, which records, and `f_reverse`, which takes from the tape in
 the opposite order. So recursion needs nothing special. The outermost function has both sweeps in one. They are made in
@@ -51,12 +51,12 @@ Ruled: TypeAlias = Callable[[Call, Facts, tuple[bool, ...], tuple[bool, ...]], "
 
 
 class Reverse:
-    """Reverse mode for the functions of a program."""
+    """Reverse mode for the functions of a program: memoised forward/reverse pairs."""
 
     def __init__(
         self, program: Program, memory: Memory, forward: Forward, passes: PassManager, ruled: Ruled | None = None
     ) -> None:
-        """`ruled` makes the unit for a call of a function that has a rule, and None for others."""
+        """`ruled` gives the unit for a call of a function with a rule, and None for other calls."""
         self.program, self.memory, self.forward, self.passes, self._ruled = program, memory, forward, passes, ruled
         self.cost = Cost(program)
         self._units: dict[Hashable, Unit] = {}
@@ -64,7 +64,7 @@ class Reverse:
         self._fused: dict[Any, Fused] = {}
 
     def _swept(self, sweeps: Sweeps) -> Sweeps:
-        """The sweeps, which the passes make now."""
+        """Run the passes of reverse mode; return the sweeps."""
         self.passes.run("reverse", sweeps)
         return sweeps
 
@@ -76,7 +76,7 @@ class Reverse:
         known: Known = NOTHING,
         fresh: Callable[[Facts], Iterable[Var]] | None = None,
     ) -> Sweeps:
-        """Both sweeps of a function, as one; `seeds` are the cotangents of the leaves of its result.
+        """Both sweeps of a function as one; `seeds` are the cotangents of the leaves of its result.
 
         `fresh` tells which arrays have shadows that are zeros before the sweeps; they need not be afterwards.
         """
@@ -87,7 +87,7 @@ class Reverse:
         return self._swept(Sweeps(self, f, [*varied], useful, seeds, wanted, known=known, fuses=fuses, fresh=fresh))
 
     def fused_loops(self, sweeps: Sweeps) -> dict[Any, Block]:
-        """What stands in place of loops and of calls of parallel loops whose sweeps are fused."""
+        """Replacement statements for the loops, and the calls of parallel loops, whose sweeps are fused."""
         facts, seeds, shadows = sweeps.facts, sweeps.seeds, sweeps.shadows
         calls: dict[Any, Block] = {x.loop: x.call() for x in fusable(facts, seeds) if self._fuse(facts, x, shadows)}
         if sweeps.repeats:  # an iteration of a fused loop has no parallel loops
@@ -96,7 +96,9 @@ class Reverse:
         return calls
 
     def _fuse(self, facts: Facts, loop: Fusable, shadows: dict[Var, Var]) -> bool:
-        """Fuse both sweeps of a loop, unless they need arrays that live as long as the call; `shadows` gains those.
+        """Fuse both sweeps of a loop; False if they need arrays that live as long as the call.
+
+        `shadows` gains the shadows of its arrays.
 
         Loops in its rounds that add to the same sums are fused first.
         """
@@ -122,7 +124,7 @@ class Reverse:
         return True
 
     def pullback(self, f: Function, varied: Iterable[Var], known: Known = NOTHING) -> Function:
-        """Both sweeps of a function by these leaves of its parameters, as one function of core.
+        """The pullback of a function by the leaves `varied` of its parameters: both sweeps in one function of core.
 
         It takes the arguments, the shadows of arrays among the leaves, to which it adds, and cotangents of the real
         leaves of the result. It returns the result, and the cotangents of the numbers among the leaves.
@@ -146,7 +148,7 @@ class Reverse:
         return replace(f, name=f"{f.name}_pullback", parameters=parameters, body=body, result=result)
 
     def unit(self, s: Call, caller: Facts) -> Unit | Fused | None:
-        """The derivative of what a call calls; None if it has nothing to do with derivatives and changes nothing."""
+        """The forward/reverse pair for a call; None for a draw, or if no result is active and nothing is written."""
         if s.function in self._fused:
             return self._fused[s.function]
         inputs = given(s)
@@ -171,6 +173,7 @@ class Reverse:
         key, shadows = (self.program.key(s), call), carried(s, self.memory)
 
         def recorded(unit: Unit) -> None:
+            """Define the pair that records, in threads if it is a parallel loop that allows it."""
             self._made.setdefault(key[0], []).append((call, unit))
             if loop_of(f) is not None:
                 if Recorded(self.program, f, call, unit, *self._called(f, call, unit)).in_threads(self.memory):
@@ -183,6 +186,7 @@ class Reverse:
             return self._known(key, Unit(f.name, len(inputs), shadows), recorded, self._recursive(*key, shadows))
 
         def again(unit: Unit) -> None:
+            """Define the pair of a checkpoint, around the pair that records."""
             inner = self._known((key, "recorded"), Unit(f.name, len(inputs), shadows), recorded)
             Checkpoint(self.program, self.memory, s, flags, unit, inner, caller).define()
 
@@ -195,7 +199,7 @@ class Reverse:
         define: Callable[[Unit], None],
         other: Callable[[], Unit | None] = lambda: None,
     ) -> Unit:
-        """The unit that is known by a key: a new one, defined when it is asked for first, or the `other` one."""
+        """Memoised forward/reverse pair by a key: the `other` one if found, else `new`, defined on first use."""
         if key in self._units:
             unit = self._units[key]
             unit.recursive = unit.recursive or not unit.done
@@ -208,12 +212,13 @@ class Reverse:
         return found
 
     def _recursive(self, function: Hashable, call: Signature, shadows: Carried) -> Callable[[], Unit | None]:
-        """Finds the unit of a function that calls itself for a call from outside, of which more may be known.
+        """Look up an existing pair of a recursive function that is sound for a call from outside.
 
         With a unit of its own for that call, numba would compile the function twice.
         """
 
         def find() -> Unit | None:
+            """The first recursive unit whose specialisation covers the call; None if no unit does."""
             for made, unit in self._made.get(function, []):
                 if unit.recursive and unit.carried == shadows and made.covers(call):
                     return unit
@@ -231,17 +236,17 @@ class Reverse:
         seeds: dict[int, Atom],
         known: Known,
     ) -> Sweeps:
-        """Both sweeps of the round of a loop, as one: see parallel/reverse_by_recompute.py."""
+        """Both sweeps of an iteration of a loop, as one: see parallel/reverse_by_recompute.py."""
         given = [*varied], [*useful], seeds, frozenset(seeds), [*together], [*without]
         return self._swept(Sweeps(self, f, *given, known=known))
 
     def may_spend(self, s: Call, facts: Facts) -> bool:
-        """Whether a function that is called brings back what it has changed, and does not call itself."""
+        """Whether a callee restores the arrays that it has changed, and is not recursive."""
         unit = self.unit(s, facts)
         return isinstance(unit, Unit) and unit.restores and not unit.recursive
 
     def _called(self, f: Function, call: Signature, unit: Unit) -> tuple[Sweeps, dict[int, Var]]:
-        """The sweeps of a function for a call, and the cotangents of its results that are numbers."""
+        """The sweeps of a callee for a call, and the cotangents of its scalar results."""
         inputs, results = [x for p in f.parameters for x in leaves(p)], leaves(f.result)
         flagged = [x for x, flag in zip(inputs, call.flags, strict=True) if flag]
         arrays = [x for x in inputs if is_array(x)]
@@ -262,7 +267,7 @@ class Reverse:
         return self._swept(sweeps), seeds
 
     def _gradient(self, g: Gradient, s: Call, flags: tuple[bool, ...], wanted: tuple[bool, ...]) -> Unit:
-        """The derivative of the call of a gradient."""
+        """The forward/reverse pair for the call of a gradient, memoised."""
         key = s.function, flags, wanted
         if key not in self._units:
             unit = self._units[key] = Unit(g.name, len(flags))

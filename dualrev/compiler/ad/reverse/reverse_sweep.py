@@ -1,4 +1,4 @@
-"""Core -> core, in reverse mode: the reverse sweep.
+"""Reverse sweep (core -> core, in reverse mode).
 
 That is the adjoint (adjoint.py), with the values that it reads: taken from the tape, or computed again.
 """
@@ -49,7 +49,7 @@ _ZERO, _ONE, _MINUS = Constant(0, _I64), Constant(1, _I64), Constant(-1, _I64)
 
 @dataclass
 class _Frame:
-    """A loop that is being reversed, its counter, what goes before it, and how many scopes were open there."""
+    """A loop that is being reversed: its counter, the statements hoisted before it, and its scope depth."""
 
     loop: Loop
     rounds: Var
@@ -58,7 +58,7 @@ class _Frame:
 
 
 class ReverseSweep(Writer):
-    """The reverse sweep: `body`. `used` are the values that it needs as they are, not their shadows.
+    """Writer of the reverse sweep: `body`. `used` are the values that it needs themselves, not only their shadows.
 
     `saved` are the columns that loops have filled in the forward sweep.
     """
@@ -74,7 +74,7 @@ class ReverseSweep(Writer):
         self.body: Block = ()
 
     def made(self) -> ReverseSweep:
-        """The sweep, which is written now."""
+        """Emit the reverse sweep."""
         self._block(self.adjoint.body, self.versions.top)
         self.body = tuple(self.out)
         return self
@@ -82,7 +82,7 @@ class ReverseSweep(Writer):
     # Values
 
     def _read(self, x: Any) -> Any:
-        """What an atom of the adjoint is called; what is not there yet is computed before."""
+        """The name of an adjoint's atom in the reverse sweep; an unavailable value is recomputed first."""
         if x in self.adjoint.value_of:
             return self._value(self.adjoint.value_of[x])
         if x in self.adjoint.shadow_of:
@@ -101,7 +101,7 @@ class ReverseSweep(Writer):
         return self.crossing.shadow(v) if shadow else self.crossing.name(v)
 
     def _compute_outside(self, v: Value) -> None:
-        """Compute v here, or before the loops that do not change it."""
+        """Recompute a value, hoisted out of the loops in which it is invariant."""
         depth = 0
         for frame in self._frames:
             if v.domain is None or not v.region.is_inside(frame.loop):
@@ -127,6 +127,7 @@ class ReverseSweep(Writer):
             return
 
         def read(x: Any) -> Any:
+            """An operand in the reverse sweep."""
             u = self.versions.reads[s].get(x) if isinstance(x, Var) else None
             return x if u is None else self._value(u)
 
@@ -141,16 +142,18 @@ class ReverseSweep(Writer):
         if v in self.needs.shadows and self.facts.has_shadow(v.variable):
 
             def shadow(x: Var) -> Var:
+                """The shadow of an operand in the reverse sweep."""
                 return self._value(self.versions.at(s, x), shadow=True)
 
             def of_shadow(x: Any) -> Any:
+                """An atom of the statement that makes the shadow, in the reverse sweep."""
                 return crossing.names[v] if x is v.variable else read(x)
 
             self.write(_repeated(shadow_of(self, s, crossing.shadow(v), shadow, of_shadow)))
         self._available[-1].add(v)
 
     def _compute_progression(self, v: Value) -> None:
-        """A whole number that is known from how many rounds of a loop have run before, or in all."""
+        """Recompute an induction variable by its closed form, from the number of iterations that have run."""
         loop: Loop = v.statement
         start: Any = _ZERO
         if isinstance(loop, For):
@@ -166,23 +169,27 @@ class ReverseSweep(Writer):
         self._available[-1].add(v)
 
     def _compute_branch(self, v: Value) -> None:
-        """The branch that has left a value (recompute_branches.py), with other variables."""
+        """Rematerialise the `if` that defines a phi, with fresh variables (recompute_branches.py)."""
         whole: If = v.statement
         own: dict[Var, Var] = {v.variable: self.crossing.names[v]}
         for u in self.plan.dependencies(v):
             self._value(u)  # before the branch
 
         def inside(x: Var) -> Var:
+            """The fresh variable for a variable of the branch."""
             return own.setdefault(x, Var("_", x.type))
 
         def named(u: Value) -> Var:
+            """The variable of a value, defined inside or outside of the branch."""
             return inside(u.variable) if u.region.is_inside(whole) else self._value(u)
 
         def read(t: Statement, x: Any) -> Any:
+            """An operand of a statement of the branch, in the reverse sweep."""
             u = self.versions.reads[t].get(x) if isinstance(x, Var) else None
             return x if u is None else named(u)
 
         def again(s: If, left: dict[Value, Var]) -> If:
+            """A copy of an `if` with fresh variables; `left` are the targets of its phis."""
             sides: list[list[Statement]] = []
             for k, block in enumerate(blocks(s)):
                 out: list[Statement] = []
@@ -210,7 +217,7 @@ class ReverseSweep(Writer):
         self._available.pop()
 
     def _take(self, region: Region) -> None:
-        """Take from the tape what the block has recorded."""
+        """Pop the residuals that a block has recorded; allocate lazy shadows of its arrays."""
         recorded = self.crossing.recorded.get(region, [])
         line = region.block[-1].line if region.block else 0
         for v in reversed(recorded):
@@ -246,7 +253,7 @@ class ReverseSweep(Writer):
                 self.write(substituted(s, self._read))
 
     def _region(self, source: Statement | None, k: int) -> Region:
-        """The block of the function that a block of the adjoint reverses; a branch of a partial has none."""
+        """The region of the function that a block of the adjoint reverses; a branch of a partial has none."""
         if isinstance(source, If):
             return self.versions.regions[source, k]
         return Region(None, None, (), None, 0)
@@ -277,14 +284,14 @@ class ReverseSweep(Writer):
             self._backwards(s, source, tuple(code))
 
     def _taken(self, s: For, code: Block, saved: Saved) -> Block:
-        """The rounds with what they read of columns, which are taken from the tape before the loop."""
+        """Emit the columns of a loop, taken from the tape before it; return its body with loads from them."""
         here = replace(s, start=self._read(s.start), stop=self._read(s.stop), step=self._read(s.step))
         every = tuple(a for columns in saved for a in columns)
         self.write(Columns(every, here.start, here.stop, here.step, s.line, taken=True))
         return read_back(here, code, saved)
 
     def _backwards(self, s: For, source: Loop, code: Block) -> None:
-        """The loop, from its last round to its first: upwards only where the order of the rounds does not matter."""
+        """Emit a reversed loop: descending, unless its iterations may come in any order."""
         line = s.line
         if isinstance(source, While):
             self._down(s.target, self._read(s.stop), code, line)
@@ -312,21 +319,21 @@ class ReverseSweep(Writer):
         self._down(k, count, (Discrete(s.target, place, line), *code), line)
 
     def _optimised(self, s: For, undirected: Loop | None = None) -> None:
-        """Write a reversed loop as the passes over loops leave it; one that has no direction yet reverses a loop."""
+        """Emit a reversed loop after the loop passes; `undirected` is its source if they choose its direction."""
         self.out += self.passes.run_on_loop("loops", LoopContext(self.facts, undirected), s)
 
     def _down(self, target: Var, count: Atom, code: Block, line: int) -> None:
         self._optimised(For(target, self._moved(count, -1, line), _MINUS, _MINUS, code, (), line))
 
     def _moved(self, x: Atom, by: int, line: int) -> Atom:
-        """x + 1 or x - 1."""
+        """Emit `x + 1` or `x - 1`."""
         made, before = moved(x, by, line)
         self.out += before
         return made
 
 
 def _repeated(s: Statement) -> Statement:
-    """A statement that is executed once more: what it refuses has been refused."""
+    """Mark a statement as recomputed: its checks have passed in the forward sweep."""
     match s:
         case Real():
             return replace(s, checked=False)

@@ -1,4 +1,4 @@
-"""The unit of reverse mode: a function and its two sweeps, and the passes that make them.
+"""Unit of reverse mode: a function, its forward and reverse sweeps, and the passes that make them.
 
 common-subexpressions     f without what it computes twice
 analyse                   facts            what is known of f: gradient_context.py
@@ -65,12 +65,12 @@ def uses_tape(body: Block) -> bool:
 
 
 def has_words(body: Block) -> bool:
-    """Whether statements put numbers on the tape, or take them."""
+    """Whether statements record scalars on the tape, or take them from it."""
     return any(isinstance(s, (Push, Pop, Columns)) for s in statements(body))
 
 
 class ReverseMode(Protocol):
-    """Reverse mode for the functions of a program (reverse_driver.py)."""
+    """Reverse mode for the functions of a program: the protocol of reverse_driver.py."""
 
     program: Program
     memory: Memory
@@ -78,13 +78,13 @@ class ReverseMode(Protocol):
     cost: Cost
 
     def unit(self, s: Call, caller: Facts) -> Callee | Fused | None:
-        """The derivative of what a call calls."""
+        """The forward/reverse pair for a call, or its fused loop; None if it needs neither."""
 
     def may_spend(self, s: Call, facts: Facts) -> bool:
-        """Whether a function that is called brings back what it has changed, and does not call itself."""
+        """Whether a callee restores the arrays that it has changed, and is not recursive."""
 
     def fused_loops(self, sweeps: Sweeps) -> dict[Any, Block]:
-        """What stands in place of loops whose sweeps are fused."""
+        """Replacement statements for loops whose sweeps are fused."""
 
     def round(
         self,
@@ -101,7 +101,7 @@ class ReverseMode(Protocol):
 
 @dataclass(eq=False)
 class Sweeps:
-    """A function of core, what is asked of it, and its two sweeps as far as passes have made them.
+    """A function, its activity and seeds, and its forward and reverse sweeps as far as passes have made them.
 
     varied      the leaves of its parameters that are differentiated
     useful      the leaves that its result, or its caller, has a cotangent for
@@ -148,12 +148,12 @@ class Sweeps:
 
     @property
     def dispatcher(self) -> Any:
-        """The user's function; None of an iteration of one of its loops."""
+        """The dispatcher of the user's function; None for an iteration of one of its loops."""
         return self.f.origin.dispatcher if self.repeats else None
 
     @property
     def undone_classes(self) -> set[Any]:
-        """The classes of arrays whose old elements come back, or that calls have changed."""
+        """The alias classes that undone stores, or calls, have changed."""
         found = set()
         for s in statements(self.facts.f.body):
             if s in self.crossing.needs.undone or not isinstance(s, Store):
@@ -167,11 +167,11 @@ class Sweeps:
 
     @property
     def own_tape(self) -> bool:
-        """Whether numbers of the function's own are on the tape."""
+        """Whether the sweeps record scalars of the function's own, not only of its callees."""
         return has_words(self.forward_body) or has_words(self.reverse_body)
 
     def shown(self) -> str:
-        """The function, or what there is of its sweeps."""
+        """The printed text of the function, or of its sweeps as far as they are made."""
         if "reverse sweep" in self.holds:
             return show(self._whole(self.forward_body, self.reverse_body))
         if "forward sweep" in self.holds:
@@ -181,9 +181,10 @@ class Sweeps:
         return show(self.f)
 
     def verify(self) -> None:
-        """AssertionError if the function or its sweeps are not well formed, or the tape is not empty after both."""
+        """Verify the unit: AssertionError if it is not well formed, or if the tape is not empty after both sweeps."""
 
         def refuse(t: Statement, why: str) -> None:
+            """Raise AssertionError for a statement."""
             raise AssertionError(f"{self.f.name}, line {t.line}: {type(t).__name__}: {why}")
 
         # an iteration of a loop may read what stands around it, and so may the call that stands for a loop
@@ -193,7 +194,7 @@ class Sweeps:
             check_tape(self.forward_body, self.reverse_body)
 
     def _whole(self, forward: Block, reverse: Block) -> Function:
-        """Both sweeps as one function: it takes what is given to them from outside."""
+        """Both sweeps as one function, whose further parameters are their live-ins."""
         facts = self.facts
         given: dict[Var, None] = dict.fromkeys(x for x in self.seeds.values() if isinstance(x, Var))
         given |= dict.fromkeys(facts.cotangent(x) for x in facts.parameters if facts.has_shadow(x))
@@ -215,13 +216,13 @@ class Sweeps:
 
 
 def eliminate_common_subexpressions(s: Sweeps) -> None:
-    """Compute once what the function computes twice."""
+    """Common subexpression elimination, loads included, before differentiation."""
     if s.repeats:
         s.f = without_repetition(s.f, s.reverse.memory, s.together)
 
 
 def analyse(s: Sweeps) -> None:
-    """Find out what is known of the function at this activity."""
+    """Run the analyses of the function (aliases, activity, SSA, finiteness) at this activity."""
     f, memory = s.f, s.reverse.memory
     inputs = [x for p in f.parameters for x in leaves(p)]
     classes = Classes(f, memory, s.together)
@@ -234,19 +235,19 @@ def analyse(s: Sweeps) -> None:
 
 
 def fuse_sweeps(s: Sweeps) -> None:
-    """Put a call in place of each loop whose two sweeps become one loop: the cotangents of its sums are known."""
+    """Loop fusion of both sweeps: a call stands for each loop whose sums have cotangents known before it."""
     if s.fuses and (calls := s.reverse.fused_loops(s)):
         s.f = replace(s.f, body=tuple(t for u in s.f.body for t in calls.get(u, (u,))))
         analyse(s)
 
 
 def make_adjoint(s: Sweeps) -> None:
-    """Write the reverse sweep over versions of variables, as if each value of the forward sweep were there."""
+    """Emit the adjoint: the reverse sweep over SSA versions, as if each forward value were available."""
     s.adjoint = Adjoint(s.facts, s.seeds, s.joint).made()
 
 
 def plan_tape(s: Sweeps) -> None:
-    """Choose what is recorded, what is computed again, and which stores are undone."""
+    """Plan the tape: choose the values to record or recompute, and the stores to undo."""
     facts = s.facts
     find, versions = facts.classes.find, facts.versions
     results = {versions.result[x] for k, x in enumerate(facts.results) if k in facts.wanted and facts.has_shadow(x)}
@@ -262,7 +263,7 @@ def _crossing(s: Sweeps) -> Crossing:
 
 
 def skip_restoring(s: Sweeps) -> None:
-    """Plan once more with calls that bring back only what the reverse sweep reads; as before, if that needs more."""
+    """Replan with calls that restore only arrays that the reverse sweep reads; as before, if that needs more."""
     facts, first = s.facts, (s.adjoint, s.crossing)
     calls = [t for t in statements(facts.f.body) if isinstance(t, Call) and s.reverse.may_spend(t, facts)]
     facts.spent = {t: k for t in calls if (k := s.crossing.needs.spent(t))}
@@ -276,19 +277,19 @@ def skip_restoring(s: Sweeps) -> None:
 
 
 def make_forward_sweep(s: Sweeps) -> None:
-    """Write the function, which also makes shadows and records what the plan has chosen."""
+    """Emit the forward sweep: the function, with shadows and the recording that the plan has chosen."""
     s.forward = ForwardSweep(s.crossing).made()
     s.forward_body = s.forward.body
 
 
 def make_reverse_sweep(s: Sweeps) -> None:
-    """Write the adjoint with the values that it reads, from the tape or computed again, and optimise its loops."""
+    """Emit the reverse sweep: the adjoint with taped or recomputed operands, and optimised loops."""
     s.reverse_sweep = ReverseSweep(s.crossing, s.forward.saved, s.reverse.passes).made()
     s.reverse_body = s.reverse_sweep.body
 
 
 def elide_zeroing(s: Sweeps) -> None:
-    """Store what is added first to an element of a new shadow, which need not be zero then."""
+    """Turn the first `+=` into a zeroed shadow into `=`, so that the shadow need not be zeroed."""
     if s.fresh is not None:
         storing = Storing(s.facts.cotangent(x) for x in s.fresh(s.facts))
         s.forward_body, s.reverse_body = storing.blocks(s.forward_body, s.reverse_body)

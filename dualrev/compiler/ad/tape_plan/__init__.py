@@ -1,1 +1,1 @@
-"""What the reverse sweep needs, and whether it is recorded on the tape or computed again."""
+"""Tape plan: to-be-recorded (TBR) analysis, and the choice between taping a value and recomputing it."""

@@ -1,5 +1,6 @@
-"""New arrays whose shadows the reverse sweep makes, where it needs them: the forward sweep has neither to make nor to
-keep them. If nobody reads their elements on the way back, it does not keep the arrays, either.
+"""Lazy shadows of local arrays: the reverse sweep allocates them, where it needs them.
+The forward sweep neither makes nor keeps them. If the reverse sweep reads no elements of the arrays themselves, they
+are not kept, either.
 
     for k in range(n):                         for k in range(n - 1, -1, -1):
         y = np.empty(x.shape)                      y = np.empty(x.shape)       made again, for its shape
@@ -26,7 +27,7 @@ __all__ = ["can_be_made_again", "late_arrays"]
 
 
 def late_arrays(facts: Facts, joint: bool) -> dict[Any, Value]:
-    """Such arrays, by the class of their memory; those that live as long as the call are none."""
+    """Arrays with lazy shadows, by alias class; arrays that live as long as the call have none."""
     versions, find = facts.versions, facts.classes.find
     out = {find(x) for x in [*facts.parameters, *facts.results] if is_array(x)}
     for s in statements(facts.f.body):
@@ -51,7 +52,7 @@ def late_arrays(facts: Facts, joint: bool) -> dict[Any, Value]:
 
 
 def _carried(facts: Facts, s: Call) -> list[Any]:
-    """The arrays of a call whose shadows the forward sweep needs for it."""
+    """Arrays of a call whose shadows the forward sweep needs for it."""
     arrays, results = given(s), leaves(s.result)
     unit = facts.callee(s, facts)
     if unit is not None and not isinstance(unit, Fused):
@@ -61,7 +62,7 @@ def _carried(facts: Facts, s: Call) -> list[Any]:
 
 
 def _is_before(region: Region | None) -> bool:
-    """Whether a block is, or is a part of, what a `while` does before it looks at its condition."""
+    """Whether a block is, or is nested in, the condition block of a `while`."""
     while region is not None:
         if isinstance(region.owner, While) and region.block is region.owner.before:
             return True
@@ -70,6 +71,6 @@ def _is_before(region: Region | None) -> bool:
 
 
 def can_be_made_again(v: Value) -> bool:
-    """Whether its statement only asks for memory: that costs nothing, and reads no elements."""
+    """Whether the array can be reallocated: it is `np.empty`, which costs nothing and reads no elements."""
     made = v.statement.value if isinstance(v.statement, Make) else None
     return isinstance(made, Applied) and made.function == "np.empty"

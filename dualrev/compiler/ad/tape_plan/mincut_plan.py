@@ -1,4 +1,4 @@
-"""What the reverse sweep needs of the forward sweep, and how it gets it: to be recorded, or computed again.
+"""Tape plan by minimum cut: record or recompute each forward value that the reverse sweep needs.
 
 The reverse sweep sees memory as it was at the same place of the forward sweep, because every store that matters is
 undone on the way back. So a value can be computed again from values that are there, loads from arrays included, if no
@@ -33,7 +33,7 @@ _WORD, _FLAG, _ARRAY = 10, 3, 60  # what it costs to record a number, a bool, an
 
 @dataclass(frozen=True)
 class Subject:
-    """A function that is planned for, and what is known of it."""
+    """A function to plan the tape for, with the results of its analyses."""
 
     f: Function
     versions: Versions
@@ -46,7 +46,7 @@ class Subject:
     left: frozenset[Any] = frozenset()  # classes of results whose shadows its caller makes
 
     def changes(self) -> dict[Any, list[int]]:
-        """Where the elements of each class may change."""
+        """The positions at which the elements of each alias class may change."""
         found: dict[Any, list[int]] = {}
         for s in statements(self.f.body):
             for x in self.memory.changed(s):
@@ -55,7 +55,7 @@ class Subject:
 
 
 class Plan:
-    """Which values are recorded, and which computed again.
+    """Tape plan: the values to record, and the values to recompute.
 
     `needs`: the values that are needed, each with the last position where it is. `forbidden`: classes of arrays whose
     elements are not read again. `unread`: new arrays that may be made again, since no elements of them are read.
@@ -75,7 +75,7 @@ class Plan:
             self._check_opaque(v)
 
     def _check_opaque(self, v: Value) -> None:
-        """No opaque value is recorded: one that is needed is there, or the statement that made it runs again."""
+        """Refuse to record an opaque value: it has to be available, or the statement that made it runs again."""
         changes = isinstance(v.statement, Opaque) and v.statement.changes
         runs_again = v in self.again and v.kind == "op" and not changes
         if is_opaque_atom(v.variable) and not runs_again:
@@ -124,13 +124,14 @@ class Plan:
         self.again |= done
 
     def _until(self, v: Value, last: int) -> int:
-        """The position of the last use of v: a new array, which has one shadow, is made where its block begins."""
+        """The position of the last use of `v`; for an array that is reallocated, at least the end of its block."""
         return max(last, v.region.end) if v in self._unread else last
 
     def _chain(self, loop: Loop | None, mine: dict[Value, int]) -> None:
-        """Find values at the end of a round that are needed, and are those at the start of the next one, needed too.
+        """Loop-carried values needed at both ends of an iteration: tape once.
 
-        On the way back the next round comes first, so its start need not be recorded a second time.
+        The reverse sweep comes to the next iteration first, so the value at its start need not be recorded a second
+        time.
         """
         if loop is None:
             return
@@ -142,11 +143,11 @@ class Plan:
                 self.chained[end] = header
 
     def is_free(self, v: Value) -> bool:
-        """Whether a value is there without further ado."""
+        """Whether a value is available for free: a parameter, a counter, or given by the caller."""
         return v.kind in ("param", "counter") or v in self.subject.given
 
     def _outside(self, u: Value, domain: Loop | None) -> int:
-        """The position of a use of u, of an outer domain, in the loop `domain`."""
+        """The last use of `u`, of an outer domain, in `domain`: the end of the outermost loop between them."""
         loop = domain
         while True:
             assert loop is not None
@@ -156,7 +157,7 @@ class Plan:
             loop = around
 
     def dependencies(self, v: Value) -> list[Value]:
-        """What is needed to compute v again."""
+        """The operands from which `v` is recomputed."""
         if v in self.chained:
             header = self.chained[v]
             return [header, self.versions.afters[header.statement][header.variable]]
@@ -172,18 +173,18 @@ class Plan:
         return list(self.versions.reads[v.statement].values())
 
     def repeated(self, v: Value) -> list[Statement]:
-        """The statements that run again where v is computed again."""
+        """The statements that run again when `v` is recomputed."""
         with_branch = v.kind == "join" and v not in self.chained
         return list(statements((v.statement,))) if with_branch else [v.statement]
 
     def _sources(self, v: Value) -> list[Value] | None:
-        """What a value that a branch has left is computed again from, with the branch."""
+        """Live-ins of the `if` that defines phi `v`; None if it must not be recomputed."""
         if v not in self._branches:
             self._branches[v] = sources(v, self.versions, self.subject.cost)
         return self._branches[v]
 
     def _can_repeat(self, v: Value, last: int) -> bool:
-        """Whether v may be computed again as late as at `last`."""
+        """Whether `v` may be recomputed as late as at `last`: it is cheap, and its operands are unchanged."""
         s = v.statement
         if v in self.linear or v in self.chained:
             return True
@@ -204,13 +205,13 @@ class Plan:
         return v in self._unread
 
     def _reads_opaque(self, v: Value) -> bool:
-        """Whether v is made of opaque values, but for those that the reverse sweep has anyway: arguments."""
+        """Whether `v` is opaque, or computed from opaque values that are not available anyway."""
         read = {x: u for x, u in self.versions.reads[v.statement].items() if is_opaque_atom(x)}
         kept = self.subject.joint and all(u.kind == "param" for u in read.values())
         return is_opaque_atom(v.variable) or (bool(read) and not kept)
 
     def _is_there(self, s: Statement, v: Value, last: int) -> bool:
-        """Whether the elements that v is computed from are, as late as at `last`, what they were."""
+        """Whether the elements that `s` reads are unchanged between `v` and the position `last`."""
         keys = [self.subject.classes.find(x) for x in contents(s)]
         return not any(key in self._forbidden or self._is_changed(key, v.position, last) for key in keys)
 
@@ -218,7 +219,7 @@ class Plan:
         return any(after < p <= last for p in self._changes.get(key, ()))
 
     def _cut(self, domain: Loop | None, mine: dict[Value, int], last: dict[Value, int]) -> set[Value]:
-        """The cheapest set of values from which all needed ones can be computed: a minimal vertex cut."""
+        """Minimum vertex cut: the cheapest set of values from which all needed ones can be recomputed."""
         network = Network()
         for v, q in last.items():
             if self.is_free(v):
@@ -237,7 +238,7 @@ class Plan:
         return {v for v in last if (v, 1) in behind and (v, 0) not in behind and not self.is_free(v)}
 
     def price(self, v: Value) -> int:
-        """What it costs to record a value."""
+        """The cost of recording a value; infinite for an opaque one."""
         if is_array(v.variable):
             return _ARRAY
         if is_opaque_atom(v.variable):

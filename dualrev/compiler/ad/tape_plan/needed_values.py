@@ -1,4 +1,4 @@
-"""What a reverse sweep needs of the forward sweep, and which stores have to be undone for it: until both agree.
+"""Fixpoint of to-be-recorded (TBR) analysis and store undoing.
 
 What is recorded depends on which stores are undone, and this on which elements are read again: so it is repeated until
 nothing new is read. Where it is cheaper, elements of an array are recorded when they are loaded, and its stores are not
@@ -23,7 +23,7 @@ __all__ = ["Needs"]
 
 
 class Needs:
-    """The needs of an adjoint, with the plan that meets them.
+    """To-be-recorded analysis: the needs of an adjoint, with the plan that meets them.
 
     plan       what is recorded, and what is computed again
     needs      the values that the adjoint reads, each with the last position where it does
@@ -50,7 +50,7 @@ class Needs:
         self.late = late_arrays(facts, subject.joint)
 
     def chosen(self) -> Needs:
-        """The needs, when the plan that meets them at least cost is found."""
+        """Choose the cheapest plan, greedily by alias classes: record loaded elements, or undo the stores."""
         forbidden: set[Any] = set()  # classes whose elements are not read again
         best = self._solve(forbidden)
         for key in sorted(self.content, key=lambda k: min(place for place, _ in self.content[k])):
@@ -62,7 +62,7 @@ class Needs:
         return self
 
     def _solve(self, forbidden: set[Any]) -> float:
-        """Plan, and tell what it costs: words on the tape, those in inner loops more."""
+        """Iterate plan and store undoing to their fixpoint; return the cost, with inner loops weighted more."""
         self.content: dict[Any, set[Reading]] = {}
         while True:
             self.undone = {s for s in self._stores if self._must_come_back(s)}
@@ -88,16 +88,16 @@ class Needs:
         return cost + sum(10.0 * 30.0 ** self._versions.region_of[s].depth for s in self.undone)
 
     def _views_on_the_tape(self) -> set[Any]:
-        """The classes of such arrays of which the plan records a view: that has to have its shadow."""
+        """Alias classes that must not have lazy shadows: the plan records a view, and its shadow has to exist."""
         views = (v for v in self.plan.recorded if is_array(v.variable) and isinstance(v.statement, View))
         return {self._facts.classes.find(v.variable) for v in views} & self.late.keys()
 
     def is_late(self, x: Any) -> bool:
-        """Whether the reverse sweep makes the shadow of an array, here or where this function is called."""
+        """Whether the reverse sweep allocates the shadow of an array, here or in the caller."""
         return (key := self._facts.classes.find(x)) in self.late or key in self._subject.left
 
     def is_live(self, s: Statement) -> bool:
-        """Whether a statement of the adjoint is there: it does not only undo what need not be undone."""
+        """Whether an adjoint statement is emitted: it does not only undo stores that need no undoing."""
         if isinstance(s, (If, For)):
             return any(self.is_live(t) for block in blocks(s) for t in block)
         return s not in self._adjoint.undone or self._adjoint.undone[s] in self.undone
@@ -122,13 +122,13 @@ class Needs:
                 self.needs[v] = max(self.needs.get(v, -1), self._moment(v, self._adjoint.source[s]))
 
     def _moment(self, v: Value, s: Statement) -> int:
-        """The last position of a use of v at a statement: that of the loop in v's domain that contains it."""
+        """The last position of a use of `v` at `s`: the end of the outermost loop around `s` in the domain of `v`."""
         loops = self._versions.enclosing_loops(self._versions.region_of[s])
         inside = loops if v.domain is None else loops[loops.index(v.domain) + 1 :] if v.domain in loops else loops
         return self._versions.extent[inside[0] if inside else s][1]
 
     def _spread(self) -> None:
-        """What is computed again needs the arrays that it is computed from, or their shadows."""
+        """Propagate the needs of recomputed values to the arrays, or shadows, that they are computed from."""
         for v in sorted(self.plan.again, key=self._versions.order, reverse=True):
             of_array = is_array(v.variable)
             s = v.statement
@@ -146,17 +146,17 @@ class Needs:
                     self.shadows.add(u)
 
     def spent(self, s: Call) -> frozenset[int]:
-        """The leaves of the arguments that a call changes, and whose old elements need not come back."""
+        """Arrays that a call changes and need not restore, as indices of argument leaves."""
         changed = self._facts.memory.changed(s)
         arrays = {k: x for k, x in enumerate(given(s)) if isinstance(x, Var) and x in changed}
         return frozenset(k for k, x in arrays.items() if not self._is_read_before(s, x))
 
     def _must_come_back(self, s: Store) -> bool:
-        """Whether the old value of an element has to come back on the way back."""
+        """Whether a store has to be undone: the reverse sweep reads the element's old value."""
         return not self._facts.firsts.get(s) and self._is_read_before(s, s.array)
 
     def _is_read_before(self, s: Store | Call, x: Var) -> bool:
-        """Whether the reverse sweep reads elements of x, which a statement changes, as they were before it."""
+        """Whether the reverse sweep, or a caller, reads elements of `x` as they were before `s` changed them."""
         key = self._facts.classes.find(x)
         if key in self._parameter_classes and not self._subject.joint and key not in self._subject.spent:
             return True
@@ -190,7 +190,7 @@ class Needs:
         return False
 
     def _made_new(self, s: Store | Call, x: Var) -> Value | None:
-        """The new array that x certainly is at a statement, in the round of all loops that has made it."""
+        """The allocation that `x` must alias at a statement, in the same iteration; None if it is not known."""
         v = self._versions.at(s, x)
         while v.kind == "op" and isinstance(v.statement, (Copy, View)):
             base = v.statement.source if isinstance(v.statement, Copy) else v.statement.base
@@ -200,7 +200,7 @@ class Needs:
         return v if v.kind == "op" and isinstance(v.statement, (Make, Whole)) else None
 
     def kept(self, v: Value) -> tuple[bool, bool]:
-        """Of an array that is recorded: whether it goes to the tape itself, and whether its shadow does."""
+        """Whether a recorded array itself goes to the tape, and whether its shadow does."""
         has_shadow = is_real_array(v.variable) and self._facts.has_shadow(v.variable)
         late = has_shadow and self.is_late(v.variable)
         return v in self.refs or late or not has_shadow, has_shadow and v in self.shadows and not late

@@ -1,4 +1,4 @@
-"""What a branch has left is computed again with it, if that is short: max(x, 0.0), or a factor that depends on a test.
+"""Rematerialise short conditionals instead of taping their phi: max(x, 0.0), or a factor that depends on a test.
 
 if c:                   the same in the reverse sweep, before w is read: c and x have to be there, not w
     w = x
@@ -25,7 +25,7 @@ LIMIT = 8
 
 
 def sources(v: Value, versions: Versions, cost: Cost) -> list[Value] | None:
-    """The values from outside of a branch that a value which it leaves is computed from; None if it is not, again.
+    """Live-ins of the `if` that defines phi `v`; None if it must not be recomputed.
 
     Whether elements that it reads are still there, is another question.
     """
@@ -42,7 +42,7 @@ def sources(v: Value, versions: Versions, cost: Cost) -> list[Value] | None:
 
 
 def _is_cheap(s: Statement, cost: Cost) -> bool:
-    """Whether a statement computes numbers from numbers, at little cost, or loads one."""
+    """Whether a statement is cheap to recompute: scalars from scalars at little cost, or the load of a scalar."""
     cheap = isinstance(s, Copy | Discrete | If | Load) or (isinstance(s, Real) and cost.operation(s))
     read = reads(s)[1:] if isinstance(s, Load) else reads(s)
     return cheap and all(map(_is_number, [*read, *writes(s)]))

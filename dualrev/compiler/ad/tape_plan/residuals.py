@@ -1,4 +1,4 @@
-"""What crosses from the forward to the reverse sweep of a function, and what it is called in both.
+"""Residuals: the values that cross from the forward to the reverse sweep of a function, and their names in both.
 
 A block pushes its values at its end, all together, and the reverse of the block takes them first: so whatever happens
 in between, inner blocks and called functions included, has been taken from the tape before.
@@ -24,7 +24,7 @@ _ZERO, _ONE, _MINUS = Constant(0, _I64), Constant(1, _I64), Constant(-1, _I64)
 
 
 class Crossing:
-    """What crosses from the forward to the reverse sweep of a function, and what it is called in both."""
+    """Residuals of a function: the values that cross between its sweeps, and their names in both."""
 
     def __init__(self, facts: Facts, adjoint: Adjoint, subject: Subject, needs: Needs) -> None:
         self.facts, self.adjoint, self.joint, self.given = facts, adjoint, subject.joint, subject.given
@@ -42,7 +42,7 @@ class Crossing:
             self.recorded.setdefault(region, []).append(v)
 
     def _choose_names(self) -> None:
-        """The variable for each value that the reverse sweep uses: its own, unless that is assigned again."""
+        """Name each value that the reverse sweep uses: its own variable, unless that is reassigned."""
         assigned: dict[Var, list[int]] = {}
         for v in self.versions.values:
             if v.kind in ("op", "counter"):
@@ -73,10 +73,10 @@ class Crossing:
         return self.facts.cotangent(self.name(v))
 
     def words(self, recorded: list[Value]) -> tuple[Var, ...]:
-        """Those of recorded values that are numbers."""
+        """The scalars among recorded values, as the tape has them."""
         return tuple(self.names[v] for v in recorded if not is_array(v.variable))
 
     def kept(self, v: Value) -> list[Var]:
-        """What goes to the tape for an array that is recorded: it, its shadow, or both."""
+        """The arrays that go to the tape for a recorded array: itself, its shadow, or both."""
         itself, shadow = self.needs.kept(v)
         return [self.names[v]] * itself + [self.shadow(v)] * shadow

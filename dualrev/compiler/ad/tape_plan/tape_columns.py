@@ -1,4 +1,4 @@
-"""Core -> core, in reverse mode: what a loop of known length records stands in columns, a number for every round.
+"""Tape in columns: a loop of known length records into arrays, with one element for each iteration.
 
     push x, y         saved_1[i - start] = x          and in the reverse sweep          x = saved_1[i - start]
                       saved_2[i - start] = y                                            y = saved_2[i - start]
@@ -45,7 +45,7 @@ Saved = list[tuple[Var, ...]]
 
 
 def is_measured(s: For, body: Block) -> bool:
-    """Whether it is known before a loop how many words its rounds record; `body` is the forward sweep of its own."""
+    """Whether the number of words that a loop records is known before it; `body` is its own forward sweep."""
     if s.exits or s.step not in (Constant(1), Constant(-1)):
         return False
     if any(types.unliteral(x.type) != types.int64 for x in (s.target, s.start, s.stop)):
@@ -58,7 +58,7 @@ def is_measured(s: For, body: Block) -> bool:
 
 
 def filled(s: For, body: Block) -> tuple[Columns, Block, Saved]:
-    """The columns of a loop, and its forward sweep that writes into them."""
+    """The tape columns of a loop, and its forward sweep with stores into them in place of pushes."""
     saved: Saved = []
     made: list[Statement] = []
     last = _last_stores(body)
@@ -75,7 +75,10 @@ def filled(s: For, body: Block) -> tuple[Columns, Block, Saved]:
 
 
 def read_back(s: For, code: Block, saved: Saved) -> Block:
-    """The reverse of a loop's rounds that reads the columns; s has the bounds by the names that they have there."""
+    """The reversed body of a loop, with loads from its columns in place of pops.
+
+    `s` has the bounds by the names that they have there.
+    """
     left = list(saved)
     made: list[Statement] = []
     for t in code:
@@ -87,7 +90,7 @@ def read_back(s: For, code: Block, saved: Saved) -> Block:
 
 
 def _last_stores(body: Block) -> list[Store]:
-    """The stores of a block that may as well stand at its end: after them, nothing but numbers is read or written."""
+    """Stores that can sink to the end of a block: nothing but scalars is read or written after them."""
     found: list[Store] = []
     wrote: set[Any] = set()
     for t in reversed(body):
@@ -102,7 +105,7 @@ def _last_stores(body: Block) -> list[Store]:
 
 
 def _is_of_numbers(s: Statement) -> bool:
-    """Whether a statement has nothing to do with arrays, and raises nothing."""
+    """Whether a statement is scalar code that raises nothing."""
     match s:
         case Real():
             return not s.checked
@@ -122,7 +125,7 @@ def _column(x: Any) -> Var:
 
 
 def _round(s: For) -> Expr:
-    """The number of a round, from 0."""
+    """The index of an iteration, from 0."""
     if s.step == Constant(-1):
         return Operator("-", (s.start, s.target))
     return s.target if s.start == Constant(0) else Operator("-", (s.target, s.start))

@@ -1,1 +1,1 @@
-"""Alias analysis and what rests on it: who reads and writes which elements, and in which order."""
+"""Alias analysis and its clients: effects, escape, dependence, first writes, privatisation."""

@@ -1,4 +1,4 @@
-"""Which arrays may share memory, and what a call does to it: without regard to the order of statements.
+"""Alias analysis: classes of arrays that may share memory, and the effects of calls (flow-insensitive).
 
 Arrays of one function that may share memory form a class. What a function does to the memory of its arguments is its
 `Effects`; for functions that call one another in a circle, the least that agrees with their calls.
@@ -25,12 +25,12 @@ __all__ = ["Classes", "Effects", "Memory", "contents", "is_array", "is_real", "i
 
 
 def kind_of(x: Any) -> Any:
-    """The numba type of an atom; None if it is a constant or a function."""
+    """Numba type of an atom; None for a constant or a function."""
     return x.type if isinstance(x, (Var, Global)) else None
 
 
 def is_real(x: Any) -> bool:
-    """Whether an atom is a variable for a real number."""
+    """Whether an atom is a real scalar variable."""
     return isinstance(x, Var) and isinstance(x.type, types.Float)
 
 
@@ -45,7 +45,7 @@ def is_real_array(x: Any) -> bool:
 
 
 def type_of(tree: Tree) -> Any:
-    """The numba type of a tree."""
+    """Numba type of a tree."""
     if isinstance(tree, Node) and tree.kind is not None:
         return tree.kind
     if isinstance(tree, Node):
@@ -55,7 +55,7 @@ def type_of(tree: Tree) -> Any:
 
 @dataclass
 class Effects:
-    """What a function does to memory, by the leaves of its arguments and results."""
+    """Memory effects of a function, by the leaves of its arguments and results."""
 
     writes: list[bool]
     aliases: list[list[int]]  # the arguments that a result may share memory with
@@ -64,7 +64,7 @@ class Effects:
 
 
 class Classes:
-    """The classes of a function's arrays."""
+    """Alias classes of a function's arrays."""
 
     def __init__(self, f: Function, memory: Memory, together: Iterable[tuple[Var, ...]] = ()) -> None:
         """`together`: parameters that may share memory."""
@@ -90,11 +90,11 @@ class Classes:
             self.join([t for t in s.targets if is_array(t)])
 
     def find(self, x: Any) -> Any:
-        """The representative of an array's class. Globals are known by their names."""
+        """Return the representative of an array's alias class. Globals are known by their names."""
         return self._sets.find(_known_as(x))
 
     def join(self, some: Iterable[Any]) -> None:
-        """One class of several."""
+        """Merge the alias classes of several arrays."""
         first, *rest = [*some] or [None]
         for x in rest:
             self._sets.join(_known_as(x), _known_as(first))
@@ -109,7 +109,7 @@ def _no_place(s: Call) -> NoReturn:
 
 
 class Memory:
-    """The effects of the functions of a program."""
+    """Memory effects of the functions of a program, and caches of other analyses."""
 
     def __init__(self, program: Program, refuse_draw: Callable[[Call], NoReturn] = _no_place) -> None:
         """`refuse_draw` raises for a call that draws by parameters that are differentiated: see activity.py."""
@@ -123,14 +123,14 @@ class Memory:
         self._asked: dict[Any, tuple[Any, bool]] = {}
 
     def asked(self, question: Callable[[Any], bool], x: Any) -> bool:
-        """The answer to a question about a value that is frozen, such as a large array: it is asked once."""
+        """Memoised predicate on a frozen value, such as a large array."""
         key = question, id(x)
         if key not in self._asked:
             self._asked[key] = x, question(x)
         return self._asked[key][1]
 
     def effects(self, s: Call) -> Effects:
-        """What a call does to memory."""
+        """Memory effects of a call."""
         nothing = Effects([False] * len(given(s)), [[] for _ in leaves(s.result)])
         if self.program.gradient(s) is not None:  # new arrays; the function changes nothing
             return nothing
@@ -142,7 +142,7 @@ class Memory:
         return isinstance(s.function, Global) and is_draw(s.function.value)
 
     def changed(self, s: Statement) -> list[Var]:
-        """The arrays whose elements a statement itself changes."""
+        """Arrays whose elements a statement itself may write."""
         if isinstance(s, Store):
             return [s.array]
         if isinstance(s, Call):
@@ -151,11 +151,11 @@ class Memory:
         return []
 
     def marks(self, s: Call) -> bool:
-        """Whether the function of a call marks known zeros in its tangents: ir/core/known_zeros.py."""
+        """Whether the callee marks known zeros in its tangents: ir/core/known_zeros.py."""
         return self.program.gradient(s) is None and self.program.function(s).marked
 
     def written(self, f: Function) -> set[Var]:
-        """The leaves of a function's parameters whose elements it may change."""
+        """Parameter leaves whose elements a function may write."""
         classes = Classes(f, self)
         wrote = {classes.find(x) for s in statements(f.body) for x in self.changed(s)}
         return {x for p in f.parameters for x in leaves(p) if is_array(x) and classes.find(x) in wrote}
@@ -181,12 +181,12 @@ class Memory:
 
 
 def given(s: Call) -> list[Any]:
-    """The leaves of a call's arguments."""
+    """Leaves of a call's arguments."""
     return [x for tree in s.args for x in leaves(tree)]
 
 
 def contents(s: Statement) -> list[Any]:
-    """The arrays whose elements an operation reads (not only their shape)."""
+    """Arrays whose elements an operation reads (not only their shape)."""
     if isinstance(s, Load):
         return [s.array]
     return list(dict.fromkeys(_read_in(s.value))) if isinstance(s, Discrete) else []

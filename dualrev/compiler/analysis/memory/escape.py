@@ -1,4 +1,4 @@
-"""Whether a function only borrows memory: then numba need not count references in it.
+"""Escape analysis: functions that only borrow memory, so that numba need not count references in them.
 
 numba counts the references to every array among the arguments at every call, and drops that only where the function
 cannot raise. A function that makes no memory and hands none on counts for nothing: its caller holds the arrays. In a
@@ -43,12 +43,12 @@ _FUNCTIONS = {"abs", "bool", "float", "int", "len", "max", "min", "runtime.bits"
 
 
 def only_borrows(f: Function, program: Program) -> bool:
-    """Whether a function makes no memory, and returns numbers; and so do all that it calls."""
+    """Whether a function and its callees allocate nothing, and return scalars only."""
     return _all_borrow(f, program, set())
 
 
 def handed_on(f: Function, symbol: Symbol, program: Program) -> list[int]:
-    """The places of the arrays that a function hands on as they are, where it calls itself; none if others call it."""
+    """Indices of array parameters passed unchanged in every recursive call; empty if the recursion is mutual."""
     own = [s for s in _calls(f) if s.function is symbol]
     if not own or any(_leads_to(symbol, s, program, {symbol}) for s in _calls(f) if s not in own):
         return []
@@ -62,7 +62,7 @@ def _calls(f: Any) -> list[Call]:
 
 
 def _leads_to(symbol: Symbol, s: Call, program: Program, seen: set[Any]) -> bool:
-    """Whether a function is called by what is called, at any depth."""
+    """Whether a call reaches a function, at any depth."""
     if s.function in seen or not isinstance(s.function, Symbol):
         return s.function is symbol
     seen.add(s.function)
@@ -70,6 +70,7 @@ def _leads_to(symbol: Symbol, s: Call, program: Program, seen: set[Any]) -> bool
 
 
 def _all_borrow(f: Function, program: Program, seen: set[Symbol]) -> bool:
+    """Whether `f` and its callees only borrow; `seen` are the callees checked before."""
     known = all(_is_number(x.type) or _is_array(x.type) for x in variables(f))
     numbers = all(_is_number(x.type) for x in leaves(f.result) if isinstance(x, Var))
     if not (known and numbers and all(map(_borrows, statements(f.body)))):
@@ -111,7 +112,7 @@ def _borrows(s: Statement) -> bool:
 
 
 def _is_plain(e: Any) -> bool:
-    """Whether an expression is made of numbers by what makes no memory."""
+    """Whether an expression allocates nothing: only atoms and listed functions occur in it."""
     if isinstance(e, (Var, Constant, Global)):
         return True
     if isinstance(e, (Method, Pack)) or (isinstance(e, Applied) and not _is_listed(e.function)):

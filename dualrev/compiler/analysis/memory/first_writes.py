@@ -1,4 +1,4 @@
-"""Stores that write an element of a new array for the first time.
+"""First writes to fresh arrays.
 
 What stood there need not come back, if np.empty has made the array: it is nothing. Nor has its cotangent to be 0 before
 the store: what made the array has no operand. The stores into an array between its making and what else may write its
@@ -28,7 +28,7 @@ _Entry: TypeAlias = "tuple[Loop | None, int] | None"
 
 
 def first_stores(f: Function, versions: Versions, classes: Classes, memory: Memory) -> dict[Store, bool]:
-    """The stores of a function that write elements of new arrays first; whether those held nothing before."""
+    """First writes to the elements of new arrays; True if the old content is undefined (np.empty)."""
     changes: dict[Any, list[Statement]] = {}
     for s in statements(f.body):
         for x in memory.changed(s):
@@ -43,7 +43,7 @@ def first_stores(f: Function, versions: Versions, classes: Classes, memory: Memo
 
 
 def _before_others(maker: Make, changes: list[Statement], versions: Versions) -> list[Store]:
-    """The stores into a new array that end before something else may write its memory, with the loops around them."""
+    """Stores into a new array that end, with their loops, before anything else may write its memory."""
     made = versions.made[maker][maker.target]
     around = versions.enclosing_loops(versions.region_of[maker])
     mine = [s for s in changes if isinstance(s, Store) and versions.at(s, s.array) is made]
@@ -52,6 +52,7 @@ def _before_others(maker: Make, changes: list[Statement], versions: Versions) ->
     limit = min((p for p in others if p > after), default=None)
 
     def end(s: Store) -> int:
+        """The last position of a store, or of the outermost loop around it that is inside the allocation's loops."""
         inner = [loop for loop in versions.enclosing_loops(versions.region_of[s]) if loop not in around]
         return versions.extent[inner[0] if inner else s][1]
 
@@ -59,12 +60,13 @@ def _before_others(maker: Make, changes: list[Statement], versions: Versions) ->
 
 
 def _is_empty(s: Make) -> bool:
-    """Whether an operation is np.empty or np.empty_like, perhaps transposed."""
+    """Whether an operation is `np.empty` or `np.empty_like`, perhaps transposed."""
     value = s.value.base if isinstance(s.value, Field) else s.value
     return isinstance(value, Applied) and value.function in ("np.empty", "np.empty_like")
 
 
 def _all_first(stores: list[Store], maker: Make, versions: Versions) -> bool:
+    """Whether the stores write each element at most once."""
     made = versions.made[maker][maker.target]
     around = versions.enclosing_loops(versions.region_of[maker])
     places = []
@@ -79,6 +81,7 @@ def _all_first(stores: list[Store], maker: Make, versions: Versions) -> bool:
 
 
 def _entry(x: Any, s: Store, loops: list[Loop], versions: Versions) -> _Entry:
+    """An index as a constant or as a counter with its first value; None for others."""
     if isinstance(x, Constant):
         return (None, x.value) if type(x.value) is int and x.value >= 0 else None
     v = versions.reads[s].get(x) if isinstance(x, Var) else None
@@ -95,7 +98,7 @@ def _entry(x: Any, s: Store, loops: list[Loop], versions: Versions) -> _Entry:
 
 
 def _sum(s: Discrete, versions: Versions) -> tuple[Value | None, int]:
-    """The value and the constant of `i + 1` or `i - 1`."""
+    """Value and constant of `i + 1` or `i - 1`."""
     match s.value:
         case Operator("+" | "-" as symbol, (Var() as x, Constant(value))) if type(value) is int:
             return versions.reads[s].get(x), value if symbol == "+" else -value
@@ -103,7 +106,7 @@ def _sum(s: Discrete, versions: Versions) -> tuple[Value | None, int]:
 
 
 def _apart(p: list[_Entry], q: list[_Entry]) -> bool:
-    """Whether two stores write different elements: an index is a constant, and lies before the other's first."""
+    """Whether two stores write different elements: different constants, or a constant below a counter's first value."""
     for a, b in zip(p, q, strict=True):
         if a is not None and b is not None:
             both_fixed = a[0] is None and b[0] is None and a[1] != b[1]

@@ -1,4 +1,4 @@
-"""What the passes over a loop of the reverse sweep ask, answered once for a loop."""
+"""Cached facts for the passes over one loop of the reverse sweep: shadows, primals, signs, distinct elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["LoopContext"]
 
 
 class FunctionFacts(Protocol):
-    """What is known of the function (ad/reverse/gradient_context.py)."""
+    """Facts about the function that a loop belongs to (ad/reverse/gradient_context.py)."""
 
     f: Function
     classes: Classes
@@ -28,14 +28,14 @@ class FunctionFacts(Protocol):
     cotangents: dict[Var, Var]
 
     def cotangent(self, x: Var) -> Var:
-        """The variable for the cotangent of a variable, or for the shadow of an array."""
+        """The cotangent variable of a scalar, or the shadow of an array."""
 
     def crossing(self, s: For | While) -> set[Var]:
-        """The active scalars that occur in a loop and outside of it, or go from one iteration to the next."""
+        """Active scalars that are live across a loop's boundary, or loop-carried."""
 
 
 class LoopContext:
-    """A loop of the reverse sweep of a function.
+    """Facts about one loop of a function's reverse sweep.
 
     facts        what is known of the function
     source       the loop of the function that it reverses, if it has no direction yet: see optimize/loop_direction.py
@@ -48,21 +48,21 @@ class LoopContext:
 
     @cached_property
     def shadows(self) -> dict[Any, Any]:
-        """The shadows of arrays, with the alias classes of the arrays."""
+        """Shadow arrays, each with the alias class of its primal array."""
         facts = self.facts
         return {d: facts.classes.find(self.original(x)) for x, d in facts.cotangents.items() if is_array(x)}
 
     @cached_property
     def primal(self) -> dict[Any, Var]:
-        """The variables of the function, by their cotangents and shadows."""
+        """Primal variables, by their cotangents and shadows."""
         return {d: x for x, d in self.facts.cotangents.items()}
 
     def original(self, x: Any) -> Any:
-        """The function's own variable for a residual (residuals.py): an earlier value of it."""
+        """The primal variable that a residual (residuals.py) is an earlier value of; any other variable itself."""
         return x if isinstance(x, Global) or x in self.facts.order or x.of is None else x.of
 
     def has_distinct_elements(self, x: Any) -> bool:
-        """Whether no two elements of an array have one place in memory: windows overlap, and so do steps of 0."""
+        """Whether the elements of an array certainly do not overlap (windows do, and steps of 0)."""
         todo, seen = [x], set[Any]()
         while todo:
             x = todo.pop()
@@ -78,9 +78,9 @@ class LoopContext:
         return True
 
     def is_nonnegative(self, x: Any, seen: frozenset[Any] = frozenset()) -> bool:
-        """Whether an integer is certainly not below 0: a constant, a counter that starts so, and sums of these.
+        """Whether an integer is certainly nonnegative: a constant, an upward counter that starts so, or a sum of these.
 
-        What is computed from itself, in a loop, is not known; `seen` are the variables on the way to x.
+        A value computed from itself, in a loop, is not known; `seen` are the variables on the way to `x`.
         """
         if not isinstance(x, Var):
             return isinstance(x, Constant) and x.value >= 0
@@ -89,6 +89,7 @@ class LoopContext:
         seen |= {x}
 
         def is_nonnegative_there(s: Statement) -> bool:
+            """Whether a definition assigns a nonnegative value."""
             match s:
                 case For(start=start, step=Constant(value=step)):
                     return step > 0 and self.is_nonnegative(start, seen)
@@ -102,18 +103,19 @@ class LoopContext:
     # For the pass manager
 
     def is_loop(self, s: Statement) -> bool:
-        """Whether a statement is one that passes over loops take."""
+        """Whether a statement is a loop that passes over loops take."""
         return isinstance(s, For)
 
     def shown(self, made: Sequence[Statement]) -> str:
-        """What stands in place of the loop."""
+        """Print the statements that replace the loop, as a function."""
         f = self.facts.f
         return show(replace(f, name=f"{f.name}_loop", parameters=(), body=tuple(made), result=Node(())))
 
     def verify(self, made: Sequence[Statement]) -> None:
-        """AssertionError if a statement is not well formed; what it reads may be assigned before the loop."""
+        """Verify the statements that replace the loop (AssertionError); they may read variables assigned before it."""
 
         def refuse(s: Statement, why: str) -> NoReturn:
+            """Raise for an ill-formed statement."""
             raise AssertionError(f"{self.facts.f.name}, line {s.line}: {type(s).__name__}: {why}")
 
         check(replace(self.facts.f, body=tuple(made)), refuse)

@@ -1,4 +1,4 @@
-"""Which reversed loops may run upwards: those whose rounds do not depend on their order."""
+"""Loop dependence analysis: reversed loops whose iterations commute, so that they may run upwards."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["order_free"]
 
 
 def order_free(at: LoopContext, code: Block) -> bool:
-    """Whether the rounds of a reversed loop may come in any order; then they run upwards, as compilers like it.
+    """Whether the iterations of a reversed loop may run in any order (then it runs upwards, as LLVM likes it).
 
-    So it is if they only add to cotangents that others see, hand no variable on, and read or change only elements of
-    other memory that belong to one round alone: those with the counter as an index, of arrays whose elements do not
-    overlap. `code` is the reverse of the body of the loop `at.source`.
+    So it is if they only add to cotangents that are shared, have no loop-carried variables, and read or change only
+    elements of other memory that belong to one iteration alone: elements with the counter as an index, of arrays whose
+    elements do not overlap. `code` is the reverse of the body of the loop `at.source`.
     """
     s = at.source
     if not isinstance(s, For) or s.exits or s.step != Constant(1) or not at.is_nonnegative(s.start):
@@ -27,7 +27,7 @@ def order_free(at: LoopContext, code: Block) -> bool:
 
 
 class _Rounds:
-    """What the rounds of a reversed loop do to arrays, by the memory of these: a class, of shadows or of the others.
+    """Array accesses of a reversed loop's iterations, by alias class (shadows and primals apart).
 
     places    what stands for the elements that belong to one round alone: an array, and which of its indices is the
               counter; None for elements that any round may see
@@ -46,15 +46,15 @@ class _Rounds:
         self.changed: set[Any] = set()
 
     def are_free(self) -> bool:
-        """Whether no round sees what another one does, but for sums."""
+        """Whether no iteration depends on another one, but for sums."""
         if not all(map(self.statement, statements(self.code))) or self.hands_on(self.code, set()):
             return False
         return all(len(self.places[key]) == 1 and None not in self.places[key] for key in self.taken & self.changed)
 
     def hands_on(self, code: Block, known: set[Any]) -> bool:
-        """Whether a round reads a variable that another one has written; `known` gains what the block certainly writes.
+        """Whether a variable is loop-carried; `known` gains the variables that the block certainly writes.
 
-        Sums are none: their order is left open.
+        Sums do not count: their order is left open.
         """
         for t in code:
             if any(x in self.wrote and x not in known and x not in self.shared for x in reads(t)):
@@ -66,7 +66,7 @@ class _Rounds:
         return False
 
     def element(self, array: Any, index: tuple[Any, ...]) -> Any:
-        """Note that an element is read or changed; the memory that it is in."""
+        """Record an access to an element, and return the key of its memory: shadow or not, and the alias class."""
         is_shadow = array in self.shadows
         key = is_shadow, self.shadows[array] if is_shadow else self.at.facts.classes.find(self.at.original(array))
         primal = self.at.original(self.at.primal.get(array, array))
@@ -76,7 +76,7 @@ class _Rounds:
         return key
 
     def statement(self, t: Any) -> bool:
-        """Whether a statement leaves the order open."""
+        """Record a statement's accesses; whether it is reorderable, and uses shared cotangents only as sums."""
         match t:
             case Store():
                 key = self.element(t.array, t.index)

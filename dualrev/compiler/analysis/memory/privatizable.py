@@ -1,4 +1,4 @@
-"""Arrays in which a loop has room for numbers of a round: each round writes all elements before it reads one.
+"""Privatisable arrays: scratch arrays of which each iteration of a loop writes all elements before it reads one.
 
     t = np.empty(m)                     for i in range(n):
     for i in range(n):                      t = np.empty(m)
@@ -29,7 +29,7 @@ __all__ = ["is_scratch"]
 
 
 def is_scratch(x: Any, s: For, f: Function, versions: Versions, classes: Classes) -> bool:
-    """Whether an array is such of a loop at the top of a function."""
+    """Whether `x` is privatisable in loop `s` at the top of `f` (each iteration writes before it reads)."""
     if not isinstance(x, Var) or x.type.ndim != 1:
         return False
     names = {y for y in variables(f) if is_array(y) and classes.find(y) is classes.find(x)}
@@ -48,7 +48,7 @@ def is_scratch(x: Any, s: For, f: Function, versions: Versions, classes: Classes
 
 
 def _uses(s: Statement, names: set[Var]) -> bool:
-    """Whether a statement has to do with the elements of an array."""
+    """Whether a statement uses an array other than for its length."""
     some = (t for t in statements((s,)) if not _is_length(t, names))
     return any(not names.isdisjoint(y for y in (*reads(t), *writes(t)) if isinstance(y, Var)) for t in some)
 
@@ -63,7 +63,7 @@ def _is_length(s: Statement, names: set[Var]) -> bool:
 
 
 def _size(s: Make, versions: Versions) -> Value | int | None:
-    """The length of a new array with one axis, as a number, or the value of a variable; None if that is not known."""
+    """Length of a new vector: an int or an SSA value; None if it is not known."""
     match s.value:
         case Applied("np.empty" | "np.zeros" | "np.ones", (Var() as n, *_)):
             return _origin(s, n, versions)
@@ -77,7 +77,7 @@ def _size(s: Make, versions: Versions) -> Value | int | None:
 
 
 def _origin(s: Statement, x: Any, versions: Versions) -> Value | None:
-    """The value of a variable at a statement: the one that it is a copy of."""
+    """SSA value of a variable at a statement, with copies seen through."""
     v = versions.reads[s].get(x)
     while v is not None and v.kind == "op" and isinstance(v.statement, Copy):
         source = v.statement.source
@@ -88,13 +88,13 @@ def _origin(s: Statement, x: Any, versions: Versions) -> Value | None:
 
 
 class _Rounds:
-    """Where an array of known length is used in the rounds of a loop."""
+    """Accesses to an array of known length in the iterations of a loop."""
 
     def __init__(self, names: set[Var], size: Value | int | None, versions: Versions) -> None:
         self.names, self.size, self.versions = names, size, versions
 
     def covers(self, body: Block) -> bool:
-        """Whether a block writes all elements before it reads one."""
+        """Whether a block writes all elements of the array before it reads one."""
         some = [s for s in body if _uses(s, self.names)]
         first = some[0]
         if not isinstance(first, For) or first.exits or first.target in self._assigned(first):
@@ -105,6 +105,7 @@ class _Rounds:
         return {y for t in statements(s.body) for y in writes(t)}
 
     def _is_whole(self, s: For) -> bool:
+        """Whether a loop over the whole length writes each element before reading it, or lower ones."""
         if s.start != Constant(0) or s.step != Constant(1) or not self._is_size(s):
             return False
         some = [t for t in s.body if _uses(t, self.names)]
@@ -125,7 +126,7 @@ class _Rounds:
         return s.array in self.names and len(s.index) == 1 and s.index[0] is counter
 
     def _stays_below(self, s: Statement, counter: Var, known: set[Var]) -> bool:
-        """Whether a statement uses only elements of a counter, and of inner counters that end before it."""
+        """Whether a statement accesses only elements at the counter, or at inner counters that stay below it."""
         if not _uses(s, self.names):
             return True
         if isinstance(s, (Load, Store)):

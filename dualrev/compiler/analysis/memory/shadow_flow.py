@@ -1,4 +1,4 @@
-"""Which arrays need their shadows in the forward sweep of a function that is called.
+"""Shadow flow: arrays whose shadows the forward sweep (augmented primal) of a callee takes or returns.
 
 There a shadow goes where its array goes: into views, under other names, to the results. A function that only reads and
 writes elements, and hands arrays on to functions that do no more, has no use for the shadows of its arguments:
@@ -42,14 +42,14 @@ __all__ = ["Carried", "carried"]
 
 @dataclass(frozen=True)
 class Carried:
-    """The leaves of arguments and results, arrays, whose shadows the forward sweep of a call takes and gives."""
+    """Indices of the array arguments and results whose shadows cross a call in the augmented primal."""
 
     arguments: frozenset[int]
     results: frozenset[int]
 
 
 def carried(s: Call, memory: Memory) -> Carried:
-    """Those of a call."""
+    """Shadows that cross a call in the augmented primal."""
     every = Carried(frozenset(range(len(given(s)))), frozenset(range(len(leaves(s.result)))))
     if memory.program.gradient(s) is not None:
         return every
@@ -61,6 +61,7 @@ def carried(s: Call, memory: Memory) -> Carried:
 
 
 def _of_function(f: Function, memory: Memory) -> Carried:
+    """Shadows that cross a call of `f`: of arrays that are moved in its body, and of results that are not new."""
     inputs = [x for p in f.parameters for x in leaves(p)]
     results = leaves(f.result)
     moved = {x for x in results if x in inputs or results.count(x) > 1}
@@ -77,7 +78,7 @@ def _of_function(f: Function, memory: Memory) -> Carried:
 
 
 def _moved(s: Statement, memory: Memory) -> set[Any]:
-    """The arrays whose shadows a statement asks for, or gives."""
+    """Arrays whose shadows the forward sweep of a statement takes or makes."""
     match s:
         case Load() | Store() | Real() | Discrete() | Make() | Whole() | Effect() | If() | For() | While():
             return set()

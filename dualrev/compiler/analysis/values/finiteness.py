@@ -65,7 +65,7 @@ _LARGE_EXPONENT = 32
 
 
 class Wild:
-    """The variables of a function that may be infinite or NaN; `wild` are arguments that are."""
+    """Variables of a function that may be infinite or NaN; `wild` are the arguments that may be."""
 
     def __init__(self, f: Function, memory: Memory, classes: Classes, wild: Iterable[Any] = ()) -> None:
         self._memory, self._classes = memory, classes
@@ -79,7 +79,7 @@ class Wild:
                 self._statement(s)
 
     def has(self, x: Any) -> bool:
-        """Whether an atom may be."""
+        """Whether an atom may be infinite or NaN."""
         if isinstance(x, Constant) and holds_wild(x.value):
             return True
         if isinstance(x, Global) and self._memory.asked(holds_wild, x.value):
@@ -87,7 +87,7 @@ class Wild:
         return self._key(x) in self._found
 
     def partial(self, s: Real, k: int) -> bool:
-        """Whether the k-th partial of an operation may be."""
+        """Whether the k-th partial of an operation may be infinite or NaN."""
         if s.rule.partials[k] in ("1.0", "-1.0", "0.0"):
             return False
         names = names_in(s.rule.partials[k])
@@ -121,7 +121,7 @@ class Wild:
                     self._add(s.target)
 
     def _expression(self, e: Expr) -> bool:
-        """Whether the value of an expression may be, if it is a float or an array of floats."""
+        """Whether the value of a float expression, or an element of its array, may be infinite or NaN."""
         match e:
             case Operator("+" | "-" | "*") | Pack() | Choice() | Item() | Field():
                 return any(map(self._expression, _chosen(e)))
@@ -136,7 +136,7 @@ class Wild:
         return True
 
     def _call(self, s: Call) -> None:
-        """What is so of results, and of arrays that the function writes to."""
+        """Mark the results, and the arrays written, that a call may make infinite or NaN."""
         memory, inputs, results = self._memory, given(s), leaves(s.result)
         if memory.program.gradient(s) is not None or memory.is_draw(s) or (f := memory.program.function(s)).opaque:
             found = (True,) * (len(inputs) + len(results))
@@ -152,14 +152,14 @@ class Wild:
                 self._add(x)
 
     def _first(self, x: Any, inputs: list[Any]) -> Any:
-        """The first of the arguments that may share memory with one of them."""
+        """The first argument in the alias class of `x`."""
         return next(y for y in inputs if is_array(y) and self._key(y) == self._key(x))
 
 
 def _of_function(
     f: Function, memory: Memory, wild: tuple[bool, ...], pattern: tuple[int | None, ...]
 ) -> tuple[bool, ...]:
-    """Which leaves of the parameters, and then of the result, may be at the end; `pattern`: the first of each class."""
+    """Non-finite flags of the parameters, and then the results, at a function's end; `pattern`: first of each class."""
     inputs = [x for p in f.parameters for x in leaves(p)]
     together = [(x, inputs[k]) for x, k in zip(inputs, pattern, strict=True) if k is not None]
     classes = Classes(f, memory, together)
@@ -169,12 +169,12 @@ def _of_function(
 
 @functools.cache
 def names_in(text: str) -> frozenset[str]:
-    """The names in an expression of the table."""
+    """Names in an expression of the table of rules."""
     return frozenset(n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name))
 
 
 def holds_wild(x: Any) -> bool:
-    """Whether a number, or one in an array, a tuple or a text, is infinite, NaN, or as large as if it were."""
+    """Whether a number, or one in an array or a tuple, is infinite, NaN or huge; also true of any text."""
     if isinstance(x, tuple):
         return any(map(holds_wild, x))
     if isinstance(x, str):  # float("inf")
@@ -188,13 +188,13 @@ def holds_wild(x: Any) -> bool:
 
 
 def _is_whole(x: Any) -> bool:
-    """Whether an atom is a whole number, or an array of those: it is finite."""
+    """Whether an atom is an integer, or an array of integers: these are finite."""
     kind = x.type.dtype if is_array(x) else x.type
     return isinstance(kind, (types.Integer, types.Boolean, types.NoneType))
 
 
 def _chosen(e: Expr) -> tuple[Any, ...]:
-    """The parts of an expression of which its value is made."""
+    """The operands that an expression takes its value from."""
     match e:
         case Choice():
             return e.then, e.orelse
@@ -204,7 +204,7 @@ def _chosen(e: Expr) -> tuple[Any, ...]:
 
 
 def _is_tame(s: Real) -> bool:
-    """Whether an operation is finite, with its partials, wherever its arguments are."""
+    """Whether an operation and its partials are finite wherever its arguments are."""
     name, numbers = s.rule.name, [x.value for x in s.args if isinstance(x, Constant)]
     if s.target.type == types.float32 and not all(abs(x) <= _LARGE_SINGLE for x in numbers):
         return False

@@ -1,4 +1,7 @@
-"""Which indices are certainly not below 0: a negative index counts from the end, and numba's code asks for that.
+"""Index range analysis: indices that are certainly nonnegative, so that numba's wraparound check is not needed.
+
+A negative index counts from the end, and the code that numba emits tests for one, unless LLVM proves that the index is
+none.
 
 LLVM sees it of the counters of loops that go up from a constant, or down to one in no other loop, and of little else:
 where an index is a product, comes out of a division or is counted in a variable, every access asks. Here the code of a
@@ -50,7 +53,7 @@ _ZERO = constant(0)
 
 
 class Natural:
-    """What is not below 0 in emitted code although LLVM does not see it. Functions are looked at in their order."""
+    """Nonnegative indices in emitted code that LLVM cannot prove so. Functions are analysed in their order."""
 
     def __init__(self) -> None:
         self._columns: dict[Var, int] = {}  # columns with nothing below 0 in them, and what nothing in them exceeds
@@ -58,7 +61,7 @@ class Natural:
         self.counters: set[For] = set()  # loops whose counters are indices
 
     def look(self, body: Block) -> None:
-        """Look at the code of a function."""
+        """Analyse the code of a function, until no assumption is refuted."""
         refuted: set[tuple[Statement, Var]] = set()
         for _ in range(_WALKS):
             walk = _Walk(self._columns, refuted)
@@ -72,7 +75,7 @@ class Natural:
 
 
 class _Walk:
-    """One look at all; `refuted` are the variables of loops that may be below 0 when a round starts."""
+    """One pass of abstract interpretation; `refuted`: loop-carried variables that may be negative."""
 
     def __init__(self, columns: dict[Var, int], refuted: set[tuple[Statement, Var]]) -> None:
         self.columns, self.refuted = dict(columns), set(refuted)
@@ -89,18 +92,18 @@ class _Walk:
     # Numbers
 
     def number(self, most: int | None = None, lower: Iterable[Form] = (), upper: Iterable[Form] = ()) -> Form:
-        """A number of which this is known."""
+        """A fresh integer with these bounds."""
         self.count += 1
         return single(Number(self.count, most, [*lower], [*upper]))
 
     def look_up(self, key: Any, lower: Iterable[Form] = ()) -> Form:
-        """What is known under a key; what nothing was assigned to is an argument, or the axis of an array."""
+        """The form of a key; an unassigned one is an argument, or the extent of an axis."""
         if key not in self.known:
             self.known[key] = self.number(_COUNT, lower)
         return self.known[key]
 
     def value(self, e: Any) -> Form:
-        """The form of an expression."""
+        """The linear form of an expression."""
         match e:
             case Constant(value=c) if type(c) is int:
                 return constant(c)
@@ -127,12 +130,12 @@ class _Walk:
         return self.number()
 
     def bounded(self, a: Form) -> Form:
-        """A form, if it does not wrap around."""
+        """A linear form, or a fresh integer if it may overflow."""
         most = magnitude(a)
         return a if most is not None and most < _LARGEST else self.number()
 
     def operation(self, symbol: str, x: Form, y: Form) -> Form:
-        """x symbol y"""
+        """The form of `x symbol y`."""
         mx, my = magnitude(x), magnitude(y)
         natural = is_natural(x) and is_natural(y)
         match symbol:
@@ -156,13 +159,13 @@ class _Walk:
         return self.number()
 
     def either(self, x: Form, y: Form) -> Form:
-        """One of the two."""
+        """Join of two forms."""
         if x == y:
             return x
         return self.number(_larger(magnitude(x), magnitude(y)), [_ZERO] if is_natural(x) and is_natural(y) else ())
 
     def extreme(self, f: str, x: Form, y: Form) -> Form:
-        """max or min of the two."""
+        """The form of `max(x, y)` or `min(x, y)`."""
         most = _larger(magnitude(x), magnitude(y))
         if f == "max":
             return self.number(most, [x, y])
@@ -171,11 +174,12 @@ class _Walk:
     # Statements
 
     def block(self, body: Block) -> None:
-        """Look at statements one after the other."""
+        """Interpret statements one after the other."""
         for s in body:
             self.statement(s)
 
     def statement(self, s: Statement) -> None:
+        """Interpret a statement."""
         if isinstance(s, (Load, Store)):
             self.access(s)
         match s:
@@ -201,7 +205,7 @@ class _Walk:
                     self.forget(x)
 
     def forget(self, x: Var) -> None:
-        """A variable has a value that is not known."""
+        """Invalidate the form of a variable, or of the extents of an array."""
         if is_array(x):
             for key in [key for key in self.known if isinstance(key, tuple) and key[0] is x]:
                 self.known[key] = self.number(_COUNT, [_ZERO])
@@ -209,7 +213,7 @@ class _Walk:
             self.known[x] = self.number()
 
     def access(self, s: Load | Store) -> None:
-        """Look at the indices of an element; those outside of all loops cost nothing."""
+        """Record which indices of an access are nonnegative; an access outside of all loops is not worth it."""
         for k, i in enumerate(s.index):
             if isinstance(i, Constant) or not _is_whole(i):
                 continue
@@ -220,7 +224,7 @@ class _Walk:
                 self.natural.add((s, k))
 
     def is_seen(self, a: Form) -> bool:
-        """Whether LLVM sees it, perhaps after it has been told of the counter of a loop."""
+        """Whether LLVM proves a form nonnegative, given an assumption about a loop counter if need be."""
         if len(a.factors) != 1:
             return False
         ((x, k),) = a.factors.items()
@@ -230,7 +234,7 @@ class _Walk:
         return k == 1 and x in self.seen
 
     def store(self, s: Store) -> None:
-        """What is stored in a column."""
+        """Record the bound of a value stored in a tape column; drop the column if it may be negative."""
         if s.array not in self.filled:
             return
         form = self.value(s.value)
@@ -242,6 +246,7 @@ class _Walk:
             self.columns.pop(s.array, None)
 
     def branch(self, s: If) -> None:
+        """Interpret both sides of an `if`, and join."""
         before = dict(self.known)
         self.block(s.then)
         then, self.known = self.known, before
@@ -252,7 +257,7 @@ class _Walk:
             self.known[x] = self.either(then[x], self.known[x]) if both else self.number()
 
     def counted(self, s: For) -> None:
-        """A loop over range."""
+        """Interpret a loop over `range`."""
         start, stop = self.value(s.start), self.value(s.stop)
         step = s.step.value if isinstance(s.step, Constant) else 0
         up = step > 0
@@ -268,6 +273,7 @@ class _Walk:
             self.told[x] = s
 
         def once() -> None:
+            """Interpret one iteration, with the loop known to be entered."""
             self.known[s.target] = counter
             with_round = self.held(minus(high, low)) if step else None
             self.block(s.body)
@@ -277,7 +283,7 @@ class _Walk:
         self.rounds(s, s.body, once)
 
     def held(self, fact: Form) -> Callable[[], None] | None:
-        """Let a form not be below 0, which says something of the newest number in it; what is called when that ends."""
+        """Assume a form nonnegative, as a bound of its newest integer; a function that withdraws the assumption."""
         if not fact.factors:
             return None
         x = max(fact.factors, key=lambda x: x.age)
@@ -289,7 +295,7 @@ class _Walk:
         return lambda: bounds.remove(bound)
 
     def rounds(self, s: For | While, body: Block, once: Callable[[], None]) -> None:
-        """A loop, of whose rounds `once` looks at one."""
+        """Interpret a loop: `once` interprets one iteration from assumed loop-carried values."""
         changed = dict.fromkeys(x for t in statements(body) for x in writes(t))
         starts: dict[Var, Form] = {}
         for x in changed:
@@ -311,7 +317,7 @@ class _Walk:
             self.forget(s.target)
 
     def stays(self, start: Form, end: Form) -> bool:
-        """Whether a number that is not below 0 when a round starts is so at its end, and grows by a count at most."""
+        """Whether a nonnegative loop-carried value is so after the iteration, and grows by a bounded amount."""
         by = minus(end, start)
         most = magnitude(by)
         if most is not None and most <= _COUNT:
@@ -325,6 +331,6 @@ def _larger(x: int | None, y: int | None) -> int | None:
 
 
 def _is_whole(e: Expr | Any) -> bool:
-    """Whether an expression has the type of Python's whole numbers in numba."""
+    """Whether an expression has numba's default integer type, int64."""
     some = list(atoms_of(e)) if isinstance(e, (Var, Operator)) else []
     return bool(some) and all(types.unliteral(x.type) == types.int64 for x in some if isinstance(x, Var))

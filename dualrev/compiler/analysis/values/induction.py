@@ -1,4 +1,4 @@
-"""Whole numbers that are known from how many rounds of a loop have run, so that none is recorded.
+"""Induction variables with closed forms (affine, nested, alternating), so that they need no tape.
 
     k = c                   k = c                       k = c                       s = 1
     for i in range(n):      for i in range(n):          for i in range(n):          while ..:
@@ -31,19 +31,19 @@ _ZERO, _ONE = Constant(0, _I64), Constant(1, _I64)
 
 @dataclass(frozen=True)
 class _Sum:
-    """A sum: a constant, values with their signs, and the counter of a loop `by` times."""
+    """Affine form: a constant, values with signs, and `by` times the loop counter."""
 
     constant: int = 0
     terms: tuple[tuple[int, Value], ...] = ()
     by: int = 0
 
     def plus(self, other: _Sum, sign: int = 1) -> _Sum:
-        """The sum of both, or with the sign -1 their difference."""
+        """Sum of both, or with `sign=-1` their difference."""
         more = tuple((sign * k, v) for k, v in other.terms)
         return _Sum(self.constant + sign * other.constant, self.terms + more, self.by + sign * other.by)
 
     def expression(self, part: Callable[[Value], Any]) -> Any:
-        """Its expression, without the counter; `part` tells what a value is called."""
+        """Emit the form without the counter term; `part` gives the atom for a value."""
         made: Any = None
         for k, v in sorted(self.terms, key=lambda term: -term[0]):
             x = part(v)
@@ -60,23 +60,23 @@ class _Sum:
 
 @dataclass(frozen=True)
 class _Range:
-    """A loop in the rounds of another one: over range(start, stop), both of which may depend on the counter of that."""
+    """Inner loop over `range(start, stop)`, with bounds affine in the outer loop's counter."""
 
     start: _Sum
     stop: _Sum
 
     @property
     def by(self) -> int:
-        """How many rounds more it has in the next round."""
+        """Increase of the inner trip count per outer iteration."""
         return self.stop.by - self.start.by
 
     @property
     def values(self) -> list[Value]:
-        """What is needed to compute how many rounds it has."""
+        """Values that the inner trip count depends on."""
         return [v for _, v in (*self.start.terms, *self.stop.terms)]
 
     def total(self, rounds: Any, first: Any, part: Callable[[Value], Any]) -> Any:
-        """How many rounds it has in the first `rounds` rounds of the outer loop, whose counter begins with `first`."""
+        """Total inner trip count over a number of outer iterations; `first` is their counter's first value."""
         if self.by == 0:
             each = length(*(x.expression(part) for x in (self.start, self.stop)))
             return rounds if each == _ONE else Operator("*", (rounds, each))
@@ -88,7 +88,7 @@ class _Range:
 
 @dataclass(frozen=True)
 class _Change:
-    """+ or - `by`, in each round; in each round of the innermost of the `inner` loops, which are given from there."""
+    """An increment `+ by` or `- by`, once in each iteration of the innermost of the `inner` loops, outermost last."""
 
     symbol: str
     by: Constant | Value
@@ -96,15 +96,15 @@ class _Change:
 
     @property
     def values(self) -> list[Value]:
-        """What is needed to compute it, but for the number of rounds."""
+        """Values that the increments depend on, but for the trip count."""
         return [*_values(self.by), *(v for r in self.inner for v in r.values)]
 
 
 @dataclass(frozen=True)
 class Progression:
-    """A whole number in the rounds of a loop: `first`, a constant or a value, and then what each round changes.
+    """An induction variable: `first`, a constant or a value, and the increments of each iteration.
 
-    If that is nothing, each round negates it.
+    Without increments, each iteration negates it.
     """
 
     first: Constant | Value
@@ -112,11 +112,11 @@ class Progression:
 
     @property
     def values(self) -> list[Value]:
-        """What is needed to compute it, but for the number of rounds."""
+        """Values that the closed form depends on, but for the trip count."""
         return [*_values(self.first), *(v for c in self.changes for v in c.values)]
 
     def after(self, rounds: Any, counter: Any, part: Callable[[Value], Any]) -> Any:
-        """The number after `rounds` rounds of its loop, whose counter begins with `counter`, as an expression.
+        """Closed form of the value after a number of iterations; `counter` is the loop counter's first value.
 
         `part` tells what a value is called.
         """
@@ -135,7 +135,7 @@ class Progression:
 
 
 def progressions(versions: Versions) -> dict[Value, Progression]:
-    """The variables that are progressions: as they are when a round of their loop starts, and after its last one."""
+    """Find the induction variables: their values at the start of each iteration, and after the loop."""
     found: dict[Value, Progression] = {}
     whole = [v for v in versions.values if v.kind == "header" and len(v.parts) == 2 and v.variable.type == _I64]
     for v in sorted(whole, key=lambda v: -v.region.depth):  # what is counted in an inner loop first
@@ -152,7 +152,7 @@ def progressions(versions: Versions) -> dict[Value, Progression]:
 
 
 def length(start: Any, stop: Any) -> Any:
-    """How many rounds a loop over range(start, stop) has, as an expression."""
+    """Trip count of a loop over `range(start, stop)`, as an expression."""
     if isinstance(start, Constant) and isinstance(stop, Constant):
         return Constant(max(stop.value - start.value, 0), _I64)
     return Applied("max", (stop, _ZERO)) if start == _ZERO else Applied("runtime.range_length", (start, stop, _ONE))
@@ -160,14 +160,14 @@ def length(start: Any, stop: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Search:
-    """For what the rounds of a loop do to whole numbers; `found` are the progressions of loops in it."""
+    """Recognition of induction variables in one loop; `found` are the ones of its inner loops."""
 
     versions: Versions
     loop: Loop
     found: dict[Value, Progression]
 
     def progression(self, v: Value) -> Progression | None:
-        """What the loop makes of v, if each round negates it, or changes it by something that the counter tells."""
+        """Recognise `v` as an induction variable: every iteration negates it, or adds increments in closed form."""
         if isinstance(self.loop, For) and self.loop.step != _ONE:
             return None
         first, changes = _constant(v.parts[0]) or v.parts[0], list[_Change]()
@@ -183,7 +183,7 @@ class _Search:
         return Progression(first, tuple(changes)) if changes else None
 
     def _step(self, x: Value) -> tuple[Value, tuple[_Change, ...]] | None:
-        """From what x is made, and by what changes, none of which is for a negation."""
+        """The value that `x` is computed from, and the increments; no increments for a negation."""
         if x.kind == "after":
             return self._counted_inside(x)
         s = x.statement
@@ -200,7 +200,7 @@ class _Search:
         return None
 
     def _counted_inside(self, x: Value) -> tuple[Value, tuple[_Change, ...]] | None:
-        """The same of what an inner loop has counted."""
+        """The value before an inner loop, and the increments that this loop adds; None if they have no closed form."""
         inner, made = x.statement, self.found.get(x.parts[0]) if x.parts else None
         if not isinstance(inner, For) or inner.exits or made is None or not isinstance(made.first, Value):
             return None
@@ -214,20 +214,20 @@ class _Search:
         return (made.first, changes) if steady and fixed else None
 
     def _made_by(self, v: Value) -> Value:
-        """A value, under the name that it had first: `i, k = i + 1, k + 1` has other names for them."""
+        """A value with copies seen through: `i, k = i + 1, k + 1` makes some."""
         while v.kind == "op" and isinstance(v.statement, Copy) and isinstance(v.statement.source, Var):
             v = self.versions.at(v.statement, v.statement.source)
         return v
 
     def _fixed(self, x: Any, s: Discrete) -> Constant | Value | None:
-        """A whole number that a statement of the loop reads, if it is the same in all rounds."""
+        """A loop-invariant integer operand of a statement; None for others."""
         if isinstance(x, Constant):
             return x if type(x.value) is int else None
         v = self.versions.reads[s].get(x) if isinstance(x, Var) and x.type == _I64 else None
         return v if v is not None and not v.region.is_inside(self.loop) else None
 
     def _sum(self, x: Any, s: For | Discrete) -> _Sum | None:
-        """A whole number that a statement reads: a sum of the counter, and of what is the same in all rounds."""
+        """An integer operand as an affine form in the counter and loop-invariant values; None if it is not."""
         if isinstance(x, Constant):
             return _Sum(x.value) if type(x.value) is int else None
         v = self.versions.reads[s].get(x) if isinstance(x, Var) and x.type == _I64 else None
@@ -252,6 +252,6 @@ def _values(x: Constant | Value) -> list[Value]:
 
 
 def _constant(v: Value) -> Constant | None:
-    """The whole number that a value is, if that is said where it is made."""
+    """The integer constant that a value is a copy of; None for others."""
     source = v.statement.source if v.kind == "op" and isinstance(v.statement, Copy) else None
     return source if isinstance(source, Constant) and type(source.value) is int else None

@@ -1,4 +1,4 @@
-"""Where known zeros matter: what depends on operations with infinite partials, and what those depend on.
+"""Infinite-partials analysis: variables whose known zeros must be marked.
 
     y = sqrt(x)     the partial is infinite at 0, where the value is finite; so are those of x ** 1.5, asin, hypot
 
@@ -34,12 +34,12 @@ _EXPONENT = re.compile(r"power\(x, ([^()]*)\)")
 
 
 def is_steep(f: Function, program: Program) -> bool:
-    """Whether a function, or one that it calls, has such an operation."""
+    """Whether a function or its callees have an operation with an infinite partial at a finite value."""
     return any(_is_steep(s, program, set()) for s in statements(f.body))
 
 
 class Steep:
-    """Both sets of variables of a function; of one that is called, these are all."""
+    """Variables before and after operations with infinite partials; in a callee (`called`), all variables."""
 
     def __init__(self, f: Function, memory: Memory, classes: Classes, called: bool = False) -> None:
         self._memory, self._classes, self._every = memory, classes, called
@@ -62,15 +62,15 @@ class Steep:
             self._before |= more
 
     def after(self, x: Any) -> bool:
-        """Whether an atom depends on the result of such an operation."""
+        """Whether an atom depends on the result of an operation with an infinite partial."""
         return isinstance(x, Var) and (self._every or self._key(x) in self._after)
 
     def before(self, x: Any) -> bool:
-        """Whether the tangent of an atom meets such a partial, or such a factor."""
+        """Whether the tangent of an atom is multiplied by such a partial, or by a factor that depends on one."""
         return isinstance(x, Var) and (self._every or self._key(x) in self._before)
 
     def factor(self, s: Real, k: int) -> bool:
-        """Whether the k-th partial of an operation may be infinite, or depends on what comes after one that may."""
+        """Whether the k-th partial of an operation may be infinite, or depends on a result after one that may."""
         if self._every or s in self._steep or s.rule in PRODUCTS:
             return True
         named = {name for name, x in zip(s.rule.parameters, s.args, strict=True) if self.after(x)}
@@ -85,7 +85,7 @@ class Steep:
         return s in self._steep or any(map(self.after, reads(s)))
 
     def _met(self, s: Statement) -> list[Any]:
-        """The variables whose tangents a statement lets meet such a partial, or hands on to one that meets it."""
+        """Operands whose tangents a statement multiplies by such a partial, or passes on to one that does."""
         made = any(map(self.before, (*writes(s), *self._memory.changed(s))))
         if isinstance(s, Real):
             return [x for k, x in enumerate(s.args) if made or self.factor(s, k)]

@@ -1,4 +1,4 @@
-"""Linear forms over whole numbers that are known by bounds, and a proof that one of them is not below 0.
+"""Linear forms over bounded integers, and a proof procedure for nonnegativity.
 
     form   c + k1 * x1 + k2 * x2 + ...       x: a value that a variable has at one place, or that of an operation
 
@@ -15,7 +15,7 @@ __all__ = ["Form", "Number", "constant", "is_natural", "magnitude", "minus", "pl
 
 @dataclass(eq=False)
 class Number:
-    """A whole number; `age` orders these. Its absolute value does not exceed `most`: None if no size is known."""
+    """A symbolic integer; `age` orders these. Its absolute value is at most `most`; None if no bound is known."""
 
     age: int
     most: int | None = None
@@ -25,24 +25,24 @@ class Number:
 
 @dataclass(frozen=True)
 class Form:
-    """A constant, and numbers with their factors, none of which is 0."""
+    """A linear form: a constant, and integers with nonzero coefficients."""
 
     constant: int
     factors: dict[Number, int]
 
 
 def constant(c: int) -> Form:
-    """The form that is this constant."""
+    """The constant form."""
     return Form(c, {})
 
 
 def single(x: Number) -> Form:
-    """The form that is this number."""
+    """The form `1 * x`."""
     return Form(0, {x: 1})
 
 
 def plus(a: Form, b: Form) -> Form:
-    """a + b"""
+    """The form `a + b`."""
     factors = dict(a.factors)
     for x, k in b.factors.items():
         factors[x] = factors.get(x, 0) + k
@@ -50,17 +50,17 @@ def plus(a: Form, b: Form) -> Form:
 
 
 def scaled(k: int, a: Form) -> Form:
-    """k * a"""
+    """The form `k * a`."""
     return Form(k * a.constant, {x: k * factor for x, factor in a.factors.items() if k})
 
 
 def minus(a: Form, b: Form) -> Form:
-    """a - b"""
+    """The form `a - b`."""
     return plus(a, scaled(-1, b))
 
 
 def magnitude(a: Form) -> int | None:
-    """What the absolute value of a form does not exceed; None if that is unknown."""
+    """An upper bound of the absolute value of a form; None if it is unknown."""
     natural = is_natural(a)
     total = abs(a.constant)
     for x, k in a.factors.items():
@@ -73,7 +73,7 @@ def magnitude(a: Form) -> int | None:
 
 
 def is_natural(a: Form) -> bool:
-    """Whether it is certain that a form is not below 0."""
+    """Whether a form is provably nonnegative."""
     if not a.factors:
         return a.constant >= 0
     newest = max(a.factors, key=lambda x: x.age)

@@ -1,4 +1,6 @@
-"""Which operations have a contribution to their result in any case: docs/conventions.md, rules 3 and 4.
+"""Must-analysis of cotangents that are not symbolic zeros: docs/conventions.md, rules 3 and 4.
+
+That is, of the operations that have a contribution to their result in any case.
 
 A cotangent to which nothing has contributed is 0, and takes no part: 0 times a partial that is infinite or NaN is 0
 there, as on the tape. Compiled code has no mark for "nothing yet". So it asks, while it runs, whether a cotangent is 0;
@@ -30,7 +32,7 @@ __all__ = ["NOTHING", "Known", "Reached"]
 
 @dataclass(frozen=True)
 class Known:
-    """What the caller of a function knows: by the numbers of the leaves of its results, and of its arguments."""
+    """The caller's knowledge about a function, by the indices of its result leaves and of its argument leaves."""
 
     reached: tuple[bool, ...] = ()  # results to which something contributes in any case
     wild: tuple[bool, ...] = ()  # arguments that may be infinite or NaN
@@ -40,10 +42,10 @@ NOTHING = Known()
 
 
 class Reached:
-    """The operations whose result always has a contribution when the reverse sweep comes to them."""
+    """Operations whose result always has a contribution when the reverse sweep comes to them."""
 
     def __init__(self, f: Function, results: Iterable[Var], activity: Activity) -> None:
-        """`results`: those of the function's that have one at its end."""
+        """`results`: the function's results that have a contribution at its end."""
         self._activity = activity
         self._found: dict[Statement, set[Var]] = {}
         self._block(f.body, set(results))
@@ -53,7 +55,7 @@ class Reached:
         return x in self._found.get(s, ())
 
     def _block(self, body: Block, after: set[Var]) -> set[Var]:
-        """What holds before the block, from what holds after it."""
+        """Backward transfer function of a block: the contributed-to scalars before it, from the ones after it."""
         for s in reversed(body):
             after = self._statement(s, after)
         return after
@@ -85,14 +87,14 @@ class Reached:
 
 
 def _contributing(s: Real | Copy) -> list[Var]:
-    """The variables that a contribution to the result of an operation gives one to."""
+    """Operands that get a contribution whenever the result of an operation has one."""
     if isinstance(s, Copy):
         return [s.source] if isinstance(s.source, Var) else []
     return [x for k, x in enumerate(s.args) if isinstance(x, Var) and not _may_be_zero(s, k)]
 
 
 def _may_be_zero(s: Real, k: int) -> bool:
-    """Whether the k-th partial is 0 wherever it is computed, or a tangent, which may be a known zero."""
+    """Whether the k-th partial is 0 wherever it is computed, or is a tangent, which may be a known zero."""
     if s.rule in PRODUCTS:
         return times(s.rule, k) is not ALONG
     exponent = s.args[1] if s.rule.name == "pow" and k == 0 else None

@@ -1,4 +1,4 @@
-"""What is another one in each lane, if some parameters are: for ad/vector_mode.py.
+"""Uniformity analysis: values that vary over the lanes of vector mode, if some parameters do (ad/vector_mode.py).
 
 A variable varies if it may depend on a parameter that does; a class of arrays that may share memory (alias.py) varies
 as a whole. This is without regard to the order of statements, so that what a sweep records varies where another one
@@ -27,57 +27,57 @@ Flags: TypeAlias = tuple[bool, ...]
 
 @dataclass(frozen=True)
 class Site:
-    """A call, or both calls of the sweeps of one function."""
+    """A call site: one call, or the calls of both sweeps of one function."""
 
     calls: tuple[Call, ...]
 
     @property
     def both(self) -> bool:
-        """Whether these are the calls of both sweeps."""
+        """Whether the site has the calls of both sweeps."""
         return len(self.calls) == 2
 
     @property
     def ends(self) -> list[Any]:
-        """The leaves of results and arguments."""
+        """Result and argument leaves of the calls."""
         return [x for s in self.calls for x in (*leaves(s.result), *given(s))]
 
 
 def ends_of(f: Function) -> list[Any]:
-    """The leaves of the result and of the parameters of a function."""
+    """Result and parameter leaves of a function."""
     return [*leaves(f.result), *(x for p in f.parameters for x in leaves(p))]
 
 
 @dataclass(frozen=True)
 class Key:
-    """What a site calls, and which ends vary before that is looked at."""
+    """Memoisation key of a site: its callees, and the ends that vary before the analysis."""
 
     functions: tuple[Hashable, ...]
     flags: Flags
 
 
 class Varying:
-    """What the functions of a program make vary."""
+    """Uniformity summaries of the functions of a program."""
 
     def __init__(self, program: Program, memory: Memory) -> None:
         self.program, self.memory = program, memory
         self._known = FixedPoint[Flags]()
 
     def key(self, site: Site, flags: Flags) -> Key:
-        """What a site calls, with these ends varying."""
+        """The key of a site with these varying ends."""
         return Key(tuple(map(self.program.key, site.calls)), flags)
 
     def is_known(self, site: Site) -> bool:
-        """Whether it can be told what a site does: core says it."""
+        """Whether the core of a site's callees is known."""
         return not any(self.program.gradient(s) is not None or self.program.function(s).opaque for s in site.calls)
 
     def inside(self, site: Site, flags: Flags) -> Flow:
-        """What varies inside."""
+        """Uniformity analysis of a site's callees, with these ends varying."""
         functions = tuple(map(self.program.function, site.calls))
         ends = [x for f in functions for x in ends_of(f)]
         return Flow(self, functions, [x for x, flag in zip(ends, flags, strict=True) if flag])
 
     def flags(self, site: Site, flags: Flags) -> Flags:
-        """Which ends of a site vary then. For recursive functions, the least fixed point."""
+        """Ends of a site that vary after its calls. For recursive functions, the least fixpoint."""
         if not self.is_known(site):
             count = len(leaves(site.calls[0].result))
             return (*map(carries, site.ends[:count]), *flags[count:])
@@ -86,7 +86,7 @@ class Varying:
 
 
 class Flow:
-    """What varies in a function, or in both sweeps of one."""
+    """Uniformity of the variables of a function, or of both its sweeps together."""
 
     def __init__(self, whole: Varying, functions: tuple[Function, ...], varied: Iterable[Var]) -> None:
         self.whole, self.functions = whole, functions
@@ -107,18 +107,18 @@ class Flow:
                 self._varied |= {self._key(x) for x in self._spreads(s) if carries(x)}
 
     def flags(self) -> Flags:
-        """Which ends of the functions vary."""
+        """Varying flags of the functions' ends."""
         return tuple(self.varies(x) for f in self.functions for x in ends_of(f))
 
     def _key(self, x: Any) -> Any:
         return self._classes.find(x) if is_array(x) else x
 
     def varies(self, x: Any) -> bool:
-        """Whether an atom does."""
+        """Whether an atom varies over the lanes."""
         return carries(x) and self._key(x) in self._varied
 
     def _spreads(self, s: Statement) -> list[Any]:
-        """What a statement makes vary."""
+        """Transfer function of a statement: the atoms that it makes vary."""
         match s:
             case Store():
                 if s.op == "=" and s.value in self._taken and self.varies(s.array):
@@ -141,11 +141,11 @@ class Flow:
     # Calls
 
     def site(self, s: Call) -> Site:
-        """A call, with that of the other sweep if there is one."""
+        """The call site of a call, with its partner in the other sweep if it has one."""
         return self._sites.get(s) or Site((s,))
 
     def flags_at(self, site: Site) -> Flags:
-        """Which ends of a site vary: of the results, shadows alone, to which others may contribute."""
+        """Varying flags of a site's ends; of its results only shadows, to which others may contribute."""
         found = []
         for s in site.calls:
             found += [site.both and is_array(x) and self.varies(x) for x in leaves(s.result)]

@@ -1,4 +1,4 @@
-"""Functions inside of a numba function: what they bind, other names for that, and the one value that they return."""
+"""Closures (functions nested in a numba function): bound names, renaming, and conversion to a single exit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Comprehension = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Inlined(ast.expr):
-    """An expression with statements before it: the body of a function that was called here, and what it returned."""
+    """An expression with statements before it: the inlined body of a function, and its result."""
 
     _fields = ("body", "value")
     body: list[ast.stmt]
@@ -24,26 +24,26 @@ class Inlined(ast.expr):
 
     @staticmethod
     def of(body: Sequence[ast.stmt], value: ast.expr) -> Inlined:
-        """The statements, and then the value."""
+        """Build an inlined expression from its statements and its value."""
         return Inlined(body=list(body), value=value)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True)
 class Closure:
-    """A function inside of another one."""
+    """A function nested in another one."""
 
     name: str
     node: ast.FunctionDef | ast.Lambda
 
     def body(self) -> list[ast.stmt]:
-        """Its statements, without what says what it does."""
+        """Return its statements; for a lambda, a `return` of its expression."""
         if isinstance(self.node, ast.Lambda):
             return [ast.copy_location(ast.Return(self.node.body), self.node.body)]
         return self.node.body
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function's own scope: not those in functions inside of it, nor the variables of comprehensions."""
+    """Yield the nodes of a function's own scope, without nested functions and the variables of comprehensions."""
     yield node
     if isinstance(node, (ast.FunctionDef, ast.Lambda)):
         return
@@ -54,26 +54,26 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def bound_in(body: Sequence[ast.AST]) -> set[str]:
-    """The names that statements bind in their own scope."""
+    """Return the names that statements bind in their own scope."""
     nodes = [node for s in body for node in own_nodes(s)]
     names = {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, (ast.Store, ast.Del))}
     return names | {x.name for x in nodes if isinstance(x, ast.FunctionDef)}
 
 
 def is_constant(node: ast.expr) -> bool:
-    """Whether a default is a constant, such as 1.0 or -1.0."""
+    """Whether a default is a literal constant, such as 1.0 or -1.0."""
     signed = isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd))
     return isinstance(node.operand if signed else node, ast.Constant)  # type: ignore[attr-defined]
 
 
 def parameters(node: ast.FunctionDef | ast.Lambda) -> list[str]:
-    """The names of a function's parameters, in the order in which numba has them."""
+    """Return the names of a function's parameters, in the order in which numba has them."""
     args = node.args
     return [a.arg for a in [*args.posonlyargs, *args.args, *filter(None, [args.vararg]), *args.kwonlyargs]]
 
 
 def renamed(node: Any, names: Mapping[str, ast.expr | str]) -> Any:
-    """A copy of a node with other names, or expressions, for variables."""
+    """Copy a node, with names or expressions substituted for variables."""
     return _Renaming(dict(names)).visit(copy.deepcopy(node))
 
 
@@ -82,11 +82,12 @@ class _Renaming(ast.NodeTransformer):
         self.names = names
 
     def without(self, hidden: set[str], nodes: list[Any]) -> list[Any]:
-        """Nodes in a scope that has names of its own."""
+        """Rename nodes of a nested scope, without the names that it hides."""
         inner = _Renaming({k: x for k, x in self.names.items() if k not in hidden})
         return [inner.visit(x) for x in nodes]
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Substitute for a variable."""
         found = self.names.get(node.id)
         if found is None:
             return node
@@ -94,6 +95,7 @@ class _Renaming(ast.NodeTransformer):
         return ast.copy_location(made, node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        """Rename a nested function, except what it binds."""
         found = self.names.get(node.name)
         node.name = found if isinstance(found, str) else node.name
         node.body = self.without({*parameters(node), *bound_in(node.body)}, node.body)
@@ -101,11 +103,13 @@ class _Renaming(ast.NodeTransformer):
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
+        """Rename a lambda, except its parameters."""
         (node.body,) = self.without(set(parameters(node)), [node.body])
         node.args.defaults = [self.visit(x) for x in node.args.defaults]
         return node
 
     def visit_ListComp(self, node: Any) -> Any:
+        """Rename a comprehension, except its variables; the first iterable belongs to the scope around it."""
         first = self.visit(node.generators[0].iter)
         targets = [x for g in node.generators for x in ast.walk(g.target) if isinstance(x, ast.Name)]
         inner = _Renaming({k: x for k, x in self.names.items() if k not in {t.id for t in targets}})
@@ -117,7 +121,7 @@ class _Renaming(ast.NodeTransformer):
 
 
 def _bound(name: str, value: ast.expr | None, at: ast.AST) -> ast.stmt:
-    """name = value."""
+    """Build `name = value`."""
     made = value if value is not None else ast.copy_location(ast.Constant(None), at)
     return ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), at)], made), at)
 
@@ -127,17 +131,19 @@ def _read(name: str, at: ast.AST) -> ast.expr:
 
 
 class _Leaving(ast.NodeTransformer):
-    """A loop that ends, with a flag set, where the function returned."""
+    """Replace each `return` in a loop by an assignment, a flag and a `break`."""
 
     def __init__(self, result: str, flag: str, refuse: Callable[[ast.AST], Any]) -> None:
         self.result, self.flag, self.refuse = result, flag, refuse
 
     def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
+        """Replace a `return`."""
         found = ast.copy_location(ast.Constant(True), node)
         leave = ast.copy_location(ast.Break(), node)
         return [_bound(self.result, node.value, node), _bound(self.flag, found, node), leave]
 
     def visit_For(self, node: ast.For | ast.While) -> list[ast.stmt]:
+        """Leave the loop around this one, too, if this one returned."""
         if ast.Return not in exits(node):
             return [node]
         if ast.Return in exits_of(node.orelse):
@@ -149,18 +155,20 @@ class _Leaving(ast.NodeTransformer):
     visit_While = visit_For  # noqa: N815
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        """Leave a nested function unchanged."""
         return node
 
 
 def returning(
     body: list[ast.stmt], result: str, local: Callable[[str], str], refuse: Callable[[ast.AST], Any]
 ) -> list[ast.stmt]:
-    """The body of a function with an assignment to `result` in place of each `return`.
+    """Convert the body of a function to a single exit: assign to `result` in place of each `return`.
 
     `local` makes new names; a `return` in the `else` of a loop is refused.
     """
 
     def bind(value: ast.expr | None, at: ast.AST) -> ast.stmt:
+        """Assign a returned value to `result`."""
         return _bound(result, value, at)
 
     made: list[ast.stmt] = []
@@ -190,7 +198,7 @@ def returning(
 
 
 class _Declarations(ast.NodeTransformer):
-    """Drops `global k` and `nonlocal k` of what is only read; see without_declarations."""
+    """Drop `global k` and `nonlocal k` of variables that are only read; see `without_declarations`."""
 
     def __init__(self, body: list[ast.stmt], given: Collection[str]) -> None:
         self._own, self._everywhere = [bound_in(body)], {*given}
@@ -201,22 +209,25 @@ class _Declarations(ast.NodeTransformer):
                 self._everywhere.add(node.id)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        """Visit a nested function in its own scope."""
         self._own.append(bound_in(node.body))
         self.generic_visit(node)
         self._own.pop()
         return node
 
     def visit_Global(self, node: ast.Global) -> ast.stmt:
+        """Drop a `global` whose names no function here binds."""
         return node if self._everywhere & {*node.names} else ast.copy_location(ast.Pass(), node)
 
     def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.stmt:
+        """Drop a `nonlocal` whose names the function does not bind."""
         return node if self._own[-1] & {*node.names} else ast.copy_location(ast.Pass(), node)
 
 
 def without_declarations(body: list[ast.stmt], given: Collection[str]) -> list[ast.stmt]:
-    """The statements without `global k` and `nonlocal k` of what is only read, which is the same without them.
+    """Drop `global k` and `nonlocal k` of variables that are only read, as they change nothing.
 
-    Of a global, that is so where no function of these has a variable of its name; `given` are their parameters.
+    A `global` is dropped where no function here has a variable of its name; `given` are their parameters.
     """
     declarations = _Declarations(body, given)
     return [declarations.visit(s) for s in body]

@@ -1,4 +1,4 @@
-"""Functions of numpy and numba in terms of others -> these: what can be said so whatever the types are.
+"""Desugar functions of numpy and numba to compositions of others, where that needs no types.
 
 np.conj(x)                            x.conjugate()
 np.select([p, q], [a, b], d)          np.where(p, a, np.where(q, b, d))
@@ -31,13 +31,13 @@ __all__ = ["Composing"]
 
 
 class Composing:
-    """Calls that other calls can say; `local` makes a name that nothing else has, and `lists` are names of lists."""
+    """Desugaring of calls to other calls; `local` allocates a fresh name, `lists` are the names of lists."""
 
     def __init__(self, scope: Scope, local: Callable[[str], str], lists: Collection[str]) -> None:
         self.scope, self.local, self.lists = scope, local, lists
 
     def call(self, f: Any, node: ast.Call) -> ast.expr | None:
-        """The same as a call of f, in other words; None if there are none."""
+        """Desugar a call of `f` to a composition of others; None if it has none."""
         args = _in_order(f, node)
         if args is None:
             return None
@@ -61,19 +61,19 @@ class Composing:
         return None
 
     def value(self, node: ast.expr) -> Any:
-        """What a name or an attribute stands for, if that is known."""
+        """Return the compile-time value of a name or an attribute; None if it is not known."""
         static = self.scope.static(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
         return None if static is None else static.value
 
     def constant(self, node: ast.expr) -> int | None:
-        """A constant that is no less than 0."""
+        """Return the value of a constant int that is no less than 0; None for anything else."""
         static = self.scope.static(node) if isinstance(node, (ast.Name, ast.Attribute, ast.Constant)) else None
         return static.value if static is not None and type(static.value) is int and static.value >= 0 else None
 
     def select(
         self, numpy: ast.expr, tests: ast.expr, values: ast.expr, default: ast.expr | None = None
     ) -> ast.expr | None:
-        """np.select of lists that are written out."""
+        """Desugar `np.select` of lists that are written out to nested calls of `np.where`."""
         if not (isinstance(tests, (ast.List, ast.Tuple)) and isinstance(values, (ast.List, ast.Tuple))):
             return None
         if len(tests.elts) != len(values.elts) or not tests.elts:
@@ -84,7 +84,7 @@ class Composing:
         return made
 
     def partition(self, f: ast.expr, a: ast.expr, places: ast.expr) -> ast.expr | None:
-        """np.partition by places in a list or a tuple."""
+        """Desugar the indices of `np.partition`, in a list or a tuple, to an array."""
         found = self.value(places)
         if isinstance(found, tuple) and found and all(type(k) is int for k in found):  # a global
             places = ast.Tuple([ast.Constant(k) for k in found], ast.Load())
@@ -96,7 +96,7 @@ class Composing:
         return ast.Call(f, [a, ast.Call(read(array), [places], [])], [])
 
     def checked(self, numpy: ast.expr, a: ast.expr) -> ast.expr:
-        """np.asarray_chkfinite."""
+        """Desugar `np.asarray_chkfinite` to a loop that tests each element."""
         array, x = self.local("array"), self.local("item")
         error = ast.Call(ast.Name("ValueError", ast.Load()), [ast.Constant("array must not contain infs or NaNs")], [])
         finite = ast.Call(ast.Attribute(numpy, "isfinite", ast.Load()), [read(x)], [])
@@ -108,7 +108,7 @@ class Composing:
         return Inlined.of([assigned(array, same, a), loop], read(array))
 
     def fixed(self, a: ast.expr, n: ast.expr) -> ast.expr | None:
-        """to_fixed_tuple of a constant length."""
+        """Desugar `to_fixed_tuple` of a constant length to a tuple of elements."""
         count, array = self.constant(n), self.local("array")
         if count is None:
             return None
@@ -116,7 +116,7 @@ class Composing:
         return Inlined.of([assigned(array, a, a)], ast.Tuple(items, ast.Load()))
 
     def changed(self, t: ast.expr, k: ast.expr, x: ast.expr) -> ast.expr | None:
-        """tuple_setitem at a constant place."""
+        """Desugar `tuple_setitem` at a constant index to a concatenation of slices."""
         place, name, item = self.constant(k), self.local("tuple"), self.local("item")
         if place is None:
             return None
@@ -128,14 +128,14 @@ class Composing:
         return Inlined.of([assigned(name, t, t), assigned(item, x, t)], ast.BinOp(made, ast.Add(), after))
 
     def length(self, x: ast.expr) -> ast.expr | None:
-        """len of a range whose step is 1."""
+        """Desugar `len` of a range whose step is 1 to arithmetic."""
         if not isinstance(x, ast.Call) or x.keywords or self.value(x.func) is not range or len(x.args) > 2:
             return None
         distance = x.args[0] if len(x.args) == 1 else ast.BinOp(x.args[1], ast.Sub(), x.args[0])
         return ast.Call(ast.Name("max", ast.Load()), [ast.Constant(0), distance], [])
 
     def index(self, node: ast.expr) -> ast.expr:
-        """An index without calls of slice."""
+        """Desugar calls of `slice` in an index."""
         if isinstance(node, ast.Tuple):
             return ast.Tuple([self.index(x) for x in node.elts], ast.Load())
         if not isinstance(node, ast.Call) or node.keywords or self.value(node.func) is not slice:
@@ -147,7 +147,7 @@ class Composing:
 
 
 def _in_order(f: Any, node: ast.Call) -> list[ast.expr] | None:
-    """The arguments of a call of f, those with a keyword behind the others; None if one of these is left out."""
+    """Bind the keyword arguments of a call of `f` by position; None if that leaves a gap, or `f` has no signature."""
     if not node.keywords:
         return node.args
     try:

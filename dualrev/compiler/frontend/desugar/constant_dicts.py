@@ -1,4 +1,4 @@
-"""Dicts and sets that never change -> their values under names, and choices among them.
+"""Scalar replacement of dicts and sets that never change: a variable for each value, branches for lookups.
 
     table = {1: x, 3: y}         value_1, value_2 = x, y
     table[k]                     value_1 if k == 1 else value_2 if k == 3 else (raise KeyError)
@@ -24,7 +24,7 @@ _METHODS = {"get": 2, "items": 0, "keys": 0, "values": 0}
 
 
 class Tables:
-    """The dicts and sets of a function; `local` makes a name that nothing else has."""
+    """Scalar replacement of the dicts and sets of a function; `local` allocates a fresh name."""
 
     def __init__(self, tree: ast.FunctionDef, bindings: Counter[str], local: Callable[[str], str]) -> None:
         self.local = local
@@ -38,13 +38,14 @@ class Tables:
         self.only_in = {x for x in names if bindings[x] == 1 and members[x] == names[x]}
 
     def define(self, node: ast.Assign) -> list[ast.stmt] | None:
-        """The assignments of the values, if this makes a table."""
+        """Replace the assignment of a table by assignments of its values; None if it is no table."""
         target = node.targets[0] if len(node.targets) == 1 else None
         if not isinstance(target, ast.Name) or target.id in self.early:
             return None
         made: list[ast.stmt] = []
 
         def named(x: ast.expr) -> str:
+            """Bind a value to a fresh name."""
             name = self.local("item")
             made.append(assigned(name, x, node))
             return name
@@ -61,7 +62,7 @@ class Tables:
         return made
 
     def table(self, node: ast.expr) -> dict[ast.Constant, str] | None:
-        """The keys and values of a name."""
+        """Return the keys of a table, with the names of their values; None if the node is no table."""
         if not isinstance(node, ast.Name):
             return None
         if node.id not in self.dicts:
@@ -69,14 +70,14 @@ class Tables:
         return self.dicts.get(node.id)
 
     def item(self, node: ast.Subscript) -> ast.expr | None:
-        """table[k]."""
+        """Desugar `table[k]`."""
         table = self.table(node.value)
         if table is None:
             return None
         return self.chosen(table, node.slice, None, node)
 
     def call(self, node: ast.Call) -> ast.expr | None:
-        """A method of a table, or its length."""
+        """Desugar a method of a table, or its length."""
         f = node.func
         if isinstance(f, ast.Name) and f.id == "len" and len(node.args) == 1:
             table = self.table(node.args[0])
@@ -94,9 +95,9 @@ class Tables:
         return _at(ast.Tuple(parts, ast.Load()), node)
 
     def chosen(self, table: dict[ast.Constant, str], key: ast.expr, other: ast.expr | None, node: ast.expr) -> ast.expr:
-        """The value of a key; the other one, or an error, if there is no such key.
+        """Select the value of a key by branches; `other`, or a KeyError, if the key is missing.
 
-        Values of strings may have several types, if the strings are constants where they are looked up.
+        Values of string keys may differ in type, if each lookup has a constant key.
         """
         if isinstance(key, ast.Constant) and isinstance(key.value, str) and other is None:
             for k, x in table.items():
@@ -115,7 +116,7 @@ class Tables:
         return _at(Inlined.of([*before, *rest], read(made)), node)
 
     def membership(self, node: ast.Compare) -> ast.expr | None:
-        """K in table, k in {1, 2}."""
+        """Desugar `k in table`, `k in {1, 2}` to membership in a tuple."""
         if len(node.ops) != 1 or not isinstance(node.ops[0], (ast.In, ast.NotIn)):
             return None
         right = node.comparators[0]
@@ -134,20 +135,20 @@ class Tables:
 
 
 def _at(x: ast.expr, node: ast.AST) -> ast.expr:
-    """The same, with the line of what it was made from."""
+    """Give new nodes the source location of the node that they replace."""
     located(x, node)
     return x
 
 
 def _looked_in(x: ast.AST) -> list[str]:
-    """The name on the right of `in`."""
+    """Return the name on the right of `in`, if that is one."""
     if not isinstance(x, ast.Compare) or not isinstance(x.ops[-1], (ast.In, ast.NotIn)) or len(x.ops) > 1:
         return []
     return [x.comparators[0].id] if isinstance(x.comparators[0], ast.Name) else []
 
 
 def _used(x: ast.AST) -> list[str]:
-    """The name that is used here as a table may be."""
+    """Return the name that a node uses as a table may be used: subscript, method, `len` or `in`."""
     if isinstance(x, ast.Subscript) and isinstance(x.ctx, ast.Load) and isinstance(x.value, ast.Name):
         return [x.value.id]
     if isinstance(x, ast.Call) and not x.keywords and not any(isinstance(y, ast.Starred) for y in x.args):

@@ -1,4 +1,4 @@
-"""Loops over generators -> the generator's own statements, with the loop's body in place of each `yield`.
+"""Inline generators into the loops over them: the loop's body in place of each `yield`.
 
     for y in g(x): s += y        def g(u):                          u1 = x
                                      for k in range(3):             for k1 in range(3):
@@ -31,14 +31,14 @@ _DEPTH = 4  # loops over one generator, each inside of another: from there on, i
 
 
 class Generators:
-    """The generators of a function; `local` makes a name that nothing else has."""
+    """Inlining of the generators of a function; `local` allocates a fresh name."""
 
     def __init__(self, scope: Scope, local: Callable[[str], str]) -> None:
         self.scope, self.local = scope, local
         self.open: list[Any] = []  # those whose loops are being replaced
 
     def loop(self, node: ast.For, block: Callable[[list[ast.stmt]], list[ast.stmt]]) -> list[ast.stmt] | None:
-        """The statements for a loop; None if it is not one over a generator. `block` desugars what is written."""
+        """Inline the generator of a loop; None if the loop is over something else. `block` desugars the result."""
         call, counter, made = node.iter, None, list[ast.stmt]()
         if self._is_enumerate(node):
             assert isinstance(call, ast.Call)
@@ -77,7 +77,7 @@ class Generators:
         return known and isinstance(pair, (ast.Tuple, ast.List)) and len(pair.elts) == 2
 
     def _generator(self, call: ast.expr) -> Static | None:
-        """The generator that is called."""
+        """Resolve the generator that is called; None for any other call."""
         if not isinstance(call, ast.Call) or not isinstance(call.func, (ast.Name, ast.Attribute)):
             return None
         static = self.scope.static(call.func)
@@ -85,7 +85,7 @@ class Generators:
         return static if known and inspect.isgeneratorfunction(static.value.py_func) else None  # type: ignore[union-attr]
 
     def _check(self, node: ast.For, call: ast.Call, f: Any) -> None:
-        """Refuse what would leave several loops."""
+        """Refuse a loop with a `break`, a recursive generator, other compile options, or starred arguments."""
         what = f"the loop over the generator {describe(f.py_func)}"
         options = differing(self.scope.source.dispatcher, f)
         if any(option in f.targetoptions for option in options):  # without them, it is compiled as its caller
@@ -100,7 +100,7 @@ class Generators:
             self.scope.refuse(node, what, "the number of its arguments is not known", "every argument")
 
     def _known(self, name: str, static: Static | None) -> str | None:
-        """A name in this function for what a generator's name stands for; None for one of a scope inside of it."""
+        """Bind a global of the generator to a fresh name; None for a name that is no global."""
         if static is None:
             return None
         made = self.local(name)
@@ -108,7 +108,7 @@ class Generators:
         return made
 
     def _arguments(self, static: Static, call: ast.Call, node: ast.AST) -> list[tuple[str, ast.expr]]:
-        """The parameters with what they are given, in the order of evaluation."""
+        """Bind the generator's parameters to the arguments of the call, in the order of evaluation."""
         signature = inspect.signature(static.value.py_func)
         what = f"the call of the generator {describe(static.value.py_func)}"
         if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()):
@@ -126,17 +126,17 @@ class Generators:
 
 
 class _Yields:
-    """The statements of a generator with those of a loop in place of each `yield`."""
+    """Replace each `yield` of a generator by the body of the loop."""
 
     def __init__(self, generators: Generators, node: ast.For, counter: str | None) -> None:
         self.generators, self.node, self.counter = generators, node, counter
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """The whole generator, which may end with a `return`."""
+        """Rewrite the whole generator, which may end with a `return`."""
         return self.inside(body[:-1] if isinstance(body[-1], ast.Return) and body[-1].value is None else body)
 
     def statement(self, s: ast.stmt) -> list[ast.stmt]:
-        """One statement."""
+        """Rewrite one statement."""
         if isinstance(s, ast.Expr) and isinstance(s.value, ast.Yield) and s.value.value is not None:
             return self.consumed(s.value.value)
         if isinstance(s, ast.FunctionDef):
@@ -149,11 +149,11 @@ class _Yields:
         return [s]
 
     def inside(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """A block of a statement."""
+        """Rewrite a nested block."""
         return [t for s in body for t in self.statement(s)]
 
     def consumed(self, value: ast.expr) -> list[ast.stmt]:
-        """The loop's body, for a value; what `continue` leaves is the one round of a loop."""
+        """Build the loop's body for a yielded value; with a `continue`, in a loop of one iteration."""
         node, made = self.node, list[ast.stmt]()
         target = renamed(node.target, {})
         if self.counter is not None:

@@ -1,12 +1,12 @@
-"""Iterators over arrays, lists and tuples -> places in them.
+"""Desugar iterators over arrays, lists and tuples (`iter`, `next`) to index variables.
 
     it = iter(xs)            k = 0
     y = next(it)             if k >= len(xs): raise StopIteration
                              y = xs[k]; k += 1
     for y in it: ...         while k < len(xs): y = xs[k]; k += 1; ...
 
-An iterator has one name, which stands for nothing else and is not passed on. What else numba iterates over has no
-places: context.py looks at the types, and has such a call stay as it is written.
+An iterator has one name, which stands for nothing else and is not passed on. Other iterables of numba
+have no indices: driver/context.py looks at the types, and leaves a call over one unchanged.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ __all__ = ["Iterators", "iterates"]
 
 
 def iterates(tree: ast.AST) -> bool:
-    """Whether a function may have an iterator."""
+    """Whether a function may create an iterator: it names `iter`."""
     return any(isinstance(x, ast.Name) and x.id == "iter" for x in ast.walk(tree))
 
 
 def is_bound(node: ast.AST) -> TypeGuard[ast.Name]:
-    """Whether this is a name that gets a value."""
+    """Whether a node is a name that is assigned."""
     return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 class Iterators:
-    """The iterators of a function; `local` makes a name that nothing else has."""
+    """Desugaring of the iterators of a function; `local` allocates a fresh name."""
 
     def __init__(
         self, scope: Scope, tree: ast.FunctionDef, bindings: Mapping[str, int], local: Callable[[str], str]
@@ -51,12 +51,12 @@ class Iterators:
         self.found: dict[str, tuple[str, str]] = {}  # what they go over, and the place
 
     def is_call(self, node: Any, name: str) -> TypeGuard[ast.Call]:
-        """Whether an expression calls Python's function of that name, of one argument."""
+        """Whether an expression calls the builtin of that name, with one argument."""
         named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
         return named and len(node.args) == 1 and not node.keywords and name not in self.scope.locals
 
     def define(self, node: ast.Assign) -> list[ast.stmt] | None:
-        """it = iter(xs), as statements; None if it is none, or has to stay as it is written."""
+        """Desugar `it = iter(xs)` to an index variable; None if it is no iterator, or has to stay unchanged."""
         if not self.is_call(node.value, "iter") or self.scope.listed or len(node.targets) != 1:
             return None
         target, over = node.targets[0], node.value.args[0]
@@ -73,7 +73,7 @@ class Iterators:
         return [*made, assigned(place, ast.Constant(0), node)]
 
     def call(self, node: ast.Call) -> tuple[list[ast.stmt], ast.expr] | None:
-        """next(it): statements, and then the value."""
+        """Desugar `next(it)` to statements and a value; None for any other call."""
         it = node.args[0] if self.is_call(node, "next") else None
         if not isinstance(it, ast.Name) or it.id not in self.found:
             return None
@@ -87,7 +87,7 @@ class Iterators:
         )
 
     def loop(self, node: ast.For) -> ast.stmt | None:
-        """A loop over the rest of an iterator."""
+        """Desugar a loop over the rest of an iterator to a `while` loop."""
         if not isinstance(node.iter, ast.Name) or node.iter.id not in self.found:
             return None
         base, place = self.found[node.iter.id]
@@ -98,11 +98,13 @@ class Iterators:
         return made
 
     def step(self, first: ast.stmt, place: str, node: ast.AST) -> list[ast.stmt]:
-        """A statement, and the next place."""
+        """Build a statement, and the increment of the index."""
         return [first, assigned(place, ast.BinOp(read(place), ast.Add(), ast.Constant(1)), node)]
 
     def item(self, base: str, place: str) -> ast.expr:
+        """Build `base[place]`."""
         return ast.Subscript(read(base), read(place), ast.Load())
 
     def length(self, base: str) -> ast.expr:
+        """Build `len(base)`."""
         return ast.Call(ast.Name("len", ast.Load()), [read(base)], [])

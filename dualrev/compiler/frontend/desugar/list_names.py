@@ -1,4 +1,4 @@
-"""Which names of a function can be seen to be lists."""
+"""Syntactic detection of list variables in a function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LIST_METHODS = ("append", "pop", "insert", "remove", "extend", "clear")
 
 
 def lists_of(tree: ast.AST) -> Iterator[str]:
-    """The names to which lists are assigned."""
+    """Yield the names that a list is assigned to, or that a method of lists is called on."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, (ast.List, ast.ListComp)):
             yield from (x.id for x in node.targets if isinstance(x, ast.Name))

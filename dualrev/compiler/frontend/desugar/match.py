@@ -1,4 +1,4 @@
-"""`match` on numbers and strings -> if and elif."""
+"""Desugar `match` on numbers and strings to `if` and `elif`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["Matching"]
 
 
 class Matching:
-    """`local` makes a name that nothing else has."""
+    """Desugaring of `match` statements; `local` allocates a fresh name."""
 
     def __init__(self, scope: Scope, local: Callable[[str], str]) -> None:
         self.scope, self.local = scope, local
 
     def statement(self, node: ast.Match) -> list[ast.stmt]:
-        """The branches."""
+        """Desugar a `match` statement to branches."""
         subject = self.local("subject")
         made: list[ast.stmt] = []
         for case in reversed(node.cases):
@@ -35,7 +35,7 @@ class Matching:
         return [assigned(subject, node.subject, node), *made]
 
     def pattern(self, p: ast.pattern, subject: str) -> tuple[ast.expr | None, list[ast.stmt]]:
-        """The test of a pattern (None if it always matches), and the assignments of its names."""
+        """Return the test of a pattern (None if it always matches), and the assignments of its names."""
         match p:
             case ast.MatchValue(value):
                 return ast.Compare(read(subject), [ast.Eq()], [value]), []

@@ -1,4 +1,4 @@
-"""Loops over np.ndindex and np.ndenumerate -> loops over ranges, one inside of the other."""
+"""Desugar loops over `np.ndindex` and `np.ndenumerate` to loop nests over ranges."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["Nests", "assigned", "located", "read"]
 
 
 class Nests:
-    """Loops over all places of an array; `local` makes a name that nothing else has."""
+    """Desugaring of loops over all indices of an array; `local` allocates a fresh name."""
 
     def __init__(self, local: Callable[[str], str]) -> None:
         self.local = local
 
     def over_indices(self, node: ast.For, target: ast.expr, args: list[ast.expr]) -> list[ast.stmt] | None:
-        """Loops over ranges; None if the number of axes cannot be seen."""
+        """Desugar a loop over `np.ndindex` to a loop nest; None if the number of axes cannot be seen."""
         if len(args) == 1 and not isinstance(target, ast.Tuple):
             return None
         count = len(target.elts) if len(args) == 1 and isinstance(target, ast.Tuple) else len(args)
@@ -35,7 +35,7 @@ class Nests:
         return [*before, *self.nested(node, target, sizes, count, [])]
 
     def over_elements(self, node: ast.For, array: ast.expr) -> list[ast.stmt] | None:
-        """The same for (i, j), x in np.ndenumerate(m)."""
+        """Desugar `for (i, j), x in np.ndenumerate(m)` to a loop nest; None for other targets."""
         target = node.target
         if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or not isinstance(target.elts[0], ast.Tuple):
             return None
@@ -49,7 +49,7 @@ class Nests:
         return [assigned(base, array, node), *self.nested(node, places, sizes, len(sizes), [(x, base)])]
 
     def in_one_loop(self, node: ast.For, known: dict[str, Static]) -> list[ast.stmt] | None:
-        """for i, x in np.ndenumerate(m), or with `break` or `else` -> for i in np.ndindex(m.shape)."""
+        """Desugar `np.ndenumerate` to one loop over `np.ndindex`: for `break`, `else`, or a single index."""
         target, call = node.target, node.iter
         assert isinstance(call, ast.Call)
         if not isinstance(target, ast.Tuple) or len(target.elts) != 2 or len(call.args) != 1:
@@ -66,7 +66,7 @@ class Nests:
     def nested(
         self, node: ast.For, target: ast.expr, sizes: Any, count: int, elements: list[tuple[ast.expr, str]]
     ) -> list[ast.stmt]:
-        """One loop inside of the other; the innermost has the body."""
+        """Build a loop nest; the innermost loop has the body."""
         index = [self.local("i") for _ in range(count)]
         place = ast.Tuple([read(i) for i in index], ast.Load())
         body: list[ast.stmt] = [ast.Assign([target], place)]
@@ -82,19 +82,19 @@ class Nests:
 
 
 def located(s: ast.AST, node: ast.AST) -> None:
-    """Give what was made the line of what it was made from."""
+    """Give nodes without a source location the one of the node that they replace."""
     for x in ast.walk(s):
         if not hasattr(x, "lineno"):
             ast.copy_location(x, node)
 
 
 def read(name: str) -> ast.Name:
-    """The value of a variable."""
+    """Build a load of a variable."""
     return ast.Name(name, ast.Load())
 
 
 def assigned(name: str, value: ast.expr, node: ast.AST) -> ast.stmt:
-    """name = value, on the line of the node."""
+    """Build `name = value`, at the source location of the node."""
     made = ast.Assign([ast.Name(name, ast.Store())], value)
     located(made, node)
     return made

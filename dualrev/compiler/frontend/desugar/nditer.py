@@ -1,4 +1,4 @@
-"""A loop over np.nditer -> a loop over the numbers of the elements, in the order in which numba goes.
+"""Desugar a loop over `np.nditer` to a loop over the elements, in numba's iteration order.
 
     for v in np.nditer(a):           array = runtime.in_order(a)
         s += v.item() * v            for i in range(array.size):
@@ -36,7 +36,10 @@ _SMALLER = "an array of np.nditer that is written has to have all of its element
 
 
 def over_memory(node: ast.For, local: Callable[[str], str], known: dict[str, Static]) -> list[ast.stmt] | None:
-    """The loop over the elements; None if more is done with them. `known` gets a name for what tells the order."""
+    """Desugar a loop over `np.nditer`; None if the body does more than read and write elements.
+
+    `known` gets names for the markers that tell the iteration order.
+    """
     assert isinstance(node.iter, ast.Call)
     args, target = node.iter.args, node.target
     several = len(args) == 1 and isinstance(args[0], (ast.Tuple, ast.List)) and isinstance(target, ast.Tuple)
@@ -64,7 +67,7 @@ def over_memory(node: ast.For, local: Callable[[str], str], known: dict[str, Sta
 
 
 def _called(f: Any, known: dict[str, Static], local: Callable[[str], str], args: list[ast.expr]) -> ast.expr:
-    """The call of a function that the user's has no name for."""
+    """Build a call of a function that the user's function has no name for."""
     name = local(f.__name__)
     known[name] = Static(f, ())
     return ast.Call(read(name), args, [])
@@ -82,7 +85,7 @@ def _together(
     local: Callable[[str], str],
     node: ast.For,
 ) -> list[ast.stmt]:
-    """Views of several arrays with one shape; of what is written, the array itself."""
+    """Broadcast several arrays to one shape; a written one stays the array itself."""
     arrays = [local("array") for _ in bases]
     ordered = [_called(in_rows, known, local, [a]) for a in given]
     made: list[ast.stmt] = [assigned(x, a, node) for x, a in zip(arrays, ordered, strict=True)]
@@ -106,16 +109,17 @@ def _together(
 
 
 class _Elements(ast.NodeTransformer):
-    """The element for the uses of a name that are those of a number."""
+    """Replace scalar uses of the loop's variable by the element."""
 
     def __init__(self, name: str, element: ast.Subscript) -> None:
         self.name, self.element = name, element
 
     def is_it(self, node: Any) -> bool:
+        """Whether a node is the loop's variable."""
         return isinstance(node, ast.Name) and node.id == self.name
 
     def number(self, node: ast.expr, ctx: ast.expr_context | None = None) -> ast.expr:
-        """The element, if it is meant."""
+        """Return the element for the loop's variable, and any other node unchanged."""
         if not self.is_it(node):
             return node
         made = renamed(self.element, {})
@@ -124,7 +128,7 @@ class _Elements(ast.NodeTransformer):
         return made
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """v.item()"""
+        """Replace `v.item()`."""
         item = isinstance(node.func, ast.Attribute) and node.func.attr == "item" and not (node.args or node.keywords)
         if item and self.is_it(node.func.value):  # type: ignore[attr-defined]
             return self.number(node.func.value)  # type: ignore[attr-defined]
@@ -132,28 +136,32 @@ class _Elements(ast.NodeTransformer):
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        """v[()], read or written."""
+        """Replace `v[()]`, read or written."""
         if self.is_it(node.value) and isinstance(node.slice, ast.Tuple) and not node.slice.elts:
             return self.number(node.value, node.ctx)
         self.generic_visit(node)
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """Replace the operands of a binary operator."""
         self.generic_visit(node)
         node.left, node.right = self.number(node.left), self.number(node.right)
         return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        """Replace the operand of a unary operator."""
         self.generic_visit(node)
         node.operand = self.number(node.operand)
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """Replace the operands of a comparison."""
         self.generic_visit(node)
         node.left, node.comparators = self.number(node.left), list(map(self.number, node.comparators))
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        """Replace the right-hand side of an augmented assignment."""
         self.generic_visit(node)
         node.value = self.number(node.value)
         return node

@@ -1,6 +1,6 @@
-"""`dr.grad(f)`, `dr.jvp(f, ...)` and the like, written in a function that is differentiated: calls of dispatchers.
+"""Nested AD: desugar `dr.grad(f)`, `dr.jvp(f, ...)` and the like in a differentiated function to dispatcher calls.
 
-    dr.grad(f)(x)                    that dispatcher is a constant, as if it had been made outside: `made_here`
+    dr.grad(f)(x)                    that dispatcher is a constant, as if it had been made outside
     h = dr.grad(f); h(x)             and so is h
     dr.jvp(f, (x, y), t)             jvp_f(x, y, *t)
     y, pull = dr.vjp(f, x, y)        kept = keep_f(x, y); y = kept[0]
@@ -30,7 +30,7 @@ _FORM = "y, pull = dr.vjp(f, x), and pull(ct), with a name for each pullback"
 
 @dataclass(frozen=True)
 class _Pullback:
-    """What a pullback is made of: the names of what keep_f gave and of vjp_f; how many arguments, of how many."""
+    """A pullback: the names of `keep_f`'s result and of `vjp_f`, the arguments given, and the parameters in all."""
 
     kept: str
     vjp: str
@@ -39,14 +39,14 @@ class _Pullback:
 
 
 class Inside:
-    """The derivatives that a function makes itself, for rewriter.py."""
+    """Derivatives that a function takes itself, for rewriter.py."""
 
     def __init__(self, scope: Scope, bindings: Counter[str]) -> None:
         self.scope, self.bindings = scope, bindings
         self.pullbacks: dict[str, _Pullback] = {}
 
     def at_a_point(self, node: ast.AST) -> str:
-        """Whether an expression is a call of dr.jvp or dr.vjp: its name, or an empty text."""
+        """Return the name of the operator if a node is a call of `dr.jvp` or `dr.vjp`; else an empty string."""
         if not isinstance(node, ast.Call) or not self.is_global(node.func):
             return ""
         static = self.scope.static(node.func)
@@ -54,7 +54,7 @@ class Inside:
         return name if name in AT_A_POINT else ""
 
     def is_global(self, node: ast.expr) -> bool:
-        """Whether a name, or a name with attributes, is no local one."""
+        """Whether a name, or a name with attributes, is not a local one."""
         while isinstance(node, ast.Attribute):
             node = node.value
         own = self.bindings.keys() | set(self.scope.parameters)
@@ -63,7 +63,7 @@ class Inside:
     # A name for a derivative
 
     def name_function(self, node: ast.Assign) -> bool:
-        """Take h = dr.grad(f) for a definition of h."""
+        """Record `h = dr.grad(f)` as a definition of `h` at compile time; return whether it is one."""
         target, value = node.targets[0], node.value
         if not isinstance(target, ast.Name) or not isinstance(value, ast.Call) or not self.is_global(value.func):
             return False
@@ -76,7 +76,7 @@ class Inside:
         return True
 
     def only(self, name: str, node: ast.AST) -> None:
-        """Refuse a name that is bound elsewhere, too."""
+        """Refuse a name that has other bindings, too."""
         if self.bindings[name] > 1 or name in self.scope.parameters:
             why = "which of the functions it is may depend on what runs"
             self.scope.refuse(node, f"several values of {readable(name)}", why, "a name for each function")
@@ -84,18 +84,18 @@ class Inside:
     # dr.jvp and dr.vjp
 
     def constant(self, static: Static, name: str, node: ast.AST) -> ast.expr:
-        """A name for something that is known."""
+        """Bind a compile-time value to a fresh name."""
         made = self.scope.own_name(name)
         self.scope.functions[made] = static
         return ast.copy_location(ast.Name(made, ast.Load()), node)
 
     def derivative(self, of: Static, transform: str, node: ast.AST) -> ast.expr:
-        """A name for a derivative."""
+        """Bind a derivative to a fresh name."""
         made = self.scope.derivative(of, transform, 0)
         return self.constant(made, made.value.py_func.__name__, node)
 
     def rest(self, f: Static, count: int, node: ast.Call, name: str) -> list[inspect.Parameter]:
-        """The parameters after the first ones, which have their defaults."""
+        """Return the parameters after the given ones; they must have defaults."""
         every = list(inspect.signature(f.value.py_func).parameters.values())
         if any(p.kind is p.VAR_POSITIONAL for p in every):
             self.scope.refuse(node, f"dr.{name} of this function", "it has *args", "a function without")
@@ -105,7 +105,7 @@ class Inside:
         return every[count:]
 
     def jvp(self, node: ast.Call) -> ast.expr:
-        """The call of a derivative in place of dr.jvp(f, primals, tangents)."""
+        """Desugar `dr.jvp(f, primals, tangents)` to a call of the forward-mode derivative."""
         given = dict(zip(("f", "primals", "tangents"), node.args, strict=False))
         given |= {str(k.arg): k.value for k in node.keywords}
         if given.keys() != {"f", "primals", "tangents"}:
@@ -132,7 +132,7 @@ class Inside:
         return _located(made, node)
 
     def keep(self, node: ast.Call) -> tuple[list[ast.stmt], _Pullback]:
-        """The statement that gives a name to the value of dr.vjp(f, ...) and to copies of its arguments."""
+        """Build the call that keeps the value of `dr.vjp(f, ...)` and copies of its arguments, and the pullback."""
         if node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
             self.scope.refuse(node, "dr.vjp with these arguments", "plain ones are known", "dr.vjp(f, x, y)")
         f, args = self.scope.differentiated(next(iter(node.args), None), "vjp", node), node.args[1:]
@@ -145,7 +145,7 @@ class Inside:
         return [_located(made, node)], _Pullback(kept, vjp.id, len(args), count)
 
     def define_pullback(self, node: ast.Assign) -> list[ast.stmt]:
-        """Statements in place of y, pull = dr.vjp(f, x)."""
+        """Desugar `y, pull = dr.vjp(f, x)`, and record the pullback."""
         target = node.targets[0]
         if len(node.targets) > 1 or not isinstance(target, ast.Tuple) or len(target.elts) != 2:
             return self.refuse(node)
@@ -160,7 +160,7 @@ class Inside:
         return [*before, _located(ast.Assign([value], first), node)]
 
     def pull(self, p: _Pullback, node: ast.Call) -> ast.expr:
-        """The call of a pullback."""
+        """Desugar the call of a pullback to a call of the reverse-mode derivative."""
         if len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
             self.scope.refuse(node, "this call of a pullback", "it takes one cotangent", "pull(ct)")
         kept = ast.Subscript(_read(p.kept), ast.Constant(1), ast.Load())
@@ -174,21 +174,21 @@ class Inside:
         return _located(Inlined.of([before], ast.Tuple(parts, ast.Load())), node)
 
     def pull_at_once(self, node: ast.Call) -> ast.expr:
-        """dr.vjp(f, x)[1](ct)"""
+        """Desugar `dr.vjp(f, x)[1](ct)`."""
         assert isinstance(node.func, ast.Subscript)
         assert isinstance(node.func.value, ast.Call)
         before, p = self.keep(node.func.value)
         return _located(Inlined.of(before, self.pull(p, node)), node)
 
     def is_pulled(self, node: ast.Call) -> bool:
-        """Whether a call is dr.vjp(f, x)[1](ct)."""
+        """Whether a call is `dr.vjp(f, x)[1](ct)`."""
         f = node.func
         if not isinstance(f, ast.Subscript) or self.at_a_point(f.value) != "vjp":
             return False
         return isinstance(f.slice, ast.Constant) and f.slice.value == 1
 
     def refuse(self, node: ast.AST) -> Any:
-        """A pullback in a place where it is not known what it is."""
+        """Refuse `dr.vjp`, or a pullback, in a position where the pullback is not known by name."""
         why = "a pullback is known by its name only, where the function around it is differentiated"
         return self.scope.refuse(node, "dr.vjp in this place", why, _FORM)
 
@@ -198,7 +198,7 @@ def _read(name: str) -> ast.expr:
 
 
 def _located(made: Any, node: ast.AST) -> Any:
-    """New nodes, at the line of another one."""
+    """Give new nodes the source location of another one."""
     for x in ast.walk(made):
         if isinstance(x, (ast.expr, ast.stmt)) and not hasattr(x, "lineno"):
             ast.copy_location(x, node)

@@ -1,4 +1,4 @@
-"""A syntax tree -> one without what other statements can say; to_anf.py knows those.
+"""Desugar a syntax tree to the subset of Python that lowering (to_anf.py) accepts.
 
 for i, j in np.ndindex(m.shape)       loops over ranges, one inside of the other; np.ndenumerate the same
 for v in np.nditer(a)                 a loop over its elements, see nditer.py
@@ -61,7 +61,7 @@ __all__ = ["desugar"]
 
 
 def desugar(scope: Scope) -> None:
-    """Replace the syntax tree of a function, and what the scope knows of it."""
+    """Desugar the syntax tree of a function, and update what the scope knows of it."""
     tree = scope.source.tree
     scope.functions = dict(scope.functions)  # it gets those that are named inside
     made = copy.copy(tree)
@@ -99,6 +99,7 @@ class _Desugaring(ast.NodeTransformer):
         self.unrolling = Unrolling(scope, self.bindings, self.local, self.is_global_function)
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Desugar the statements of a block."""
         made: list[ast.stmt] = []
         for s in body:
             done = self.visit(s)
@@ -106,18 +107,20 @@ class _Desugaring(ast.NodeTransformer):
         return made
 
     def local(self, name: str) -> str:
-        """A new local variable."""
+        """Allocate a local variable."""
         return self.scope.own_name(name)
 
     # Functions inside of the function
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        """Record a nested function, to be inlined where it is called."""
         if node.decorator_list:
             self.scope.refuse(node, "a decorated function inside of a numba function", "numba has none", "it outside")
         self.define(node.name, node)
         return ast.copy_location(ast.Pass(), node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
+        """Desugar an assignment of a lambda, pullback, type limit, derivative, table, iterator or lists."""
         if isinstance(node.value, ast.Lambda) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             self.define(node.targets[0].id, node.value)
             return ast.copy_location(ast.Pass(), node)
@@ -134,6 +137,7 @@ class _Desugaring(ast.NodeTransformer):
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
+        """Desugar a lookup in a constant table, and calls of `slice` in an index."""
         made = self.tables.item(node)
         if made is None:
             node.slice = self.composing.index(node.slice)
@@ -141,16 +145,19 @@ class _Desugaring(ast.NodeTransformer):
         return node if made is None else self.visit(made)
 
     def visit_Compare(self, node: ast.Compare) -> Any:
+        """Desugar membership in a constant table."""
         made = self.tables.membership(node)
         if made is None:
             self.generic_visit(node)
         return node if made is None else self.visit(made)
 
     def visit_Inlined(self, node: Inlined) -> Any:
+        """Desugar inlined statements and their value."""
         node.body, node.value = self.block(node.body), self.visit(node.value)
         return node
 
     def define(self, name: str, node: ast.FunctionDef | ast.Lambda) -> None:
+        """Record a closure for inlining; refuse one with varargs, computed defaults or several bindings."""
         args = node.args
         if args.vararg or args.kwarg:
             self.scope.refuse(node, f"*args or **kwargs of {readable(name)}", "their number is not known", "arguments")
@@ -162,10 +169,12 @@ class _Desugaring(ast.NodeTransformer):
         self.closures[name] = Closure(name, node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        """Refuse a lambda as a value."""
         why = "it is known where it is called only"
         return self.scope.refuse(node, "a lambda that is passed on", why, "a numba function outside")
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Refuse a closure, a pullback or a type limit as a value."""
         if node.id in self.closures:
             what = f"the function {readable(node.id)} as a value"
             self.scope.refuse(node, what, "it is known where it is called only", "a numba function outside")
@@ -173,12 +182,14 @@ class _Desugaring(ast.NodeTransformer):
         return self.inside.refuse(node) if node.id in self.inside.pullbacks else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Fold an attribute of `np.finfo` or `np.iinfo`."""
         if (made := self.limits.attribute(node)) is not None:
             return made
         self.generic_visit(node)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Desugar a call: of a pullback, `dr.jvp`, a closure, another spelling, a table's method, or `next`."""
         if isinstance(node.func, ast.Name) and node.func.id in self.inside.pullbacks:
             node.args = list(map(self.visit, node.args))
             return self.inside.pull(self.inside.pullbacks[node.func.id], node)
@@ -205,6 +216,7 @@ class _Desugaring(ast.NodeTransformer):
         return node
 
     def composed(self, node: ast.Call) -> ast.expr | None:
+        """Desugar a call of a stencil, or of a function composed of others; None for any other call."""
         f = self.spellings.value(node.func)
         if f is None or any(isinstance(x, ast.Starred) for x in node.args):
             return None
@@ -214,6 +226,7 @@ class _Desugaring(ast.NodeTransformer):
         return self.composing.call(f, node)
 
     def visit_Expr(self, node: ast.Expr) -> Any:
+        """Desugar an expression statement, such as `ys.extend(a)`."""
         spelled = self.spellings.statement(node)
         if spelled is not None:
             return self.visit(spelled)
@@ -221,10 +234,12 @@ class _Desugaring(ast.NodeTransformer):
         return node
 
     def visit_Delete(self, node: ast.Delete) -> Any:
+        """Desugar a `del` of variables and list elements."""
         made = self.spellings.deleted(node)
         return node if made is None else self.block(made)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        """Desugar `ys += more` of lists to a loop that appends."""
         x, more = node.target, node.value
         named = isinstance(more, ast.Name) and isinstance(x, ast.Name) and {x.id, more.id} <= self.lists
         listed = named or isinstance(more, (ast.List, ast.ListComp))
@@ -234,7 +249,7 @@ class _Desugaring(ast.NodeTransformer):
         return node
 
     def inlined(self, closure: Closure, node: ast.Call) -> ast.expr:
-        """The body of a function in place of its call."""
+        """Inline a closure in place of its call, with fresh names for its variables."""
         if closure.name in self.open:
             what = f"the recursion of {readable(closure.name)}"
             self.scope.refuse(node, what, "numba has none of functions inside of others", "a numba function outside")
@@ -259,6 +274,7 @@ class _Desugaring(ast.NodeTransformer):
             result = self.local("result")
 
             def refuse(s: ast.AST) -> None:
+                """Refuse a `return` in the `else` of a loop."""
                 what = f"a `return` from the `else` of a loop in {readable(closure.name)}"
                 self.scope.refuse(s, what, "the function is inside of another one", "a numba function outside")
 
@@ -278,12 +294,12 @@ class _Desugaring(ast.NodeTransformer):
         return static is not None and callable(static.value)
 
     def is_global_function(self, value: ast.expr) -> bool:
-        """Whether an expression names a function that is not made here."""
+        """Whether an expression names a function that is defined outside of this one."""
         named = isinstance(value, (ast.Name, ast.Subscript)) and not self.is_closure(value)
         return named and self.is_function(value)
 
     def arguments(self, closure: Closure, node: ast.Call) -> list[tuple[str, ast.expr]]:
-        """The parameters with what they are given, in the order of evaluation."""
+        """Bind a closure's parameters to the arguments of a call, in the order of evaluation."""
         args = closure.node.args
         names = parameters(closure.node)
         given = dict(zip(names[: len(names) - len(args.kwonlyargs)], node.args, strict=False))
@@ -309,7 +325,7 @@ class _Desugaring(ast.NodeTransformer):
     # Conditions, and `and` and `or` of numbers
 
     def test(self, node: ast.expr) -> ast.expr:
-        """A condition: of `and` and `or` only the truth counts."""
+        """Desugar a condition: of `and` and `or` only the truth value counts."""
         if isinstance(node, ast.BoolOp):
             node.values = [self.test(x) for x in node.values]
             return node
@@ -320,6 +336,7 @@ class _Desugaring(ast.NodeTransformer):
         return made
 
     def visit_If(self, node: Any) -> Any:
+        """Desugar a statement or an expression with a condition."""
         test, node.test = node.test, ast.Constant(True)
         self.generic_visit(node)
         node.test = self.test(test)
@@ -328,13 +345,14 @@ class _Desugaring(ast.NodeTransformer):
     visit_While = visit_IfExp = visit_Assert = visit_If  # noqa: N815
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        """Desugar `not` as a condition, and other operators by their operand."""
         if isinstance(node.op, ast.Not):
             return self.test(node)
         self.generic_visit(node)
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        """`x or y` is one of the two."""
+        """Desugar `x or y`, which is one of the two, to a conditional expression; bools stay conditions."""
         if all(map(is_bool, node.values)):
             return self.test(node)
         made = self.visit(node.values[-1])
@@ -350,7 +368,7 @@ class _Desugaring(ast.NodeTransformer):
     # Lists
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        """[x] * n, which computes x once."""
+        """Desugar `[x] * n` to a comprehension that computes `x` once."""
         self.generic_visit(node)
         once = isinstance(node.left, ast.List) and len(node.left.elts) == 1
         if not once or not isinstance(node.op, ast.Mult):
@@ -364,6 +382,7 @@ class _Desugaring(ast.NodeTransformer):
         return whole
 
     def visit_ListComp(self, node: Any) -> Any:
+        """Rename the variables of a comprehension (alpha conversion); desugar one of several loops."""
         targets = {x.id for g in node.generators for x in ast.walk(g.target) if isinstance(x, ast.Name)}
         names: dict[str, ast.expr | str] = {x: self.local(x) for x in sorted(targets)}
         first = node.generators[0].iter
@@ -381,7 +400,7 @@ class _Desugaring(ast.NodeTransformer):
         return node
 
     def several_loops(self, node: ast.ListComp) -> ast.expr:
-        """A comprehension of several loops: a list that grows in them, and then a copy of it."""
+        """Desugar a comprehension of several loops to nested loops that append to a list, and a copy of it."""
         name = self.local("items")
         add = ast.Call(ast.Attribute(read(name), "append", ast.Load()), [node.elt], [])
         body: list[ast.stmt] = [ast.Expr(add)]
@@ -400,6 +419,7 @@ class _Desugaring(ast.NodeTransformer):
     # Statements
 
     def visit_For(self, node: ast.For) -> Any:
+        """Desugar a loop over an iterator, a generator, indices, memory, or a tuple to unroll."""
         node = self.spellings.loop(node)
         if (rest := self.iterators.loop(node)) is not None:
             return self.visit(rest)
@@ -432,7 +452,9 @@ class _Desugaring(ast.NodeTransformer):
         return node
 
     def is_closure(self, node: ast.expr) -> bool:
+        """Whether an expression names a closure."""
         return isinstance(node, ast.Name) and node.id in self.closures
 
     def visit_Match(self, node: ast.Match) -> Any:
+        """Desugar a `match` statement."""
         return self.block(self.matching.statement(node))

@@ -1,10 +1,10 @@
-"""Other spellings of what to_anf.py knows: calls and loops that mean the same as an operator, a method or a name.
+"""Desugar equivalent spellings: calls and loops that mean the same as an operator, a method or a name.
 
 operator.mul(x, y)               x * y
 getattr(x, "name")               x.name
 literally(k)                     k
 List.empty_list(t), List([x])    [t(0) for _ in range(0)], [x]
-x.real, np.real(x), x.conj()     x, where that is no complex number
+Dict(), Dict.empty(key_type=k, value_type=v)    {}, Dict.empty(k, v)
 list(a)                          [x for x in a]
 ys.extend(a), ys += a            for x in a: ys.append(x)
 del ys[k], del x                 ys.pop(k), nothing
@@ -24,7 +24,7 @@ from typing import Any
 
 from numba import literally
 from numba.core import types
-from numba.typed import List
+from numba.typed import Dict, List
 
 from dualrev.compiler.frontend.desugar.ndindex import located, read
 from dualrev.compiler.frontend.lowering.scope import Scope
@@ -75,7 +75,7 @@ IN_PLACE: dict[Any, str] = {
 
 
 def is_bool(node: ast.expr) -> bool:
-    """Whether it can be seen that an expression is a bool."""
+    """Whether an expression is a bool by its syntax."""
     if isinstance(node, ast.BoolOp):
         return all(map(is_bool, node.values))
     negation = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
@@ -83,24 +83,30 @@ def is_bool(node: ast.expr) -> bool:
 
 
 def _is_plain(node: ast.expr, bound: set[str]) -> bool:
-    """Whether it does not matter when an expression is evaluated: a number, or a name that does not change there."""
+    """Whether the order of evaluation does not matter: a constant, or a name that is not rebound there."""
     return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id not in bound)
 
 
 class Spellings:
-    """What other syntax says; `local` makes a name that nothing else has."""
+    """Desugaring of equivalent spellings; `local` allocates a fresh name."""
 
     def __init__(self, scope: Scope, local: Callable[[str], str]) -> None:
         self.scope, self.local = scope, local
 
     def value(self, node: ast.expr) -> Any:
-        """What a name or an attribute stands for, if that is known."""
+        """Return the compile-time value of a name or an attribute; None if it is not known."""
         static = self.scope.static(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
         return None if static is None else static.value
 
     def call(self, node: ast.Call) -> ast.expr | None:
-        """The same as a call, in other words; None if there are none."""
+        """Desugar a call to an equivalent expression; None if it has no other spelling."""
         f, args = self.value(node.func), node.args
+        given = {k.arg: k.value for k in node.keywords}
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "empty" and self.value(node.func.value) is Dict:
+            both = [*args, *(given[name] for name in ("key_type", "value_type")[len(args) :] if name in given)]
+            return ast.Call(node.func, both, []) if given and len(both) == 2 else None
+        if f is Dict and not args and not given:
+            return ast.Dict([], [])
         if node.keywords or any(isinstance(x, ast.Starred) for x in args):
             return None
         if isinstance(node.func, ast.Attribute) and node.func.attr == "empty_list" and len(args) == 1:
@@ -120,7 +126,7 @@ class Spellings:
         return self.operation(f, args)
 
     def empty_list(self, base: ast.expr, kind: ast.expr) -> ast.expr:
-        """List.empty_list(t): a list of numbers of this type; of other things numba finds the type by what is added."""
+        """Desugar `List.empty_list(t)` of numbers to an empty comprehension; of others, numba infers the item type."""
         if not isinstance(self.value(kind), (types.Number, types.Boolean)):
             return ast.Call(base, [], [])
         none = ast.Call(ast.Name("range", ast.Load()), [ast.Constant(0)], [])
@@ -128,7 +134,7 @@ class Spellings:
         return ast.ListComp(ast.Call(kind, [ast.Constant(0)], []), [ast.comprehension(counter, none, [], 0)])
 
     def operation(self, f: Any, args: list[ast.expr]) -> ast.expr | None:
-        """A function of the module operator."""
+        """Desugar a function of the module operator to an operator; None for any other function."""
         if getattr(f, "__module__", "") != "_operator":
             return None
         if f in _BINARY and len(args) == 2:
@@ -144,7 +150,7 @@ class Spellings:
         return None
 
     def statement(self, node: ast.Expr) -> ast.stmt | None:
-        """ys.extend(a) as a loop; operator.setitem(a, k, x) and delitem as statements."""
+        """Desugar `ys.extend(a)` to a loop, `operator.setitem` and `operator.delitem` to statements."""
         call = node.value
         f = self.value(call.func) if isinstance(call, ast.Call) and not call.keywords else None
         if isinstance(call, ast.Call) and f is operator.setitem and len(call.args) == 3:
@@ -163,7 +169,7 @@ class Spellings:
         return self.extended(call.func.value, call.args[0], node)
 
     def extended(self, name: ast.Name, more: ast.expr, node: ast.stmt) -> ast.stmt:
-        """ys.extend(more)."""
+        """Desugar `ys.extend(more)` to a loop that appends."""
         item = self.local("item")
         add = ast.Call(ast.Attribute(read(name.id), "append", ast.Load()), [read(item)], [])
         made = ast.For(ast.Name(item, ast.Store()), more, [ast.Expr(add)], [])
@@ -171,7 +177,7 @@ class Spellings:
         return made
 
     def lists_apart(self, node: ast.Assign) -> list[ast.stmt] | None:
-        """The lists among the values that several names get, each in a statement: there, it has the one name."""
+        """Split lists out of a tuple assignment, each into a statement of its own: there, a list has one name."""
         target, value = node.targets[0], node.value
         if len(node.targets) > 1 or not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
             return None
@@ -193,7 +199,7 @@ class Spellings:
         return made
 
     def deleted(self, node: ast.Delete) -> list[ast.stmt] | None:
-        """del ys[k]; None if something else is deleted."""
+        """Desugar `del ys[k]` to `ys.pop(k)`, and drop `del x`; None if something else is deleted."""
         made: list[ast.stmt] = []
         for x in node.targets:
             if isinstance(x, ast.Name):
@@ -208,7 +214,7 @@ class Spellings:
         return made
 
     def loop(self, node: ast.For) -> ast.For:
-        """A loop over map or filter as one over what these go over."""
+        """Desugar a loop over map or filter to a loop over their iterable."""
         call = node.iter
         while isinstance(call, ast.Call) and len(call.args) == 2 and not call.keywords:
             f = self.value(call.func)
@@ -227,7 +233,7 @@ class Spellings:
 
 
 def joined(node: ast.Tuple) -> ast.expr:
-    """The sum of tuples that a tuple with starred entries is."""
+    """Desugar a tuple with starred entries to a concatenation of tuples."""
     parts: list[ast.expr] = []
     for _, group in itertools.groupby(node.elts, lambda x: isinstance(x, ast.Starred)):
         items = list(group)

@@ -1,4 +1,4 @@
-"""Calls of functions that numba.stencil has made -> the loops that they stand for, with the kernel inside.
+"""Inline calls of `numba.stencil` functions: a loop nest with the kernel as its body.
 
     b = smooth(a)      @stencil                          array = a
                        def smooth(u):                    made = np.full(array.shape, 0.0)
@@ -33,13 +33,13 @@ _SMALLER = "Secondary stencil array has some dimension smaller the same dimensio
 
 
 class Stencils:
-    """The stencils of a function; `local` makes a name that nothing else has."""
+    """Inlining of the stencil calls of a function; `local` allocates a fresh name."""
 
     def __init__(self, scope: Scope, local: Callable[[str], str]) -> None:
         self.scope, self.local = scope, local
 
     def call(self, static: Static, node: ast.Call) -> Inlined:
-        """The loops, and the array that they make."""
+        """Inline a stencil call: the loop nest, and the array that it fills."""
         f = static.value
         kernel = jitted(f)
         source = read_source(kernel)
@@ -49,7 +49,7 @@ class Stencils:
         return _Loops(self, node, f, source, names, path).written()
 
     def _check(self, node: ast.Call, f: Any, count: int) -> None:
-        """Refuse a stencil whose kernel is not known, or a call with more than arrays and numbers."""
+        """Refuse a stencil with frozen globals, or with arguments, a cval or a neighborhood that are not supported."""
         function = f.kernel_ir.func_id.func
         if name := frozen_in(function):
             why = f"numba has frozen the global {name} in it, and does not tell when"
@@ -66,19 +66,19 @@ class Stencils:
             self.refuse(node, "its neighborhood is not one of constants around the place itself", "one that is")
 
     def refuse(self, node: ast.AST, why: str, instead: str) -> Any:
-        """UnsupportedError for the call."""
+        """Raise UnsupportedError for the call."""
         assert isinstance(node, ast.Call)
         self.scope.refuse(node, f"the call of the stencil {ast.unparse(node.func)}", why, instead)
 
     def known(self, value: Any, path: tuple[Any, ...] = ()) -> str:
-        """A name in this function for something that is known now."""
+        """Bind a compile-time value to a fresh name in this function."""
         made = self.local(getattr(value, "__name__", "known"))
         self.scope.functions[made] = Static(value, path)
         return made
 
 
 class _Loops:
-    """One call."""
+    """The loop nest of one stencil call."""
 
     def __init__(
         self, stencils: Stencils, node: ast.Call, f: Any, source: Source, names: list[str], path: tuple[Any, ...]
@@ -101,7 +101,7 @@ class _Loops:
         self.near = self._neighborhood()
 
     def _neighborhood(self) -> list[tuple[int, int]]:
-        """How far the places are from the one in the middle, on each axis."""
+        """Return the range of relative indices on each axis: lowest and highest."""
         given = self.options.get("neighborhood")
         near = [(0, 0)] * self.ndim
         for p in self.places:
@@ -116,7 +116,7 @@ class _Loops:
         return near if given is None else [(lo, hi) for lo, hi in given]
 
     def written(self) -> Inlined:
-        """The statements, and the new array."""
+        """Build the inlined statements, and the new array as their value."""
         node, first, made = self.node, self.given[self.relative[0]], self.local("made")
         body = [assigned(self.given[x], arg, node) for x, arg in zip(self.given, node.args, strict=True)]
         for x in self.relative[1:]:
@@ -131,7 +131,7 @@ class _Loops:
         return whole
 
     def _sizes(self, first: str, other: str) -> list[ast.stmt]:
-        """Numba's checks of an array that is not the first one."""
+        """Build numba's checks of a secondary array: its number of axes, and its shape."""
         differ = ast.Compare(ast.Attribute(read(other), "ndim", ast.Load()), [ast.NotEq()], [ast.Constant(self.ndim)])
         tests: list[tuple[ast.expr, str]] = [(differ, _NUMBER)]
         for k in range(self.ndim):
@@ -140,7 +140,7 @@ class _Loops:
         return [ast.If(t, [ast.Raise(ast.Call(error, [ast.Constant(text)], []), None)], []) for t, text in tests]
 
     def _nest(self, first: str, made: str) -> list[ast.stmt]:
-        """The loops."""
+        """Build the loop nest over the interior of the array."""
         index = [self.local("i") for _ in range(self.ndim)]
         place = ast.Tuple([read(i) for i in index], ast.Load())
         body = self._kernel(index)
@@ -153,7 +153,7 @@ class _Loops:
         return body
 
     def _kernel(self, index: list[str]) -> list[Any]:
-        """The kernel's statements, and then its value."""
+        """Rename the kernel for one iteration: return its statements, and last its value."""
         body = [s for s in self.source.tree.body if not _is_text(s)]
         moved = _Moved(set(self.relative), index)
         bound = bound_in(body)
@@ -174,12 +174,13 @@ class _Loops:
 
 
 class _Moved(ast.NodeTransformer):
-    """u[-1, k] as u[i + -1, j + k], before the names are others."""
+    """Make relative indices absolute: `u[-1, k]` is `u[i + -1, j + k]`, before names are replaced."""
 
     def __init__(self, relative: set[str], index: list[str]) -> None:
         self.relative, self.index = relative, index
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """Add the loop indices to a relative index."""
         self.generic_visit(node)
         if not isinstance(node.value, ast.Name) or node.value.id not in self.relative:
             return node
@@ -197,7 +198,7 @@ def _entries(node: ast.Subscript) -> list[ast.expr]:
 
 
 def _constant(node: ast.expr) -> int | None:
-    """A constant int."""
+    """Return the value of a constant int, with or without a minus sign; None for anything else."""
     negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
     inner = node.operand if negative else node  # type: ignore[attr-defined]
     if not isinstance(inner, ast.Constant) or type(inner.value) is not int:

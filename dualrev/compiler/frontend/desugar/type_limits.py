@@ -1,4 +1,4 @@
-"""The numbers of np.finfo and np.iinfo -> constants of numba's types.
+"""Constant folding of the attributes of `np.finfo` and `np.iinfo`.
 
 np.finfo(np.float64).eps       2.220446049250313e-16
 np.finfo(np.float32).eps       np.float32(1.1920928955078125e-07)
@@ -25,14 +25,14 @@ _FLOATS: dict[Any, Any] = {float: np.float64, np.float64: np.float64, np.float32
 
 
 class Limits:
-    """np.finfo and np.iinfo of a type that is named there; `bindings` counts the assignments of each variable."""
+    """Folding of `np.finfo` and `np.iinfo` of a known type; `bindings` counts the assignments of each variable."""
 
     def __init__(self, scope: Scope, local: Callable[[str], str], bindings: Counter[str]) -> None:
         self.scope, self.local, self.bindings = scope, local, bindings
         self._named: dict[str, ast.Call] = {}
 
     def define(self, node: ast.Assign) -> bool:
-        """Whether this is `i = np.finfo(t)`, the only assignment of i: its attributes are constants."""
+        """Record `i = np.finfo(t)` if it is the only assignment of `i`; return whether it is."""
         (target, *others), value = node.targets, node.value
         if others or not isinstance(target, ast.Name) or not isinstance(value, ast.Call) or self._of(value) is None:
             return False
@@ -42,7 +42,7 @@ class Limits:
         return True
 
     def attribute(self, node: ast.Attribute) -> ast.expr | None:
-        """A constant for np.finfo(t).eps and the like."""
+        """Fold `np.finfo(t).eps` and the like to a constant; None for any other attribute."""
         call = self._named.get(node.value.id) if isinstance(node.value, ast.Name) else node.value
         if not isinstance(call, ast.Call) or (limits := self._of(call)) is None:
             return None
@@ -58,13 +58,13 @@ class Limits:
         return made
 
     def name(self, node: ast.Name) -> None:
-        """Refuse i itself, as an argument or another name."""
+        """Refuse a recorded `i` itself, as an argument or another name."""
         if node.id in self._named:
             text = ast.unparse(self._named[node.id])
             self.scope.refuse(node, f"{readable(node.id)} = {text} as a value", "its numbers are known", f"{text}.max")
 
     def _of(self, node: ast.Call) -> Any:
-        """What np.finfo or np.iinfo gives; None for other calls."""
+        """Evaluate a call of `np.finfo` or `np.iinfo`; None for any other call."""
         if not isinstance(node.func, (ast.Name, ast.Attribute)) or len(node.args) != 1 or node.keywords:
             return None
         static = self.scope.static(node.func)

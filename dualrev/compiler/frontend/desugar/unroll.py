@@ -1,12 +1,12 @@
-"""for x in literal_unroll(t) -> the body for one item after the other, as they may have different types.
+"""Loop unrolling of `literal_unroll`: the body once per item, as items may have different types.
 
     for x in literal_unroll((1, a)):      x = 1
         s += np.sum(x * a)                s += np.sum(x * a)
                                           x = a
                                           s += np.sum(x * a)
 
-The items have to be seen: t is written there, or is a global tuple, or has one name and was written with it. Those of
-an argument prune_branches.py writes out. Items that are functions take the place of x.
+The items must be known: t is a tuple display, a global tuple, or a name bound once, to a tuple display. An argument's
+items are written out by prune_branches.py. Items that are functions take the place of x.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Unrolling", "items_of"]
 
 
 def items_of(node: ast.expr, count: int) -> ast.Tuple:
-    """(x[0], x[1], ...)"""
+    """Build `(x[0], x[1], ...)`."""
     items: list[ast.expr] = [ast.Subscript(node, ast.Constant(k), ast.Load()) for k in range(count)]
     made = ast.copy_location(ast.Tuple(items, ast.Load()), node)
     located(made, node)
@@ -31,7 +31,7 @@ def items_of(node: ast.expr, count: int) -> ast.Tuple:
 
 
 class Unrolling:
-    """The unrolled loops of a function; `is_function` tells the names of functions outside of it."""
+    """Unrolling of a function's loops; `is_function` recognises the names of functions outside of it."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Unrolling:
         self.written: dict[str, ast.Tuple] = {}  # the tuples with one name, where they are made
 
     def note(self, node: ast.Assign) -> None:
-        """Look whether a tuple gets its one name; or several of them, in `s, t = (1, x), (2, y)`."""
+        """Record a tuple assigned to a name with one binding; or several, in `s, t = (1, x), (2, y)`."""
         target, value = node.targets[0], node.value
         pairs = [(target, value)]
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
@@ -56,7 +56,7 @@ class Unrolling:
                 self.written[one.id] = made
 
     def loop(self, node: ast.For) -> list[ast.stmt] | None:
-        """The statements for a loop; None if its items are not seen: then they have one type."""
+        """Unroll a loop; None if its items are not known: then they have one type."""
         assert isinstance(node.iter, ast.Call)
         node.iter = self.items(node.iter.args[0])
         if not isinstance(node.iter, ast.Tuple) or ast.Break in exits_of(node.body) or node.orelse:
@@ -77,7 +77,7 @@ class Unrolling:
         return made
 
     def items(self, node: ast.expr) -> ast.expr:
-        """What is gone over, as a tuple that is written out if that can be."""
+        """Write out an iterable as a tuple of its items, if they are known."""
         if not isinstance(node, ast.Name):
             return node
         if (made := self.written.get(node.id)) is not None:

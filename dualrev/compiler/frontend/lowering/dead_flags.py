@@ -1,4 +1,4 @@
-"""Lowered core -> the same without the flags that nothing reads: to_anf.py writes them before it knows who asks."""
+"""Dead code elimination of flags that nothing reads: to_anf.py writes them before it knows their readers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PURE = {"copy", "plain", "tuple"}
 
 
 def drop_unread(body: list[Any], result: Atom) -> None:
-    """Take out the flags that nothing reads."""
+    """Remove pure operations on generated names that nothing reads, until a fixpoint."""
     while True:
         read = {a for s in walk(body) for a in reads(s) if isinstance(a, str)} | {result}
         for s in walk(body):

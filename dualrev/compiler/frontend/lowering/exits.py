@@ -1,4 +1,4 @@
-"""How statements are left: by break, continue and return."""
+"""Early exits of statements: break, continue and return."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["always", "exits", "exits_of"]
 
 
 def exits(s: ast.stmt) -> set[type]:
-    """Which of break, continue and return may leave a statement."""
+    """Return the kinds of early exit (break, continue, return) that may leave a statement."""
     if isinstance(s, (ast.Break, ast.Continue, ast.Return)):
         return {type(s)}
     if isinstance(s, ast.If):
@@ -19,7 +19,7 @@ def exits(s: ast.stmt) -> set[type]:
 
 
 def exits_of(body: list[ast.stmt]) -> set[type]:
-    """The same for a block."""
+    """Return the kinds of early exit that may leave a block."""
     return set().union(*map(exits, body)) if body else set()
 
 

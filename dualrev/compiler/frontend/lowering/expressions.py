@@ -1,4 +1,4 @@
-"""Expressions -> core. Conditions without calls of the user's functions stay as they are written (`plain`)."""
+"""Lower expressions to core; conditions without calls of the user's functions stay whole (`plain`)."""
 
 # ruff: noqa: N802 - methods are named after the nodes of the syntax tree, as in ast.NodeVisitor
 
@@ -28,17 +28,17 @@ from dualrev.compiler.frontend.reading.source import Static, describe, is_deriva
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Const, If, Ref, Slice, Star
 from dualrev.eager.numba_rules import Ruled
+from dualrev.rules.emitted_names import BINARY, CASTS, COMPARE
 from dualrev.rules.functions import known
-from dualrev.rules.names import BINARY, CASTS, COMPARE
 
 __all__ = ["Expressions"]
 
 
 class Expressions(WrittenAsTheyAre):
-    """Expressions: each becomes statements that give a name to its value."""
+    """Lowering of expressions: each becomes statements that bind its value to a name."""
 
     def atom(self, node: ast.expr) -> Atom:
-        """The atom that holds the value of an expression."""
+        """Lower an expression to an atom."""
         if isinstance(node, ast.Name) and node.id in self.locals and node.id not in self.functions:
             return self.name(node.id)
         static = self.static(node)
@@ -47,14 +47,14 @@ class Expressions(WrittenAsTheyAre):
         return self.expr(node)
 
     def variable(self, node: ast.expr) -> str:
-        """The same, as a name."""
+        """Lower an expression to a variable; a constant is copied to a temporary."""
         x = self.atom(node)
         if isinstance(x, str):
             return x
         return self.let(self.temp(), "copy", (x,), None, node.lineno)
 
     def expr(self, node: ast.expr, target: str | None = None) -> Atom:
-        """Write statements that give `target` (or a new name) the value of the expression."""
+        """Lower an expression, and bind its value to `target` or to a temporary."""
         if target is None and isinstance(node, (ast.Name, ast.Constant)):
             return self.atom(node)
         static = self.static(node)
@@ -90,7 +90,7 @@ class Expressions(WrittenAsTheyAre):
         return self.condition(node, target)
 
     def condition(self, node: ast.expr, target: str) -> Atom:
-        """Comparisons and `and`, `or`, `not`: as they are written if they call no numba function."""
+        """Lower comparisons and `and`, `or`, `not`: whole if plain, else with short-circuit evaluation."""
         names: list[str] = []
         expression = self.plain(node, names)
         if expression is not None:
@@ -109,10 +109,11 @@ class Expressions(WrittenAsTheyAre):
         return self.let(target, "copy", (result,), None, line)
 
     def shortcut(self, conjunction: bool, values: list[ast.expr], result: str, line: int) -> None:
-        """The rest of an `and` or an `or`, which is looked at only if the result is not known."""
+        """Emit the other operands of an `and` or `or`, evaluated only while the result is undecided."""
         if values:
 
             def work() -> None:
+                """Emit the next operand, and the ones behind it."""
                 self.expr(values[0], result)
                 self.shortcut(conjunction, values[1:], result, line)
 
@@ -120,7 +121,7 @@ class Expressions(WrittenAsTheyAre):
             self.out.append(If(result, *((more, []) if conjunction else ([], more)), line))
 
     def comparison(self, left: str, ops: list[ast.cmpop], others: list[ast.expr], result: str, node: ast.expr) -> None:
-        """A chain of comparisons, which ends with the first that fails."""
+        """Emit a chained comparison, which ends with the first that fails."""
         if isinstance(others[0], (ast.Tuple, ast.List)) and isinstance(ops[0], (ast.In, ast.NotIn)):
             right = self.variable(ast.Tuple(others[0].elts, ast.Load(), lineno=node.lineno))
         else:
@@ -134,7 +135,7 @@ class Expressions(WrittenAsTheyAre):
             self.out.append(If(result, more, [], node.lineno))
 
     def plain(self, node: ast.AST, names: list[str]) -> ast.expr | None:
-        """The expression with our names for the user's; None if it has effects or needs types."""
+        """Rename a pure expression to core's names; None if it has effects or needs types."""
         if isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and self.static(node) is not None):
             static = self.static(node)
             if static is None:
@@ -171,6 +172,7 @@ class Expressions(WrittenAsTheyAre):
                 return None
 
             def element(xs: list[ast.expr]) -> ast.expr:
+                """Build the subscript of these operands."""
                 return ast.Subscript(xs[0], ast.Tuple(xs[1:], ast.Load()) if several else xs[1], ast.Load())
 
             return self.rebuilt(names, [node.value, *parts], element)
@@ -179,7 +181,7 @@ class Expressions(WrittenAsTheyAre):
     def rebuilt(
         self, names: list[str], operands: list[ast.expr], make: Callable[[list[ast.expr]], ast.expr]
     ) -> ast.expr | None:
-        """What `make` makes of the plain operands, if all of them are."""
+        """Apply `make` to the operands in plain form; None if one of them is not plain."""
         done: list[ast.expr] = []
         for x in operands:
             made = self.plain(x, names)
@@ -189,7 +191,7 @@ class Expressions(WrittenAsTheyAre):
         return make(done)
 
     def membership(self, node: ast.Compare, names: list[str]) -> ast.expr | None:
-        """X in (a, b): x == a or x == b."""
+        """Rewrite `x in (a, b)` as `x == a or x == b`."""
         right = node.comparators[0]
         if isinstance(right, ast.Name) and right.id in self.locals:
             return self.rebuilt(names, [node.left, right], lambda xs: ast.Compare(xs[0], node.ops, xs[1:]))
@@ -199,6 +201,7 @@ class Expressions(WrittenAsTheyAre):
         join: ast.boolop = ast.Or() if isinstance(node.ops[0], ast.In) else ast.And()
 
         def make(xs: list[ast.expr]) -> ast.expr:
+            """Build the tests of `x` against each item."""
             tests: list[ast.expr] = [ast.Compare(xs[0], [equal], [x]) for x in xs[1:]]
             return ast.BoolOp(join, tests) if len(tests) > 1 else tests[0] if tests else ast.Constant(join is ast.And)
 
@@ -230,7 +233,7 @@ class Expressions(WrittenAsTheyAre):
         return self.let(target, "copy", (made,), None, node.lineno)
 
     def empty_list(self, target: str, info: Any, line: int) -> Atom:
-        """[], or numba's typed List()."""
+        """Emit an empty list: `[]`, or numba's typed `List()`."""
         made = self.let(self.temp(), "list", (Const(0),), info, line)
         return self.let(target, "copy", (made,), None, line)
 
@@ -246,7 +249,7 @@ class Expressions(WrittenAsTheyAre):
         return self.let(target, "getitem", (base,), self.index(node.slice), node.lineno)
 
     def index(self, node: ast.expr) -> tuple[Any, ...]:
-        """The entries between the brackets."""
+        """Lower the entries of a subscript."""
         parts = node.elts if isinstance(node, ast.Tuple) else [node]
         entries: list[Any] = []
         for part in parts:
@@ -331,7 +334,7 @@ class Expressions(WrittenAsTheyAre):
         return self.let(target, "func", atoms, (text, keywords), node.lineno)
 
     def call_of_numba_function(self, node: ast.Call, static: Static, target: str) -> Atom:
-        """A call that stays one."""
+        """Emit the call of a numba function; clone one that numba inlines under other options."""
         f, caller = static.value, self.source.dispatcher
         if is_copied(f) and (options := differing(caller, f)):
             if f.targetoptions["inline"] != "always" or type(f) is not CPUDispatcher:
@@ -349,10 +352,11 @@ class Expressions(WrittenAsTheyAre):
         return self.call_of(node, "call", self.ref(static), *self.signature(node, static), target)
 
     def literal(self, node: ast.Call, target: str) -> Atom:
-        """np.array of a list or a tuple, which may be nested."""
+        """Lower `np.array` of a list or a tuple, which may be nested."""
         atoms: list[Atom] = []
 
         def visit(x: ast.expr) -> Any:
+            """Lower the items; return their positions, nested as they are."""
             if isinstance(x, (ast.Tuple, ast.List)):
                 return [visit(y) for y in x.elts]
             atoms.append(self.atom(x))
@@ -366,7 +370,7 @@ class Expressions(WrittenAsTheyAre):
         return self.let(target, "literal", (*atoms, *([] if dtype is None else [dtype])), places, node.lineno)
 
     def function_argument(self, node: ast.expr) -> Atom:
-        """An argument of a function of the table: an atom, or the name of a dtype."""
+        """Lower an argument of a function with a rule: to an atom, or to a reference to a dtype."""
         static = self.static(node)
         value = None if static is None else static.value
         if isinstance(value, (types.Number, types.Boolean)):  # numba's own, as numba.float64
@@ -381,7 +385,7 @@ class Expressions(WrittenAsTheyAre):
         return self.atom(node)
 
     def signature(self, node: ast.Call, static: Static) -> tuple[list[str], dict[str, Atom]]:
-        """The parameters of a numba function, and the defaults of those that have one."""
+        """Return the parameters of a numba function, and the defaults of those that have one."""
         names, defaults = [], {}
         every = list(inspect.signature(static.value.py_func).parameters.values())
         for p in every:
@@ -396,7 +400,7 @@ class Expressions(WrittenAsTheyAre):
     def call_of(
         self, node: ast.Call, op: str, ref: Ref, names: list[str], defaults: dict[str, Atom], target: str
     ) -> Atom:
-        """The call of a function with these parameters."""
+        """Emit a call, its arguments bound to these parameters; starred arguments are bound later."""
         values = [*node.args, *(k.value for k in node.keywords)]
         atoms = tuple(self.atom(x.value if isinstance(x, ast.Starred) else x) for x in values)
         keywords = tuple(str(k.arg) for k in node.keywords)
@@ -414,7 +418,7 @@ class Expressions(WrittenAsTheyAre):
 
 
 def ordered(node: ast.Call, text: str) -> list[tuple[str, ast.expr]]:
-    """The arguments of a function, those by keyword by position where that is known: (keyword or "", value)."""
+    """Return the arguments of a call as (keyword or "", value); known keywords become positional."""
     given = [("", x) for x in node.args]
     keywords = {str(k.arg): k.value for k in node.keywords}
     for name in known(text).names[len(given) :]:

@@ -1,4 +1,4 @@
-"""What a loop runs over: its length, and how to get its k-th element."""
+"""Loop iterables: the length, and the k-th element, of range, zip, enumerate, arrays and tuples."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _READING = ("copy", "count", "index")  # methods of lists that change nothing
 
 
 class Sequences(Expressions):
-    """range, enumerate, zip, reversed, arrays and tuples, in any combination.
+    """Lowering of iterables: range, enumerate, zip, reversed, arrays and tuples, in any combination.
 
-    `listed` says that something else may be a list first: a set, or the keys of a dict.
+    `listed` says that any other iterable (a set, the keys of a dict) may become a list first.
     """
 
     def is_own_counter(self, s: ast.For) -> bool:
-        """Whether the loop's variable lives in such loops only, so that it can count."""
+        """Whether a loop variable can be the induction variable: used and bound by such `range` loops only."""
         assert isinstance(s.target, ast.Name)
         name = s.target.id
         if name in self.parameters:
@@ -45,6 +45,7 @@ class Sequences(Expressions):
         return all(id(x) in seen for x in ast.walk(self.source.tree) if isinstance(x, ast.Name) and x.id == name)
 
     def range_call(self, node: ast.expr) -> ast.Call | None:
+        """Return the node if it is a call of `range` or `prange`; else None."""
         if isinstance(node, ast.Call) and not node.keywords:
             static = self.static(node.func)
             if static is not None and (static.value is range or _is_prange(static.value)):
@@ -52,13 +53,14 @@ class Sequences(Expressions):
         return None
 
     def is_parallel(self, node: ast.expr) -> bool:
-        """Whether a loop runs in parallel: prange is range without parallel=True, and pndindex is np.ndindex."""
+        """Whether a loop runs in parallel: over `prange` or `pndindex`, and with `parallel=True`."""
         static = self.static(node.func) if isinstance(node, ast.Call) else None
         if static is None or not is_parallel(self.source.dispatcher):
             return False
         return _is_prange(static.value) or describe(static.value) == "numba.misc.special.pndindex"
 
     def range_bounds(self, node: ast.expr) -> list[Atom] | None:
+        """Lower the start, stop and step of a `range`; None for any other iterable."""
         call = self.range_call(node)
         if call is None:
             return None
@@ -70,7 +72,7 @@ class Sequences(Expressions):
         return atoms
 
     def _ListComp(self, node: ast.ListComp, target: str) -> Atom:  # noqa: N802
-        """A list whose length is known when its first element is computed; less, if there are conditions."""
+        """Lower a list comprehension to a list of known length and a loop; with conditions, a prefix of it."""
         if len(node.generators) > 1:
             self.refuse(node, "a list comprehension of several loops", "its length is not known", "loops")
         loop, line = node.generators[0], node.lineno
@@ -80,6 +82,7 @@ class Sequences(Expressions):
         count = self.let(self.temp(), "copy", (Const(0),), None, line) if loop.ifs else None
 
         def add(tests: list[ast.expr]) -> None:
+            """Emit the remaining conditions, and inside of them the store of the element."""
             if tests:
                 test = self.atom(tests[0])
                 self.out.append(If(test, self.collect(lambda: add(tests[1:])), [], line))
@@ -89,6 +92,7 @@ class Sequences(Expressions):
                 self.let(count, "iop", (count, Const(1)), "+", line)
 
         def one() -> None:
+            """Emit the body of one iteration."""
             self.store_element(loop.target, element(k, line), node)
             add(loop.ifs)
 
@@ -110,16 +114,16 @@ class Sequences(Expressions):
                 self.refuse(x, what, "the end of the loop may move", "a loop over range(len(...)), or another list")
 
     def store_element(self, target: ast.expr, element: Any, s: Any) -> None:
-        """Assign an element: to_anf.py knows how."""
+        """Assign an element to the loop's target: to_anf.py knows how."""
         raise NotImplementedError
 
     @staticmethod
     def is_over_places(f: Any) -> bool:
-        """Whether a function gives all places of an array."""
+        """Whether a function iterates over all indices of an array: `np.ndindex` or `pndindex`."""
         return f is np.ndindex or describe(f) == "numba.misc.special.pndindex"
 
     def keep(self, x: Atom, changing: set[str], line: int) -> Atom:
-        """An atom that the loop's body cannot change: Python evaluates it once."""
+        """Copy an atom that the loop's body may change: Python evaluates it once."""
         if isinstance(x, str) and x in changing:
             return self.let(self.temp(), "copy", (x,), None, line)
         return x
@@ -129,6 +133,7 @@ class Sequences(Expressions):
         length = self.let(self.temp(), "func", (start, stop, step), ("runtime.range_length", ()), line)
 
         def nth(k: Atom, line: int) -> Any:
+            """Emit `start + k * step`."""
             if start == Const(0) and step == Const(1):
                 return k
             scaled = k if step == Const(1) else self.let(self.temp(), "binop", (k, step), "*", line)
@@ -137,7 +142,7 @@ class Sequences(Expressions):
         return length, nth
 
     def sequence(self, node: ast.expr, changing: set[str]) -> tuple[Atom, Callable[[Atom, int], Any]]:
-        """The length of what a loop runs over, and a function that writes how to get its k-th element."""
+        """Lower an iterable to its length, and a function that emits its k-th element."""
         line = node.lineno
         bounds = self.range_bounds(node)
         if bounds is not None:
@@ -154,6 +159,7 @@ class Sequences(Expressions):
                 first = self.keep(self.atom(extra[0]), changing, line) if extra else Const(0)
 
                 def numbered(k: Atom, line: int) -> Any:
+                    """Emit the counter and the k-th element."""
                     number = k if first == Const(0) else self.let(self.temp(), "binop", (first, k), "+", line)
                     return [number, inner(k, line)]
 
@@ -168,6 +174,7 @@ class Sequences(Expressions):
                 n, inner = self.sequence(node.args[0], changing)
 
                 def backwards(k: Atom, line: int) -> Any:
+                    """Emit the k-th element from the end."""
                     last = self.let(self.temp(), "binop", (n, Const(1)), "-", line)
                     return inner(self.let(self.temp(), "binop", (last, k), "-", line), line)
 

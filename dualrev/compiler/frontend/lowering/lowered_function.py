@@ -1,4 +1,4 @@
-"""What lowering gives: a function in the language of ir/anf/operations.py, and where its names come from."""
+"""Result of lowering: a function in core (ir/anf/operations.py), with its references and access paths."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Lowered"]
 
 @dataclass(eq=False)
 class Lowered:
-    """A function in core: it computes `result` from its parameters."""
+    """A function in core that computes `result` from its parameters."""
 
     source: Source
     parameters: list[str]
@@ -35,7 +35,7 @@ class Lowered:
     blamed: dict[str, Words] = field(default_factory=dict)  # dicts that are not known because of one of their uses
 
     def class_ref(self, cls: Any) -> Ref:
-        """The name of a named tuple's class, which only a function that is called may name."""
+        """Return the reference to a named tuple's class; its access path leads through a callee that names it."""
         found = next((ref for ref in self.refs.values() if ref.value is cls), None)
         if found is None:
             way = find(cls, self.calls)

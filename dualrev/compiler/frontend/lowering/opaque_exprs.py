@@ -1,7 +1,8 @@
-"""What stays as it is written, because no derivative goes through it: sets, dicts, strings, calls of which only numba
-knows what they do, and the blocks of `try` and `with objmode()`.
+"""Opaque code, emitted unchanged, because no derivative goes through it.
 
-Nothing is known of types here. So a value of this kind is an operation `written`, and
+Sets, dicts, strings, calls that only numba knows, and the blocks of `try` and `with objmode()`.
+
+Types are not known here. So such a value is an operation `written`, and
 scalarize/opaque/opaque_statements.py refuses it where its types say that a derivative may go through.
 """
 
@@ -16,6 +17,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from numba.core import types
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 
@@ -51,7 +53,7 @@ def is_known_to_numba(f: Any) -> bool:
 
 
 class WrittenAsTheyAre(Scope):
-    """Expressions and statements that are not taken apart."""
+    """Lowering of opaque expressions and statements."""
 
     atom: Callable[[ast.expr], Atom]
     expr: Callable[..., Atom]
@@ -61,7 +63,7 @@ class WrittenAsTheyAre(Scope):
     # Expressions
 
     def written(self, tree: ast.expr, args: list[Atom], target: str, node: ast.AST, said: Words, **how: Any) -> Atom:
-        """target = the expression; `args` are the atoms in it."""
+        """Emit `target = expression` as opaque code; `args` are the atoms in it."""
         names = tuple(dict.fromkeys(x for x in args if isinstance(x, str)))
         return self.let(target, "written", names, Written(tree, said, **how), node.lineno)  # type: ignore[attr-defined]
 
@@ -77,7 +79,7 @@ class WrittenAsTheyAre(Scope):
         return self.written(tree, [x for pair in pairs for x in pair], target, node, EXPRESSIONS["Dict"])
 
     def _JoinedStr(self, node: ast.JoinedStr, target: str) -> Atom:
-        """f"{k} of {n}" as str(k) + " of " + str(n)."""
+        """Lower `f"{k} of {n}"` as `str(k) + " of " + str(n)`."""
         parts: list[ast.expr] = []
         for x in node.values:
             if isinstance(x, ast.FormattedValue):
@@ -96,18 +98,20 @@ class WrittenAsTheyAre(Scope):
 
     def _SetComp(self, node: ast.SetComp, target: str) -> Atom:
         def add(items: ast.expr, x: Any) -> ast.stmt:
+            """Build `items.add(x)`."""
             return ast.Expr(ast.Call(ast.Attribute(items, "add", ast.Load()), [x.elt], []))
 
         return self.filled(node, ast.Call(ast.Name("set"), [], []), add, target)
 
     def _DictComp(self, node: ast.DictComp, target: str) -> Atom:
         def add(items: ast.expr, x: Any) -> ast.stmt:
+            """Build `items[k] = x`."""
             return ast.Assign([ast.Subscript(items, x.key, ast.Store())], x.value)
 
         return self.filled(node, ast.Dict([], []), add, target)
 
     def filled(self, node: Any, start: ast.expr, add: Callable[[ast.expr, Any], ast.stmt], target: str) -> Atom:
-        """A comprehension as loops that fill what is empty before."""
+        """Lower a comprehension to loops that fill an empty set or dict."""
         targets = {x.id for g in node.generators for x in ast.walk(g.target) if isinstance(x, ast.Name)}
         names = {x: self.own_name(x) for x in sorted(targets)}
         made, items = copy.deepcopy(node), self.own_name("items")
@@ -127,7 +131,7 @@ class WrittenAsTheyAre(Scope):
         return self.let(target, "copy", (items,), None, node.lineno)
 
     def class_method(self, node: ast.Call, target: str) -> Atom | None:
-        """The call of a method of a class, such as Dict.empty; None for any other call."""
+        """Lower the call of a method of a class, such as `Dict.empty`; None for any other call."""
         base = self.static(node.func.value) if isinstance(node.func, ast.Attribute) else None
         if base is None or not isinstance(base.value, type) or not is_known_to_numba(base.value):
             return None
@@ -136,7 +140,7 @@ class WrittenAsTheyAre(Scope):
         return self.call_as_written(node, f, target, (f"a {base.value.__name__}", *FUNCTIONS["dict"]), pure=True)
 
     def unknown_call(self, node: ast.Call, static: Static, target: str) -> Atom:
-        """The call of a function of which only numba knows what it does, if it does."""
+        """Lower the call of a function that only numba knows to opaque code; refuse one that numba cannot type."""
         f, name = static.value, describe(static.value)
         what = f"the call of {name}"
         plain = callable(f) and hasattr(f, "__code__") and not name.startswith(("numpy.", "numba."))
@@ -163,7 +167,7 @@ class WrittenAsTheyAre(Scope):
     def call_as_written(
         self, node: ast.Call, f: ast.expr, target: str, said: Words, pure: bool, fixed: bool = False
     ) -> Atom:
-        """target = f(*args, **keywords)."""
+        """Emit `target = f(*args, **keywords)` as opaque code."""
         atoms: list[Atom] = []
         if any(isinstance(x, ast.Starred) for x in node.args):
             self.refuse(node, *said)
@@ -172,7 +176,10 @@ class WrittenAsTheyAre(Scope):
         return self.written(ast.Call(f, args, keywords), atoms, target, node, said, pure=pure, fixed=fixed)
 
     def unknown_argument(self, node: ast.expr, atoms: list[Atom]) -> ast.expr:
-        """An argument: an atom, or what numba takes for a constant."""
+        """Lower an argument of an opaque call: an atom, or a compile-time value by its name."""
+        base = self.static(node.value) if isinstance(node, ast.Subscript) else None
+        if isinstance(node, ast.Subscript) and base is not None and isinstance(base.value, types.Type):
+            return ast.Subscript(self.spelled(base, node.value), copy.deepcopy(node.slice), ast.Load())
         static = self.static(node) if not isinstance(node, ast.Constant) else None
         if static is not None and not isinstance(static.value, (bool, int, float, str, tuple, type(None))):
             return self.spelled(static, node)
@@ -180,7 +187,7 @@ class WrittenAsTheyAre(Scope):
         return to_python.atom(atoms[-1])
 
     def spelled(self, static: Static, node: ast.expr) -> ast.expr:
-        """What the emitted module calls a value of the user's program."""
+        """Return the expression by which the emitted module names a compile-time value."""
         if isinstance(node, ast.Name) and getattr(builtins, node.id, None) is static.value:
             return ast.Name(node.id, ast.Load())
         if isinstance(static.value, (bool, int, float, str, bytes, type(None))):
@@ -211,7 +218,7 @@ class WrittenAsTheyAre(Scope):
         self.opaque_block(s, STATEMENTS["With"], {str(k.arg) for k in call.keywords})
 
     def opaque_block(self, s: ast.stmt, said: Words, results: set[str] | None = None) -> None:
-        """A statement with all that is inside of it; `results` are the variables that it hands on, if not all."""
+        """Emit a statement and its blocks as opaque code; `results` are its live-outs, if not all it assigns."""
         inside = list(ast.walk(s))
         never = (Inlined, ast.FunctionDef, ast.Lambda, ast.Yield, ast.NamedExpr, ast.Starred, *Comprehension)
         left = any(isinstance(x, ast.Return) for x in inside) or any(exits_of(b) for b in _blocks(s))
@@ -228,13 +235,13 @@ class WrittenAsTheyAre(Scope):
         self.out.append(Opaque(targets, args, [made], s.lineno, True, unknown, said))
 
     def is_builtin(self, f: ast.expr) -> bool:
-        """Whether what is called does the same whenever it is: a function of Python's, or a method of a variable."""
+        """Whether a callee does the same in each call: a Python builtin, or a method of a variable."""
         static = self.static(f) if isinstance(f, (ast.Name, ast.Attribute)) else None
         return isinstance(f, ast.Attribute) if static is None else not static.path
 
 
 def _only_ends(s: ast.Try) -> bool:
-    """Whether a `try` is its body and then its `finally`: an exception ends the function, and nobody sees the rest."""
+    """Whether a `try` is its body and then its `finally`: no handlers, and no effects that a caller could see."""
     inside = [x for b in (s.body, s.finalbody) for t in b for x in ast.walk(t)]
     stays = not any(isinstance(x, ast.Return) for x in inside) and not any(map(exits_of, (s.body, s.finalbody)))
     seen = (ast.Call, ast.Subscript, ast.Attribute)
@@ -242,18 +249,19 @@ def _only_ends(s: ast.Try) -> bool:
 
 
 def _blocks(s: ast.stmt) -> list[list[ast.stmt]]:
-    """The blocks of a `try` or a `with`."""
+    """Return the blocks of a `try` or a `with`."""
     handlers = [h.body for h in getattr(s, "handlers", [])]
     return [getattr(s, "body", []), *handlers, getattr(s, "orelse", []), getattr(s, "finalbody", [])]
 
 
 class _Spelling(ast.NodeTransformer):
-    """The names of the emitted module for those of the user's function."""
+    """Rename a user's names to the names of the emitted module."""
 
     def __init__(self, scope: WrittenAsTheyAre) -> None:
         self.scope = scope
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Rename a variable; spell a compile-time value."""
         if node.id in self.scope.locals:
             return ast.copy_location(ast.Name(self.scope.name(node.id), node.ctx), node)
         static = self.scope.static(node)
@@ -261,6 +269,7 @@ class _Spelling(ast.NodeTransformer):
         return ast.copy_location(self.scope.spelled(static, node), node)
 
     def visit_With(self, node: ast.With) -> ast.With:
+        """Rename the variables of a `with` block, its keywords included."""
         self.generic_visit(node)
         for item in node.items:  # objmode(y="float64") names a variable, too
             for k in item.context_expr.keywords if isinstance(item.context_expr, ast.Call) else ():
@@ -268,6 +277,7 @@ class _Spelling(ast.NodeTransformer):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Spell an attribute that is a compile-time value."""
         static = self.scope.static(node)
         if static is None:
             self.generic_visit(node)

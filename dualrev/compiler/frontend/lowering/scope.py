@@ -1,4 +1,4 @@
-"""What the names of a function stand for, and the names that its core has for them."""
+"""Symbol table of a function under lowering: name resolution, compile-time values, and names in core."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Scope"]
 
 
 class Scope:
-    """What a function's names mean, and the statements that are written."""
+    """Scope of a function: resolves the user's names, allocates new ones, and collects emitted statements."""
 
     def __init__(
         self, source: Source, path: tuple[Any, ...], functions: dict[str, Static], refs: dict[str, Ref], names: Names
@@ -46,27 +46,27 @@ class Scope:
         self.locals = {*self.parameters, *self.assigned}
 
     def refuse(self, node: Any, what: str, why: str, instead: str) -> Any:
-        """UnsupportedError for a construct."""
+        """Raise UnsupportedError for a construct."""
         self.source.refuse(node, what, why, instead)
 
     def name(self, name: str) -> str:
-        """What a variable of the user's is called here."""
+        """Return the name in core of a user's variable."""
         return name if name in self.own else self.names.user(name)
 
     def own_name(self, name: str) -> str:
-        """A new local variable, with a name like this one."""
+        """Allocate a local variable, with a name like this one."""
         made = self.names.fresh(f"{bare(name)}_{{k}}")
         self.own.add(made)
         self.locals.add(made)
         return made
 
     def temp(self) -> str:
-        """A new name."""
+        """Allocate a temporary."""
         return self.names.temporary()
 
     @staticmethod
     def assigned_in(body: list[ast.stmt]) -> set[str]:
-        """The user's names that statements assign."""
+        """Return the user's names that statements assign."""
         names = set()
         for s in body:
             for node in ast.walk(s):
@@ -75,7 +75,7 @@ class Scope:
         return names
 
     def static(self, node: ast.expr) -> Static | None:
-        """What an expression stands for that is known now; None if it is computed when the function runs."""
+        """Return the compile-time value of an expression; None if it is computed at run time."""
         if isinstance(node, ast.Name):
             if node.id in self.functions and node.id not in self.assigned:
                 return self.functions[node.id]
@@ -108,7 +108,7 @@ class Scope:
         return None
 
     def item(self, node: ast.Subscript) -> Static | None:
-        """What an item of a global tuple stands for, if its place is a constant."""
+        """Return the compile-time value of a global tuple's item at a constant index, or of an enum's member."""
         base, place = self.static(node.value), node.slice
         if base is not None and isinstance(base.value, enum.EnumMeta) and isinstance(place, ast.Constant):
             name = str(place.value)
@@ -122,7 +122,7 @@ class Scope:
         return unlifted(Static(base.value[k.value], (*base.path, ("item", k.value))))
 
     def transformed(self, node: ast.Call) -> Static | None:
-        """What dr.grad(f) and the like stand for; None for any other call."""
+        """Resolve `dr.grad(f)` and the like to a derivative; None for any other call."""
         static = self.static(node.func) if isinstance(node.func, (ast.Name, ast.Attribute)) else None
         transform = "" if static is None else TRANSFORMATIONS.name(static.value)
         if transform not in MAKING:
@@ -136,7 +136,7 @@ class Scope:
         return self.derivative(of, transform, self.numbers(given.get("argnums"), node))
 
     def differentiated(self, f: ast.expr | None, transform: str, node: ast.Call) -> Static:
-        """The function that a transformation is of."""
+        """Resolve the numba function that an AD operator is applied to."""
         static = None if f is None else self.static(f)
         if static is None or not is_numba_function(static.value):
             why = "which function it is, is not known, or it is no numba function"
@@ -148,7 +148,7 @@ class Scope:
         return static
 
     def numbers(self, node: ast.expr | None, call: ast.Call) -> Any:
-        """Constant argnums."""
+        """Return the value of constant `argnums`."""
         if node is None:
             return 0
         if isinstance(node, ast.Tuple):
@@ -160,13 +160,13 @@ class Scope:
         return static.value
 
     def derivative(self, of: Static, transform: str, argnums: Any) -> Static:
-        """A derivative of a numba function; and the way to it."""
+        """Build a derivative of a numba function, with its access path."""
         argnums = TRANSFORMATIONS.numbers(of.value, argnums)
         made = TRANSFORMATIONS.derivative(of.value, transform, argnums)
         return Static(made, (*of.path, ("derivative", (transform, argnums))))
 
     def constant(self, node: ast.AST, static: Static) -> Atom:
-        """A static value as an atom."""
+        """Lower a compile-time value to an atom: a constant or a reference."""
         x = static.value
         if isinstance(x, enum.IntEnum):
             return Const(int(x))  # as numba does
@@ -184,7 +184,7 @@ class Scope:
         return self.refuse(node, what, "it is no number, array, tuple or numba function", "one of these")
 
     def ref(self, static: Static) -> Ref:
-        """The name under which the emitted module knows a value of the user's program."""
+        """Return the reference by which the emitted module names a value of the user's program."""
         named = (str(s[1]) for s in reversed(static.path) if isinstance(s[1], str) and s[1] != "numba_function")
         base = "_" + next(named, "value")
         if static.path and static.path[-1][0] == "derivative":
@@ -198,12 +198,12 @@ class Scope:
     # Writing
 
     def let(self, target: str, op: str, args: tuple[Any, ...], info: Any, line: int) -> str:
-        """Write an operation."""
+        """Emit an operation."""
         self.out.append(Let(target, op, args, info, line))
         return target
 
     def collect(self, work: Callable[[], object]) -> list[Any]:
-        """The statements that a piece of work writes."""
+        """Run a piece of work, and return the statements that it emits."""
         before, self.out = self.out, []
         try:
             work()

@@ -1,4 +1,4 @@
-"""A numba function's syntax tree -> core (A-normal form): every intermediate value gets a name.
+"""Lower a numba function's syntax tree to core (A-normal form): every intermediate value gets a name.
 
 Nothing is known of types here; the result means in Python what the function means. Three things change their form:
 
@@ -30,7 +30,7 @@ from dualrev.compiler.frontend.reading.source import Source, Static
 from dualrev.compiler.ir.anf.operations import Atom, Const, Effect, For, If, Let, Member, Ref, Store, While, walk
 from dualrev.compiler.ir.names import Names, is_generated
 from dualrev.rules.drawing import DRAWING
-from dualrev.rules.names import BINARY
+from dualrev.rules.emitted_names import BINARY
 
 __all__ = ["Lowering"]
 
@@ -42,9 +42,10 @@ class _Loop:
 
 
 class Lowering(Sequences):
-    """A function on its way from a syntax tree to ANF: `functions` are the parameters that stand for functions.
+    """Lowering of a function to ANF: statements, loops and early exits.
 
-    `listed` says that loops may go over what has no places: see iterables.py.
+    `functions` are the parameters that stand for functions; `listed` says that iterables without indices may
+    become lists: see iterables.py.
     """
 
     loops: list[_Loop]
@@ -59,16 +60,16 @@ class Lowering(Sequences):
         names: Names,
         listed: bool = False,
     ) -> None:
-        """`refs` are the names of the module that the function is in."""
+        """Create the lowering; `refs` are the names of the module that the function is in."""
         super().__init__(source, path, functions, refs, names)
         self.listed = listed
 
     def desugar(self) -> None:
-        """Replace the syntax tree by one that lowering takes."""
+        """Replace the syntax tree by one that lowering accepts."""
         desugar(self)
 
     def lowered(self) -> Lowered:
-        """The function in ANF."""
+        """Lower the function to ANF."""
         self.unpacked = {}
         tree, self.loops = self.source.tree, []
         self.exit_flag, self.exit_value = self.names.fresh("_return"), self.names.fresh("_result")
@@ -106,9 +107,11 @@ class Lowering(Sequences):
         return made
 
     def block(self, body: list[ast.stmt]) -> list[Any]:
+        """Lower a block to a list of statements."""
         return self.collect(lambda: self.block_into(body))
 
     def block_into(self, body: list[ast.stmt]) -> None:
+        """Lower a block in place; code after an early exit moves to an else-branch or under flags."""
         for k, s in enumerate(body):
             rest = body[k + 1 :]
             if isinstance(s, ast.If) and exits(s):
@@ -128,7 +131,7 @@ class Lowering(Sequences):
         return None
 
     def guarded(self, rest: list[ast.stmt], left_by: set[type], line: int) -> None:
-        """What follows a statement that may have left the block."""
+        """Lower the rest of a block under the flags of an early exit before it."""
         if not rest:
             return
         flags = []
@@ -143,6 +146,7 @@ class Lowering(Sequences):
         self.out.append(If(left, [], self.block(rest), line))
 
     def statement(self, s: ast.stmt) -> Any:
+        """Lower a statement by the method of its node; refuse one without."""
         method = getattr(self, f"_{type(s).__name__}", None)
         if method is None:
             unknown = f"a `{type(s).__name__.lower()}` statement", "the compiler does not know it", "it in other words"
@@ -178,6 +182,7 @@ class Lowering(Sequences):
         test = self.atom(s.test)
 
         def fail() -> None:
+            """Emit the `raise` of a failed assertion."""
             args = () if s.msg is None else (self.atom(s.msg),)
             text = "raise AssertionError" + ("({})" if args else "")
             self.out.append(Effect(text, args, s.lineno, True))
@@ -214,6 +219,7 @@ class Lowering(Sequences):
                 self.store(target, value, s)
 
     def assign(self, target: ast.expr, value: ast.expr, s: ast.stmt) -> None:
+        """Lower the assignment of an expression to a target."""
         if isinstance(target, ast.Name):
             self.expr(value, self.name(target.id))
         elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
@@ -232,6 +238,7 @@ class Lowering(Sequences):
             self.store(target, self.atom(value), s)
 
     def store(self, target: ast.expr, value: Atom, s: ast.stmt) -> None:
+        """Store an atom in a target: a name, a tuple, an element or a field."""
         if isinstance(target, ast.Name):
             self.let(self.name(target.id), "copy", (value,), None, s.lineno)
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -281,6 +288,7 @@ class Lowering(Sequences):
     # Loops
 
     def loop_flags(self, s: ast.For | ast.While) -> tuple[_Loop, list[str]]:
+        """Allocate the flags of a loop's early exits, and clear the one of `break`."""
         loop = _Loop(*(self.names.fresh(t, temporary=True) for t in ("_break{k}", "_continue{k}")))
         found = exits_of(s.body)
         flags = [flag for kind, flag in [(ast.Break, loop.stop), (ast.Return, self.exit_flag)] if kind in found]
@@ -289,10 +297,12 @@ class Lowering(Sequences):
         return loop, flags
 
     def loop_body(self, loop: _Loop, body: list[ast.stmt], before: Callable[[], object]) -> list[Any]:
+        """Lower the body of a loop; `before` emits its first statements."""
         self.loops.append(loop)
         try:
 
             def work() -> None:
+                """Clear the flag of `continue`, and emit the body."""
                 if ast.Continue in exits_of(body):
                     self.let(loop.skip, "copy", (Const(False),), None, body[0].lineno)
                 before()
@@ -328,7 +338,7 @@ class Lowering(Sequences):
         self.otherwise(s, loop)
 
     def otherwise(self, s: ast.For | ast.While, loop: _Loop) -> None:
-        """The `else` of a loop."""
+        """Lower the `else` of a loop: it runs unless an exit flag is set."""
         if not s.orelse:
             return
         flags = [f for kind, f in [(ast.Break, loop.stop), (ast.Return, self.exit_flag)] if kind in exits_of(s.body)]
@@ -364,6 +374,7 @@ class Lowering(Sequences):
         self.otherwise(s, loop)
 
     def store_element(self, target: ast.expr, element: Any, s: ast.stmt) -> None:
+        """Store an element of an iterable in the loop's target, part by part."""
         if isinstance(element, list):
             if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(element):
                 for t, e in zip(target.elts, element, strict=True):
@@ -373,6 +384,7 @@ class Lowering(Sequences):
         self.store(target, element, s)
 
     def joined(self, element: Any, s: ast.stmt) -> Atom:
+        """Build tuples from an element in parts."""
         if isinstance(element, list):
             return self.let(self.temp(), "tuple", tuple(self.joined(e, s) for e in element), None, s.lineno)
         return element

@@ -1,4 +1,4 @@
-"""dr.grad and the like, which numba functions may name: asked for here, known above.
+"""Registry of the AD operators (`dr.grad`, `dr.jvp`, ...) that numba functions may call; filled by the API above.
 
 They stand in dualrev/api/derivatives.py, and what they make of a numba function is made by bridge/make_dispatcher.py;
 both are built on this package. `dualrev` hands them down when it is imported: see `learn` in
@@ -24,7 +24,7 @@ FROM_PYTHON = ("it is called from Python", "a loop over f, or over dr.grad(f), o
 
 
 class Transformations:
-    """Their names by identity; numbers(f, argnums), what argnums means; derivative(f, transform, argnums)."""
+    """AD operators by identity, and callbacks: `numbers(f, argnums)`, `derivative(f, transform, argnums)`."""
 
     __slots__ = ("derivative", "names", "numbers")
     names: dict[int, str]
@@ -32,7 +32,7 @@ class Transformations:
     derivative: Callable[[Any, str, Any], Any]
 
     def name(self, f: Any) -> str:
-        """What a function is called here; an empty text if it is none of them."""
+        """Return the name of an AD operator; an empty string for any other object."""
         return self.names.get(id(f), "")
 
 

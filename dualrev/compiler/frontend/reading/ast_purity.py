@@ -1,5 +1,4 @@
-"""What the syntax tree of a numba function tells without its types: which arrays it only reads, and whether another run
-of it does the same.
+"""Purity analysis of a numba function's syntax tree, without types: read-only arrays, repeatable runs.
 
 Each answer is careful: it is "no" where the tree does not tell.
 """
@@ -24,7 +23,7 @@ _MODULES = ("numpy", "math", "cmath", "builtins", "operator")
 
 
 def gives_new_arrays(f: Any) -> bool:
-    """Whether a function does not write to its first argument, and gives no memory of it."""
+    """Whether a function neither writes its first argument nor returns an alias of its memory."""
     if is_stencil(f) or getattr(f, "__module__", "") == "numpy.linalg":
         return True
     line = known(canonical(f) or "")
@@ -32,7 +31,7 @@ def gives_new_arrays(f: Any) -> bool:
 
 
 class Look:
-    """A look at a function whose source can be read."""
+    """Purity queries on the syntax tree of a function whose source can be read."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -42,11 +41,11 @@ class Look:
         self.own |= {x.arg for x in self.nodes if isinstance(x, ast.arg)}
 
     def asks_for_layout(self) -> bool:
-        """Whether it may ask how the elements of an array lie in memory."""
+        """Whether the function may observe the memory layout of an array (`flags`, `strides`, `data`, ...)."""
         return any(isinstance(x, ast.Attribute) and x.attr in _LAYOUT for x in self.nodes)
 
     def only_reads(self, name: str, ndim: int) -> bool:
-        """Whether it only reads elements of the array that a parameter is, and its shape."""
+        """Whether an array parameter is read-only: full element indices, shape queries, calls that do not alias it."""
         used = [x for x in self.nodes if isinstance(x, ast.Name) and x.id == name]
         if any(_is_view(x) for x in self.nodes):  # an index may be a variable for one
             return False
@@ -65,14 +64,14 @@ class Look:
         return False
 
     def _is_open(self, index: ast.expr) -> bool:
-        """Whether an index may give more than an element."""
+        """Whether an index may select more than one element: a slice, a starred entry, a global that is no int."""
         if isinstance(index, (ast.Name, ast.Attribute)):
             known = isinstance(index, ast.Name) and index.id in self.own
             return not known and not isinstance(self._value(index), int)
         return isinstance(index, (ast.Slice, ast.Starred))
 
     def _value(self, node: ast.expr) -> Any:
-        """What a name, or an attribute of a module, stands for; None if that is not known."""
+        """Resolve a global name, or an attribute of a module, to its object; None if it is not known."""
         if isinstance(node, ast.Name):
             static = None if node.id in self.own else self.source.lookup(node.id, ())
             return None if static is None else static.value
@@ -82,7 +81,7 @@ class Look:
         return getattr(base, node.attr, None) if isinstance(base, ModuleType) else None
 
     def is_of_own(self, f: ast.expr) -> bool:
-        """Whether what is called is a method of a variable, or a function inside of the function."""
+        """Whether a callee is a method of a variable or of an expression, or a nested function."""
         if isinstance(f, ast.Attribute):
             return not isinstance(f.value, ast.Name) or f.value.id in self.own
         return isinstance(f, ast.Name) and any(
@@ -90,7 +89,7 @@ class Look:
         )
 
     def does_the_same(self) -> bool:
-        """Whether another run of it, with the same arguments, surely does the same."""
+        """Whether a second run with the same arguments surely does the same: it and its callees are deterministic."""
         return _does_the_same(self, {id(self.source.function)})
 
 
@@ -119,13 +118,13 @@ def _does_the_same(look: Look, seen: set[int]) -> bool:
 
 
 def _is_fixed(f: Any) -> bool:
-    """Whether f is a function of numpy, math or Python, and none of random numbers, which have no module."""
+    """Whether `f` is a deterministic function of numpy, math or Python: random functions have no module."""
     module = getattr(f, "__module__", None) or ("numpy" if isinstance(f, np.ufunc) else "")
     return module.partition(".")[0] in _MODULES and not module.startswith("numpy.random")
 
 
 def _is_view(x: ast.AST) -> bool:
-    """Whether a node makes what gives a part of an array, as an index: None, `...`, a slice with a name."""
+    """Whether a node may turn an index into a view: `None`, `...`, or the name `slice`."""
     if isinstance(x, ast.Constant):
         return x.value is None or x.value is Ellipsis
     return isinstance(x, ast.Name) and x.id == "slice"

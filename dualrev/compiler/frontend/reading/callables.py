@@ -1,6 +1,6 @@
-"""The numba functions behind what numba compiles without njit: register_jitable, kernels of ufuncs, those of SciPy.
+"""Numba functions behind callables compiled without njit: `register_jitable`, ufunc kernels, cfunc, stencils, SciPy.
 
-And the names of functions that are none, but that a numba function may call.
+Also the emitted names of other functions that a numba function may call.
 
 A special function of SciPy is one that numba-scipy has overloaded, or the address that `cython_special` has for it: a
 function of ctypes, or an object with numba's protocol for addresses.
@@ -27,8 +27,8 @@ from numba.stencils.stencil import StencilFunc
 
 from dualrev.compiler.runtime.markers import double, in_order, in_rows
 from dualrev.eager.custom import stop_gradient
+from dualrev.rules.emitted_names import canonical
 from dualrev.rules.library.special import SPECIAL, addresses, with_rule
-from dualrev.rules.names import canonical
 
 __all__ = [
     *[
@@ -57,12 +57,12 @@ STOPPED, IN_ORDER, IN_ROWS, DOUBLE = "runtime.stopped", "runtime.in_order", "run
 
 
 def is_ufunc(x: Any) -> bool:
-    """Whether x was made by numba.vectorize."""
+    """Whether `x` was made by `numba.vectorize`."""
     return isinstance(x, DUFunc)
 
 
 def registered(x: Any) -> bool:
-    """Whether x is a Python function that numba compiles where it is called: numba.extending.register_jitable."""
+    """Whether `x` is a Python function registered by `numba.extending.register_jitable`."""
     if not isinstance(x, FunctionType):
         return False
     cpu_target.typing_context.refresh()
@@ -76,22 +76,22 @@ def _closes_over(f: FunctionType, x: Any) -> bool:
 
 
 def is_kernel(x: Any) -> bool:
-    """Whether x compiles the kernel of a ufunc."""
+    """Whether `x` is the dispatcher that compiles the kernel of a ufunc."""
     return isinstance(x, UFuncDispatcher)
 
 
 def is_generalized(x: Any) -> bool:
-    """Whether x was made by numba.guvectorize."""
+    """Whether `x` was made by `numba.guvectorize`."""
     return isinstance(x, GUFunc)
 
 
 def is_callback(x: Any) -> bool:
-    """Whether x was made by numba.cfunc, and is known to be compiled with the globals that are there now."""
+    """Whether `x` was made by `numba.cfunc` and reads no global value, which numba might have frozen earlier."""
     return isinstance(x, CFunc) and not global_value(x)
 
 
 def global_value(x: Any) -> str:
-    """A global value in a cfunc, or in a registered function that it or a ufunc's kernel calls, by name; "" if none.
+    """Return the name of a global value that a cfunc, or a helper of it or of a ufunc's kernel, has frozen; "" if none.
 
     It is frozen, and numba does not tell when: it may have been another one. What a kernel itself reads is compared
     with what it was compiled with (bridge/cache/frozen_kernels.py); but of a registered function, numba keeps what it
@@ -105,7 +105,7 @@ def global_value(x: Any) -> str:
 
 
 def frozen_in(f: Any, but: Collection[str] = ()) -> str:
-    """A global value in a Python function that numba compiles, or in one that is compiled with it; "" if none.
+    """Return the name of a global value that numba freezes in a Python function or its helpers; "" if none.
 
     Names in `but` do not count.
     """
@@ -124,7 +124,7 @@ def _registered_in(function: FunctionType) -> list[Any]:
 
 
 def _globals_of(function: FunctionType) -> dict[str, Any]:
-    """What is meant by names that are not a function's own, attributes of modules included."""
+    """Return the globals, module attributes and closure cells that a function's code names, by name."""
     names, codes = set[str](), [function.__code__]
     for code in codes:
         names.update(code.co_names)
@@ -138,12 +138,12 @@ def _globals_of(function: FunctionType) -> dict[str, Any]:
 
 
 def is_stencil(x: Any) -> bool:
-    """Whether x was made by numba.stencil."""
+    """Whether `x` was made by `numba.stencil`."""
     return isinstance(x, StencilFunc)
 
 
 def jitted(x: Any) -> Any:
-    """The numba function of one that is registered, of a cfunc, of SciPy's, or of a kernel; always the same."""
+    """Return the numba function of a registered function, cfunc, stencil, ufunc kernel or SciPy function; memoised."""
     if (special := special_name(x)) is not None:
         return _with_rule(x, special)
     kernel = is_ufunc(x) or is_generalized(x)
@@ -167,12 +167,12 @@ _FUNCTION: Any = ctypes.CFUNCTYPE(None).__mro__[1]  # the class of all functions
 
 
 def is_pointer(x: Any) -> bool:
-    """Whether x is a function in C that numba calls by its address."""
+    """Whether `x` is a C function that numba calls by its address."""
     return isinstance(x, (_FUNCTION, types.WrapperAddressProtocol))
 
 
 def special_name(x: Any) -> str | None:
-    """The name in scipy.special of a function that numba code can call; None for any other."""
+    """Return the name in `scipy.special` of a function that numba code can call; None for any other."""
     if is_pointer(x):
         return next((a.name for a in addresses() if (a.address, a.arity) == (_address(x), _count_of_doubles(x))), None)
     name = getattr(x, "__name__", "")
@@ -183,7 +183,7 @@ def special_name(x: Any) -> str | None:
 
 
 def _count_of_doubles(x: Any) -> int:
-    """How many doubles a function takes that gives one; 0 for any other function."""
+    """Return the arity of a C function from doubles to a double; 0 for any other signature."""
     if isinstance(x, types.WrapperAddressProtocol):
         given, result = x.signature().args, x.signature().return_type
         return len(given) if {result, *given} == {types.float64} else 0
@@ -201,14 +201,14 @@ _WITH_RULES: dict[int, tuple[Any, Any]] = {}
 
 
 def _with_rule(x: Any, name: str) -> Any:
-    """The numba function that calls a function of SciPy."""
+    """Return the numba function that calls a SciPy function and has its derivative rule; memoised."""
     if id(x) not in _WITH_RULES:
         _WITH_RULES[id(x)] = x, with_rule(x, name)
     return _WITH_RULES[id(x)][1]
 
 
 def callable_name(f: Any) -> str | None:
-    """The name of a function in emitted code, if it is one of the table or of those above; else None."""
+    """Return the name in emitted code of a function with a rule, a marker or a cast; None for any other."""
     if isinstance(f, (types.Float, types.Integer, types.Boolean)):  # numba.float64(x)
         return "np.bool_" if f is types.boolean else f"np.{f}"
     own = ((stop_gradient, STOPPED), (in_order, IN_ORDER), (in_rows, IN_ROWS), (double, DOUBLE))

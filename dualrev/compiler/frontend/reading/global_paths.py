@@ -1,4 +1,4 @@
-"""The way from a numba function to an object that it names, or that something names that it calls."""
+"""Access paths from a numba function to objects that it or its callees name, for rebinding in a cached module."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["called", "find"]
 
 
 def find(wanted: Any, starts: Iterable[Static]) -> Static | None:
-    """An object that is named by one of these numba functions, or by one that they call; with the way to it."""
+    """Find an object among those that numba functions and their callees name, with its access path; else None."""
     return next((here for here in _reached(starts) if here.value is wanted), None)
 
 
 def called(f: Any) -> list[Any]:
-    """A numba function and all those that it calls."""
+    """Return a numba function, and the numba functions that it or its callees name."""
     return [here.value for here in _reached([Static(f, ())]) if is_numba_function(here.value)]
 
 
 def _reached(starts: Iterable[Static]) -> Iterator[Static]:
-    """What these name, and what the numba functions among that name; the nearest first."""
+    """Walk breadth-first over the objects that numba functions and their callees name."""
     queue = deque(starts)
     seen: set[int] = set()
     while queue:
@@ -40,7 +40,7 @@ def _reached(starts: Iterable[Static]) -> Iterator[Static]:
 
 
 def _named(here: Static) -> Iterator[Static]:
-    """What a numba function's code names, attributes of modules included."""
+    """Yield the closure cells, globals and module attributes that a numba function's code names."""
     function = here.value.py_func
     code = function.__code__
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):

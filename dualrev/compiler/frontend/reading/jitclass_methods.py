@@ -1,4 +1,4 @@
-"""The methods, properties and static methods of jitclasses: numba functions, and the ways to them."""
+"""Methods, properties and static methods of jitclasses: their numba functions, and access paths to them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["constructor", "functions_of", "is_jitclass", "refer_methods"]
 
 
 def is_jitclass(x: Any) -> bool:
-    """Whether something is a jitclass, and not an instance of one."""
+    """Whether `x` is a jitclass, and not an instance of one."""
     return isinstance(getattr(x, "class_type", None), types.ClassType)
 
 
 def functions_of(kind: types.ClassType) -> list[Any]:
-    """The numba functions of a class, and of those in its fields."""
+    """Return the numba functions of a jitclass, and of the jitclasses of its fields."""
     found = [*kind.jit_methods.values(), *kind.jit_static_methods.values()]
     found += [f for both in kind.jit_props.values() for f in both.values()]
     inner = (x.class_type for x in kind.struct.values() if isinstance(x, types.ClassInstanceType))
@@ -27,7 +27,7 @@ def functions_of(kind: types.ClassType) -> list[Any]:
 
 
 def refer_methods(refs: dict[str, Ref], names: Names, kind: types.ClassType, path: tuple[Any, ...]) -> None:
-    """Name the functions of a class, and those of the instances in its fields; `path` leads to it."""
+    """Bind names to the methods of a jitclass, and of its fields' classes; `path` is the access path to the class."""
     known = {id(ref.value) for ref in refs.values()}
     found: list[tuple[str, Any, tuple[str, ...]]]
     found = [(name, f, ("jit_methods", name)) for name, f in kind.jit_methods.items()]
@@ -44,7 +44,7 @@ def refer_methods(refs: dict[str, Ref], names: Names, kind: types.ClassType, pat
 
 
 def constructor(refs: dict[str, Ref], names: Names, cls: Static) -> Static:
-    """The `__init__` of a class, whose functions get names."""
+    """Return the `__init__` of a jitclass, after binding names to its methods."""
     path = (*cls.path, _CLASS)
     refer_methods(refs, names, cls.value.class_type, path)
     return Static(cls.value.class_type.jit_methods["__init__"], (*path, ("attr", "jit_methods"), ("item", "__init__")))

@@ -1,11 +1,11 @@
-"""The types that @njit(locals={...}) declares -> conversions where these variables are assigned.
+"""Desugar `@njit(locals={...})`: explicit conversions where the declared variables are assigned.
 
     @njit(locals={"k": int64})
     def f(x):
         k = x * 1.5                  k = np.int64(x * 1.5)
 
-Numba gives the type to the first version of a variable alone. So what is assigned in several places is refused: which
-of them would be converted is no part of the language. A name that the function does not have says nothing.
+Numba converts the first SSA version of a variable only. So a variable with several assignments is refused: the language
+does not say which of them would be converted. A name that the function does not have says nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["with_conversions"]
 
 
 def with_conversions(source: Source) -> Source:
-    """The source with what its locals declare written out."""
+    """Return the source with the conversions that its `locals` declare written out."""
     declared = getattr(source.dispatcher, "locals", None) or {}
     bound = [x.id for x in ast.walk(source.tree) if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load)]
     declared = {x: kind for x, kind in declared.items() if x in bound or x in parameters(source.tree)}
@@ -46,7 +46,7 @@ def with_conversions(source: Source) -> Source:
 
 
 def _instead(source: Source, x: str, kind: object) -> str:
-    """What does the same without `locals`."""
+    """Return the remedy for a refused `locals` entry: source that does the same without it."""
     if not isinstance(kind, (types.Number, types.Boolean)):
         return f"@njit without {x} in its locals, of which numba finds the type"
     name = "bool_" if isinstance(kind, types.Boolean) else str(kind)

@@ -1,4 +1,4 @@
-"""What a numba function was decorated with: options that its derivative keeps, and those that it refuses.
+"""Decorator options of a numba function (`@njit`): kept for its derivative, ignored, or refused.
 
 kept       fastmath, boundscheck, error_model, nogil, debug, no_rewrites, forceinline: the emitted functions have them;
            cache: see store.py; signatures: the types that are declared, as long as nothing is converted to them
@@ -33,25 +33,26 @@ _WHY = {"forceobj": "it runs as Python does, with Python's numbers"}
 
 
 def kept(f: Any) -> dict[str, Any]:
-    """The options of a numba function that the functions of its derivative have, too; the error model apart."""
+    """Return the options that a numba function's derivative inherits, without the error model."""
     return {k: f.targetoptions[k] for k in _KEPT if f.targetoptions.get(k)}
 
 
 class Lines(Protocol):
-    """A definition that can be refused (source.py)."""
+    """Protocol of a definition that can be refused (source.py)."""
 
     @property
     def tree(self) -> Any:
-        """Its syntax tree."""
+        """The syntax tree of the definition."""
 
     def refuse(self, where: Any, what: str, why: str, instead: str) -> NoReturn:
-        """UnsupportedError at a node."""
+        """Raise UnsupportedError at a node."""
 
 
 def check_options(f: Any, source: Lines) -> None:
-    """UnsupportedError for an option with which f computes something else than its source says."""
+    """Raise UnsupportedError for a target or an option under which `f` computes something else than its source."""
 
     def refuse(option: str, why: str, instead: str) -> None:
+        """Refuse one option."""
         source.refuse(source.tree, f"@njit({option}=...)", why, instead)
 
     if not isinstance(f, CPUDispatcher):
@@ -66,14 +67,14 @@ def check_options(f: Any, source: Lines) -> None:
 
 
 def is_checked(f: Any) -> bool:
-    """Whether a division by zero raises in a numba function."""
+    """Whether a division by zero raises in a numba function: numba's Python error model."""
     return bool(f.targetoptions.get("error_model", "python") == "python")
 
 
 def is_checked_for(f: Any, argtypes: tuple[Any, ...], root: Any) -> bool:
-    """The same for these arguments. A function that does not say so itself is compiled as the first one that calls it.
+    """Whether a division by zero raises in `f` when it is compiled for these types.
 
-    If that has not been, it will be as `root`, from which it is called.
+    A function without an error model of its own inherits its first caller's; one that is not compiled yet, `root`'s.
     """
     if "error_model" in f.targetoptions or not f._can_compile:
         return is_checked(f)
@@ -82,26 +83,26 @@ def is_checked_for(f: Any, argtypes: tuple[Any, ...], root: Any) -> bool:
 
 
 def compiled_otherwise(f: Any, root: Any) -> list[tuple[types.Type, ...]]:
-    """The types of arguments for which f has been compiled with another error model than it would have from `root`."""
+    """Return the argument types for which `f` was compiled with another error model than `root` would give it."""
     if "error_model" in f.targetoptions or not f._can_compile:
         return []
     return [kinds for kinds, made in f.overloads.items() if _raises(made) != is_checked(root)]
 
 
 def _raises(made: Any) -> bool:
-    """Whether a division by zero raises in what numba has compiled. Of what it has loaded, that is not known."""
+    """Whether a division by zero raises in a compiled overload; True for a loaded one, whose model is not known."""
     model = getattr(made.target_context, "error_model", None)
     return model is None or isinstance(model, PythonErrorModel)
 
 
 def is_parallel(f: Any, part: str = "prange") -> bool:
-    """Whether a numba function runs its loops over prange in parallel; or another `part`, of those that numba knows."""
+    """Whether a numba function runs its `prange` loops, or another `part` that numba knows, in parallel."""
     given = f.targetoptions.get("parallel")
     return bool(given.get(part, True) if isinstance(given, dict) else given)
 
 
 def declared(f: Any, argtypes: tuple[Any, ...]) -> Any:
-    """The signature that a call of f with these types is converted to; None if f is compiled for every type."""
+    """Return the signature that a call of `f` with these types is converted to; None if `f` compiles for every type."""
     if f._can_compile:
         return None
     plain = tuple(numba.typeof(t.value) if isinstance(t, types.Omitted) else types.unliteral(t) for t in argtypes)
@@ -109,7 +110,7 @@ def declared(f: Any, argtypes: tuple[Any, ...]) -> Any:
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether numba converts the one type to the other without a change of numbers: layouts may differ."""
+    """Whether two types differ in array layouts at most, so that a conversion changes no numbers."""
     if isinstance(one, types.Array) and isinstance(other, types.Array):
         return (one.dtype, one.ndim) == (other.dtype, other.ndim)
     if isinstance(one, types.BaseTuple) and isinstance(other, types.BaseTuple):
@@ -119,29 +120,29 @@ def alike(one: Any, other: Any) -> bool:
 
 
 def differing(caller: Any, callee: Any) -> list[str]:
-    """The options with which numba compiles a callee otherwise than it compiles its caller."""
+    """Return the semantic options (error_model, fastmath, boundscheck) in which a callee differs from its caller."""
     return [option for option in _SEMANTIC if _value(caller, option) != _value(callee, option)]
 
 
 def is_copied(f: Any) -> bool:
-    """Whether numba copies a function into its callers, or may do so."""
+    """Whether numba inlines a function into its callers (`inline=`), or may do so."""
     return bool(f.targetoptions.get("inline", "never") != "never")
 
 
 def of_caller(caller: Any) -> tuple[tuple[str, Any], ...]:
-    """The options of a caller that hold for what numba copies into it, as a step of a path (bridge/cache/store.py)."""
+    """Return the options that an inlined callee takes from its caller, as a step of a path (bridge/cache/store.py)."""
     given = ((option, caller.targetoptions.get(option)) for option in _SEMANTIC)
     return tuple((k, sorted(v) if isinstance(v, (set, frozenset)) else v) for k, v in given if v is not None)
 
 
 def copied(f: Any, options: Any) -> Any:
-    """What numba makes of a function that it copies into a caller with these options."""
+    """Clone a function that numba inlines, with the options of its caller, to be called out of line."""
     own = {k: set(v) if isinstance(v, list) else v for k, v in options}
     return _outlined(f, {k: v for k, v in f.targetoptions.items() if k not in _SEMANTIC} | own)
 
 
 def outlined(x: Any) -> Any:
-    """A numba function that numba calls, in place of one that it copies; anything else as it is.
+    """Clone a function that numba would inline, to be called out of line; return anything else unchanged.
 
     Emitted code has an error model of its own, which is none of what the user's functions have.
     """
@@ -149,7 +150,7 @@ def outlined(x: Any) -> Any:
 
 
 def _outlined(x: Any, given: dict[str, Any]) -> Any:
-    """The same numba function with options, and without `inline`."""
+    """Clone a numba function with other options, and without `inline`."""
     options = {k: v for k, v in given.items() if k != "inline"}
     made: Any = CPUDispatcher(x.py_func, dict(x.locals), options, x._compiler.pipeline_class)
     if not x._can_compile:
@@ -161,10 +162,10 @@ def _outlined(x: Any, given: dict[str, Any]) -> Any:
 
 @contextlib.contextmanager
 def inherited(f: Any, functions: list[Any]) -> Iterator[None]:
-    """Let numba functions that are compiled now take over what is not said of them from f, as they do where f calls.
+    """Let numba functions that are compiled now inherit unset options from `f`, as they do when `f` calls them.
 
-    Numba takes it from the caller. Here that is emitted code, which has an error model of its own; and what is compiled
-    for it serves every other caller as well. To be used under numba's lock.
+    Numba takes these options from the caller. Here the caller is emitted code, which has an error model of its own; and
+    what is compiled for it serves every other caller as well. To be used under numba's lock.
     """
     before = [(g, dict(g.targetoptions)) for g in functions]
     try:

@@ -1,6 +1,6 @@
-"""A function's syntax tree -> the same without the branches that its argument types rule out, as numba leaves them out.
+"""Dead branch pruning by argument types, on the syntax tree: numba leaves the same branches out.
 
-What is known of a condition: whether an argument is None, the number of axes of an array, the length of a tuple, the
+A condition is decided by: whether an argument is None, the number of axes of an array, the length of a tuple, the
 default of an argument that is not given, and globals that are numbers; and `and`, `or`, `not`, comparisons of these. An
 argument is known until a name is bound again.
 
@@ -63,7 +63,7 @@ _CLASSES: dict[Any, Any] = {
 
 
 def prune(source: Source, argtypes: tuple[Any, ...]) -> Source:
-    """The source with the branches that are taken for these types."""
+    """Specialise a source for argument types: prune dead branches, fold `type(x)`, expand unrolled tuples."""
     names = parameters(source.tree)
     if source.tree.args.kwarg or not any(map(_has_to_do_with_types, ast.walk(source.tree))):
         return source
@@ -74,18 +74,18 @@ def prune(source: Source, argtypes: tuple[Any, ...]) -> Source:
 
 
 def _has_to_do_with_types(node: ast.AST) -> bool:
-    """Whether types may decide something here: a condition, or the type of an argument."""
+    """Whether a node may depend on argument types: a conditional, `type`, or `literal_unroll`."""
     named = getattr(node, "id", "") == "type" or _is_unrolling(node)
     return isinstance(node, (ast.If, ast.IfExp)) or named
 
 
 def _is_unrolling(node: ast.AST) -> bool:
-    """Whether this is literal_unroll, or numba.literal_unroll."""
+    """Whether a node names `literal_unroll` or `numba.literal_unroll`."""
     return "literal_unroll" in (getattr(node, "id", ""), getattr(node, "attr", ""))
 
 
 def _bindings(tree: ast.AST) -> Iterator[str]:
-    """The names that are bound, once for each time; and those that are read where code may stay as it is written."""
+    """Yield bound names, once per binding; and all names in `try` and `with`, whose code may stay unchanged."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             yield node.id
@@ -108,7 +108,7 @@ class _Pruning(ast.NodeTransformer):
         self.as_written = False  # whether this may be a part of what stays as it is written
 
     def block(self, body: Sequence[ast.stmt], known: dict[str, Any]) -> list[ast.stmt]:
-        """The statements that are left; `known` loses what they bind."""
+        """Prune the statements of a block; `known` loses the names that they bind."""
         made: list[ast.stmt] = []
         for s in body:
             made.extend(self.statement(s, known))
@@ -117,6 +117,7 @@ class _Pruning(ast.NodeTransformer):
         return made
 
     def statement(self, s: ast.stmt, known: dict[str, Any]) -> Sequence[ast.stmt]:
+        """Prune one statement to the statements that remain of it."""
         self.known = known
         if isinstance(s, ast.If):
             first, test = self.decided(s.test)
@@ -143,7 +144,10 @@ class _Pruning(ast.NodeTransformer):
         return [s]
 
     def decided(self, test: ast.expr) -> tuple[list[ast.stmt], Any]:
-        """What a condition is, if that is known, and what is computed all the same: `x[3] > 0.0 and w is None`."""
+        """Fold a condition: operands that still have to be evaluated, and the value or `_UNKNOWN`.
+
+        In `x[3] > 0.0 and w is None`, `x[3] > 0.0` is evaluated though `w` decides.
+        """
         if isinstance(test, ast.BoolOp):
             conjunction = isinstance(test.op, ast.And)
             for k, value in enumerate(map(self.value, test.values)):
@@ -156,7 +160,7 @@ class _Pruning(ast.NodeTransformer):
         return [], self.value(test)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        """What is known and decides nothing goes, and so does what follows an operand that decides."""
+        """Drop operands of `and`, `or` that are known and decide nothing, and all after one that decides."""
         kept: list[ast.expr] = []
         for x in node.values:
             value = self.value(x)
@@ -168,7 +172,7 @@ class _Pruning(ast.NodeTransformer):
         return kept[0] if len(kept) == 1 else ast.copy_location(ast.BoolOp(node.op, kept), node)
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        """A conditional expression whose condition is known."""
+        """Fold a conditional expression whose condition is known."""
         test = self.value(node.test)
         if test is not _UNKNOWN:
             chosen: ast.expr = self.visit(node.body if test else node.orelse)
@@ -177,7 +181,7 @@ class _Pruning(ast.NodeTransformer):
         return node
 
     def names_class(self, s: ast.stmt) -> bool:
-        """Whether a statement gives a type its only name, which then stands for it."""
+        """Record `T = type(x)` if it is the only binding of `T`; return whether it is."""
         if not (isinstance(s, ast.Assign) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, type)):
             return False
         (target, *others) = s.targets
@@ -187,12 +191,12 @@ class _Pruning(ast.NodeTransformer):
         return True
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """The name of a type."""
+        """Propagate a recorded type: replace the name `T` by the class."""
         named = isinstance(node.ctx, ast.Load) and node.id in self.classes
         return ast.copy_location(copy.copy(self.classes[node.id]), node) if named else node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """The type of an argument that is a number, and the items of a tuple of several types."""
+        """Fold `type(x)` of an argument that is a number, and expand the tuple of a `literal_unroll`."""
         self.generic_visit(node)
         if _is_unrolling(node.func) and len(node.args) == 1:
             node.args = [self.items(node.args[0])]
@@ -205,14 +209,14 @@ class _Pruning(ast.NodeTransformer):
         return node
 
     def items(self, node: ast.expr) -> ast.expr:
-        """(t[0], t[1]) for an argument t of several types."""
+        """Expand an argument `t` that is a heterogeneous tuple to `(t[0], t[1], ...)`."""
         kind = self.known.get(node.id) if isinstance(node, ast.Name) else None
         if not isinstance(kind, types.BaseTuple) or isinstance(kind, types.UniTuple):
             return node
         return items_of(node, len(kind.types))
 
     def visit_Try(self, node: ast.Try | ast.With) -> ast.stmt:
-        """A block that may stay as it is written: a class has no name there."""
+        """Visit a block that may stay unchanged: `type(x)` is not folded in it, as a class has no name there."""
         before, self.as_written = self.as_written, True
         self.generic_visit(node)
         self.as_written = before
@@ -221,14 +225,15 @@ class _Pruning(ast.NodeTransformer):
     visit_With = visit_Try  # noqa: N815
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """A function inside of this one, which has names of its own."""
+        """Visit a nested function in its own scope."""
         return self.inner(node, _bound(node.body))
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        """The same."""
+        """Visit a lambda in its own scope."""
         return self.inner(node, set())
 
     def inner(self, node: ast.FunctionDef | ast.Lambda, bound: set[str]) -> ast.AST:
+        """Visit a nested scope without the facts about names that it shadows."""
         args = node.args
         names = bound | {a.arg for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]}
         before = self.known, self.own, self.classes
@@ -241,7 +246,7 @@ class _Pruning(ast.NodeTransformer):
     # What is known
 
     def value(self, node: ast.expr) -> Any:
-        """The value of an expression for these types, or _UNKNOWN."""
+        """Return the compile-time value of an expression for these types, or `_UNKNOWN`."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name):
@@ -269,7 +274,7 @@ class _Pruning(ast.NodeTransformer):
         return _UNKNOWN
 
     def instance(self, node: ast.Call) -> Any:
-        """isinstance(x, float) of an argument, as numba has it."""
+        """Fold `isinstance(x, float)` of an argument by its type, with numba's semantics."""
         kind = self.known.get(node.args[0].id) if isinstance(node.args[0], ast.Name) else None
         if kind is None or "isinstance" in self.own or len(node.args) != 2:
             return _UNKNOWN
@@ -280,7 +285,7 @@ class _Pruning(ast.NodeTransformer):
         return any(isinstance(kind, _CLASSES[x]) for x in classes)
 
     def cls(self, node: ast.expr) -> Any:
-        """A class that isinstance looks for; None if it is not known."""
+        """Resolve a class that `isinstance` tests for; None if it is not known."""
         base = node.value if isinstance(node, ast.Attribute) else node
         if not isinstance(base, ast.Name) or base.id in self.own:
             return None
@@ -290,7 +295,7 @@ class _Pruning(ast.NodeTransformer):
         return x if isinstance(x, type) and x in _CLASSES else None
 
     def named(self, name: str) -> Any:
-        """An argument's default or None, or a global number."""
+        """Return the compile-time value of a name: an argument's default or None, or a global number."""
         if name in self.own:
             kind = self.known.get(name)
             if isinstance(kind, types.Omitted):
@@ -301,7 +306,7 @@ class _Pruning(ast.NodeTransformer):
         return found.value if simple and found is not None else _UNKNOWN
 
     def together(self, node: ast.BoolOp) -> Any:
-        """`and`, `or`: known if an operand decides, or if all are known."""
+        """Fold `and`, `or`: if an operand decides and all before it are known, or if all are known."""
         values = [self.value(x) for x in node.values]
         conjunction = isinstance(node.op, ast.And)
         for x in values:
@@ -312,7 +317,7 @@ class _Pruning(ast.NodeTransformer):
         return _UNKNOWN if any(x is _UNKNOWN for x in values) else values[-1]
 
     def compared(self, node: ast.Compare) -> Any:
-        """A comparison: `is None` needs the type only."""
+        """Fold a comparison by the values of its operands; `is None` by a type alone."""
         left, right = self.value(node.left), self.value(node.comparators[0])
         compare = _COMPARE.get(type(node.ops[0]))
         if compare is None:

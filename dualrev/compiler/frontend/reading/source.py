@@ -1,4 +1,4 @@
-"""A numba function's source: its syntax tree with true line numbers, and what its names stand for."""
+"""Source of a numba function: its syntax tree with true line numbers, and name resolution."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ _ARGUMENT_FLAGS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENER
 
 @dataclass(frozen=True)
 class Static:
-    """Something that is known while compiling: a module, a function, a frozen number or array; and the way to it."""
+    """A compile-time constant (a module, a function, a frozen number or array), and its access path."""
 
     value: Any
     path: tuple[Any, ...]
 
 
 def is_numba_function(f: Any) -> bool:
-    """Whether f was made by numba.njit."""
+    """Whether `f` is a numba dispatcher: made by `numba.njit`."""
     return isinstance(f, numba.core.dispatcher.Dispatcher)
 
 
 def is_derivative(f: Any) -> bool:
-    """Whether a dispatcher is one of dualrev's; functools.wraps gives its attributes to others, too."""
+    """Whether a dispatcher is one of dualrev's: its class tells, as `functools.wraps` copies attributes to others."""
     return getattr(type(f), "is_derivative", False)
 
 
 class StandIn(Wrapper):
-    """A Python function that numba takes for the numba function that it wraps."""
+    """A Python function that numba treats as the numba function that it wraps."""
 
     __wrapped__: Any
 
 
 def unlifted(static: Static) -> Static:
-    """The numba function of what numba takes for one: of lift, a rule, register_jitable or cfunc, or SciPy's."""
+    """Unwrap a callable to its numba function: of lift, a rule, the library, `register_jitable`, cfunc or SciPy."""
     if isinstance(static.value, Owner) and static.value.numba_function is not None:
         return Static(static.value.numba_function, (*static.path, ("attr", "numba_function")))
     from dualrev.rules.library.reimplemented import STAND_INS  # numba's own definitions come with it
@@ -75,7 +75,7 @@ def unlifted(static: Static) -> Static:
 
 @dataclass(frozen=True)
 class Source:
-    """The definition of a function, and how to speak of its lines."""
+    """The definition of a numba function: its dispatcher, syntax tree and lines, and diagnostics that cite them."""
 
     dispatcher: Any
     function: FunctionType
@@ -84,11 +84,11 @@ class Source:
     lines: list[str]
 
     def line(self, number: int) -> str:
-        """The text of a line, without its indentation."""
+        """Return the text of a line, without its indentation."""
         return self.lines[number - 1].strip() if 1 <= number <= len(self.lines) else ""
 
     def refuse(self, where: ast.AST | int, what: str, why: str, instead: str, at: int = 0) -> NoReturn:
-        """UnsupportedError for a construct at a node or a line; `at` is another line that is to blame."""
+        """Raise UnsupportedError for a construct at a node or a line; `at` is another line that is to blame."""
         where = at or where
         number = where if isinstance(where, int) else getattr(where, "lineno", self.tree.lineno)
         place = f"{self.file}:{number}: `{self.line(number)}`"
@@ -97,7 +97,7 @@ class Source:
         raise refused
 
     def lookup(self, name: str, path: tuple[Any, ...]) -> Static | None:
-        """What a name that is no local variable stands for; `path` leads to this function."""
+        """Resolve a closure cell, global or builtin by name; `path` is the access path to this function."""
         code = self.function.__code__
         if name in code.co_freevars:
             cell = (self.function.__closure__ or ())[code.co_freevars.index(name)]
@@ -113,7 +113,7 @@ class Source:
 
 
 def compiled_function(dispatcher: Any) -> FunctionType:
-    """The Python function whose code numba compiles; UnsupportedError if numba itself takes two for one.
+    """Return the Python function that numba compiles; UnsupportedError if `functools.wraps` makes it ambiguous.
 
     A dispatcher takes over what functools.wraps copied. From another dispatcher that is its compiled code, too; and
     numba calls the parameters what the wrapped function calls them.
@@ -142,14 +142,14 @@ def compiled_function(dispatcher: Any) -> FunctionType:
 
 
 def _defaults(function: FunctionType) -> dict[str, Any]:
-    """The default values in a function itself: numba knows those of functools.wraps, Python does not."""
+    """Return the defaults in a function itself: numba takes those that `functools.wraps` shows, Python does not."""
     code, given = function.__code__, function.__defaults__ or ()
     last = code.co_varnames[: code.co_argcount][code.co_argcount - len(given) :]
     return dict(zip(last, given, strict=True)) | (function.__kwdefaults__ or {})
 
 
 def text_of(function: FunctionType) -> list[str]:
-    """The lines of the file, notebook's cell or statement at the prompt that a function's code names; or none."""
+    """Return the lines of the file, notebook cell or prompt statement that a function's code names; else none."""
     code = function.__code__
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, function.__globals__)
@@ -159,7 +159,7 @@ def text_of(function: FunctionType) -> list[str]:
 
 
 def read(dispatcher: Any) -> Source:
-    """The source of a numba function: what compiles to the code that numba compiles. Else UnsupportedError.
+    """Read the source of a numba function, and verify that it compiles to the function's code; else UnsupportedError.
 
     A file may have changed after its import, exec runs what stands in no file, import hooks compile something else:
     so a definition counts as the source only if Python makes the function's code of it.
@@ -204,7 +204,7 @@ def is_readable(dispatcher: Any) -> bool:
 
 
 def name_of(dispatcher: Any) -> str:
-    """The name of a numba function, or what a lambda expression is called in emitted code."""
+    """Return the name of a numba function in emitted code; `lambda_` for a lambda expression."""
     return identifier(dispatcher.py_func.__name__, "lambda_")
 
 
@@ -215,7 +215,7 @@ def _refusal(function: FunctionType, why: str, instead: str) -> UnsupportedError
 
 
 class _Units:
-    """A text, and what it compiles to: as a whole, as a file; or statement by statement, as in notebooks.
+    """A source text, compiled as a whole, as files are, and statement by statement, as notebooks are.
 
     Code depends on what is compiled together: names that are imported, functions around.
     """
@@ -227,11 +227,11 @@ class _Units:
     @staticmethod
     @functools.lru_cache(maxsize=4)  # a file has many functions
     def of(text: str) -> _Units:
-        """The units of a text."""
+        """Return the units of a text; cached."""
         return _Units(text)
 
     def definition(self, code: CodeType) -> ast.FunctionDef | None:
-        """The `def` statement that makes this code, if there is one; that of a lambda expression is made up."""
+        """Find the `def` statement that compiles to this code, or None; for a lambda expression, synthesise one."""
         if code.co_name == "<lambda>":
             return self._of_lambda(code)
         for node in ast.walk(self.tree):
@@ -240,7 +240,7 @@ class _Units:
         return None
 
     def _of_lambda(self, code: CodeType) -> ast.FunctionDef | None:
-        """The same; which of several lambda expressions of a line it is, only their columns tell."""
+        """Synthesise the `def` of a lambda expression; columns distinguish several lambdas on a line."""
         marks = {(line, column) for line, _, column, _ in code.co_positions() if line and column}
         found = [
             node
@@ -267,10 +267,13 @@ class _Units:
 
 
 def _executed(tree: ast.FunctionDef) -> ast.FunctionDef:
-    """A definition without what Python leaves out: `assert` statements, with the option -O."""
+    """Drop statements that Python does not compile: `assert`, under the option -O."""
 
     class Optimized(ast.NodeTransformer):
+        """Transformer that drops `assert` statements."""
+
         def visit_Assert(self, node: ast.Assert) -> ast.Pass:
+            """Replace an `assert` by `pass`."""
             return ast.copy_location(ast.Pass(), node)
 
     made = tree if __debug__ else Optimized().visit(tree)
@@ -279,7 +282,7 @@ def _executed(tree: ast.FunctionDef) -> ast.FunctionDef:
 
 
 def _mangled(tree: ast.FunctionDef, code: CodeType) -> ast.FunctionDef:
-    """A definition in which private names of the class around it, such as __x, are what Python makes of them."""
+    """Apply Python's name mangling to private names, such as `__x`, of the class around a definition."""
     around = code.co_qualname.split(".")[:-1]
     while around[-1:] == ["<locals>"]:  # and the function that it is inside of
         around = around[:-2]
@@ -297,14 +300,14 @@ def _starts(statement: ast.stmt) -> int:
 
 
 def _at(unit: CodeType, code: CodeType) -> list[CodeType]:
-    """The functions in compiled code that have the name and the line of another."""
+    """Find the code objects in compiled code that have the name and the first line of another."""
     inside = [found for constant in unit.co_consts if isinstance(constant, CodeType) for found in _at(constant, code)]
     here = (unit.co_name, unit.co_firstlineno) == (code.co_name, code.co_firstlineno)
     return [unit, *inside] if here else inside
 
 
 def _content(code: CodeType) -> tuple[Any, ...]:
-    """What code does, without its lines."""
+    """Return the content of a code object without line numbers, for comparison."""
     arguments = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & _ARGUMENT_FLAGS
     names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
     return code.co_code, code.co_exceptiontable, _constants(code.co_consts), names, arguments
@@ -312,6 +315,7 @@ def _content(code: CodeType) -> tuple[Any, ...]:
 
 def _constants(constants: tuple[Any, ...]) -> list[Any]:
     def told(x: Any) -> Any:
+        """Return a comparable form of one constant."""
         if isinstance(x, CodeType):
             return _content(x)
         return type(x), sorted(map(repr, x)) if isinstance(x, frozenset) else repr(x)
@@ -320,7 +324,7 @@ def _constants(constants: tuple[Any, ...]) -> list[Any]:
 
 
 def describe(x: Any) -> str:
-    """A short name for a message."""
+    """Return a short name of an object for a message."""
     if isinstance(x, ModuleType):
         return x.__name__
     module = getattr(x, "__module__", None)

@@ -1,4 +1,4 @@
-"""Which type each variable has: numba's own inference, on the program in A-normal form.
+"""Type inference by numba on A-normal form, with webs of SSA versions: afterwards each variable has one type.
 
 Every operation of the core stands on a line of its own (one_op_per_line.py), so numba's typed IR tells by line which
 version of a variable (in the sense of SSA) an operation reads and writes. Versions that flow together form a web. A
@@ -40,13 +40,13 @@ UNTYPED = "the compiler cannot type it"
 
 
 class Typed:
-    """The types of a function's variables, of its result, and of what it calls."""
+    """Inferred types of a function's variables and of its result, and result types of its callees."""
 
     def __init__(self, of: dict[str, Any], result: Any, returned: Callable[[Any, tuple[Any, ...]], Any]) -> None:
         self.of, self.result, self.returned = of, result, returned
 
     def __call__(self, x: Any) -> Any:
-        """The type of an atom."""
+        """Return the type of an atom."""
         if isinstance(x, str):
             return self.of[x]
         return numba.typeof(x.value)
@@ -59,11 +59,11 @@ def infer(
     uncompiled: Uncompiled,
     compile_itself: Callable[[], object],
 ) -> Typed:
-    """The types of all variables; names are split in place where they hold several.
+    """Infer the types of all variables with numba; names that hold several types are split in place.
 
     `options` are those of the function: what it calls, and numba compiles here for good, inherits some of them.
     `uncompiled` has what it calls and numba need not compile. Where numba finds no types, `compile_itself` raises its
-    error for the function as it is written; if numba does compile that, UnsupportedError.
+    error for the user's function unchanged; if numba does compile that, UnsupportedError.
     """
     listing = Listing(lowered)
     space: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "runtime": runtime, "range": range}
@@ -101,7 +101,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 @contextmanager
 def _refusing(lowered: Lowered, listing: Listing, compile_itself: Callable[[], object]) -> Iterator[None]:
-    """UnsupportedError in place of numba's, at the line of the user's function."""
+    """Translate numba's typing errors to UnsupportedError, at the line of the user's function."""
     try:
         yield
     except NumbaError as error:
@@ -181,7 +181,7 @@ def _webs(
 
 
 def _same_variable(inst: Any) -> bool:
-    """Whether one version of a variable is copied to another one."""
+    """Whether an instruction copies one SSA version of a variable to another version of it."""
     copied = isinstance(inst, ir.Assign) and isinstance(inst.value, ir.Var)
     return bool(copied and inst.target.name.split(".")[0] == inst.value.name.split(".")[0] != "")
 
@@ -205,6 +205,7 @@ def _rename(lowered: Lowered, listing: Listing, at: Any, sets: Sets[str], new: d
             lowered.source.refuse(s.line, s.refusal[0], why, "a name for each of them")
 
     def version(line: int, x: Any, how: str) -> Any:
+        """Return the new name of a variable that is read or written on a line."""
         if not isinstance(x, str) or x not in split:
             return x
         found = at.get(line, {}).get(how, {}).get(x)
@@ -215,6 +216,7 @@ def _rename(lowered: Lowered, listing: Listing, at: Any, sets: Sets[str], new: d
     for line, (s, part) in listing.places.items():
 
         def read(x: Any, line: int = line) -> Any:
+            """Rename an atom that is read on this line."""
             return version(line, x, "read")
 
         if part == "result":
@@ -232,6 +234,7 @@ def _rename(lowered: Lowered, listing: Listing, at: Any, sets: Sets[str], new: d
 
 def _rename_in(s: Any, read: Any) -> None:
     def entry(x: Any) -> Any:
+        """Rename an index entry, slices included."""
         return Slice(*(read(y) for y in (x.lower, x.upper, x.step))) if isinstance(x, Slice) else read(x)
 
     if isinstance(s, Let):

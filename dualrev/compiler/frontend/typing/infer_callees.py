@@ -1,4 +1,4 @@
-"""Type inference of calls, without the machine code of what they call.
+"""Type inference of callees without code generation: stand-in dispatchers that infer and are never compiled.
 
 Numba infers the type of `g(x)` by compiling g for that, machine code included; and that of `np.sum(x)` by compiling its
 implementation, which takes a tenth of a second and up to two seconds. The derivative often calls neither of them.
@@ -40,7 +40,7 @@ _CPUDispatcher: Any = CPUDispatcher  # numba has no type information
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _Stop(AnalysisPass):
-    """The end: numba's pipeline returns `cr`, which is usually the compiled function."""
+    """Terminal pass: the pipeline returns the typed IR as `cr`, which is usually the compiled function."""
 
     _name = "dualrev_stop_after_inference"
 
@@ -48,14 +48,16 @@ class _Stop(AnalysisPass):
         AnalysisPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
+        """Store the IR, the types of its variables and the type of the result."""
         state.cr = state.func_ir, state.typemap, state.return_type
         return False
 
 
 class _Inference(compiler.CompilerBase):
-    """Numba's compiler up to type inference; what it would copy into the program stays a call."""
+    """Numba's compiler pipeline up to type inference, without inlining: inlinable callees stay calls."""
 
     def define_pipelines(self) -> list[Any]:
+        """Return the untyped passes but for inlining, then type inference, then the stop."""
         passes = compiler.DefaultPassBuilder.define_untyped_pipeline(self.state)
         passes.passes = [(made, name) for made, name in passes.passes if made is not InlineInlinables]
         passes.add_pass(NopythonTypeInference, "type inference")
@@ -65,7 +67,7 @@ class _Inference(compiler.CompilerBase):
 
 
 def inferred(function: FunctionType, args: tuple[Any, ...], flags: Any, declared: dict[str, Any]) -> Any:
-    """Numba's intermediate code, the types of its variables, and the type of the result."""
+    """Infer a function by numba: return its IR, the types of its variables, and the type of the result."""
     contexts = cpu_target.typing_context, cpu_target.target_context
     return compiler.compile_extra(*contexts, function, args, None, flags, declared, pipeline_class=_Inference)
 
@@ -74,13 +76,13 @@ def inferred(function: FunctionType, args: tuple[Any, ...], flags: Any, declared
 
 
 class Uncompiled:
-    """Stand-ins for numba functions, with what is known of their results."""
+    """Memoised stand-in dispatchers for numba functions, with the result types that they have inferred."""
 
     def __init__(self) -> None:
         self._made: dict[int, _StandIn] = {}
 
     def of(self, f: Any) -> Any:
-        """The stand-in for a numba function; what has none is given back."""
+        """Return the stand-in for a numba function; anything that has none is returned unchanged."""
         if type(f) is not CPUDispatcher or not f._can_compile or f._compiler.pipeline_class is not compiler.Compiler:
             return f
         if id(f) not in self._made:
@@ -89,14 +91,14 @@ class Uncompiled:
         return self._made[id(f)]
 
     def returned(self, f: Any, kinds: tuple[Any, ...]) -> Any:
-        """The type of what a numba function gives for these types; None if nobody has asked for it."""
+        """Return the known result type of a numba function, compiled or inferred for these types; else None."""
         stand_in = self._made.get(id(f))
         known = [*f.nopython_signatures, *(stand_in.known.values() if stand_in is not None else ())]
         return next((x.return_type for x in known if tuple(map(types.unliteral, x.args)) == kinds), None)
 
     @contextmanager
     def implementations(self) -> Iterator[None]:
-        """Let implementations of functions that numba knows have stand-ins."""
+        """Context in which numba's `@overload` implementations are inferred through stand-ins, not compiled."""
         with global_compiler_lock:  # no other thread compiles meanwhile
             replaced, before = _Replaced(self._implementation), _methods()  # of inference around this, if there is any
             try:
@@ -107,7 +109,7 @@ class Uncompiled:
                 _put(before)
 
     def _implementation(self, template: Any, args: Any, kws: Any) -> Any:
-        """The signature of a call of a function that numba knows; None if there has to be an implementation."""
+        """Infer the signature of a call of an `@overload` implementation; None to leave it to numba."""
         key = type(template), tuple(args), tuple(kws.items())
         if key not in _KNOWN:
             decorator = template._get_jit_decorator()
@@ -129,7 +131,7 @@ _KNOWN: dict[Any, Any] = {}
 
 
 class _Replaced(event.Listener):
-    """What numba's templates do to type a call, replaced; but in functions that numba compiles, and in intrinsics.
+    """Monkey patch of the typing methods of numba's templates; off while numba compiles, and for intrinsics.
 
     Numba keeps what an intrinsic has said of types, and lowers what it has typed.
     """
@@ -138,14 +140,17 @@ class _Replaced(event.Listener):
         self._depth = 0
 
         def generic(template: Any, args: Any, kws: Any) -> Any:
+            """Type a call by inference of its implementation; else as numba does."""
             found = implementation(template, args, kws) if template._inline.is_never_inline else None
             return _NUMBAS[0](template, args, kws) if found is None else found
 
         def get_impl_key(template: Any, sig: Any) -> Any:
+            """Return the compiled overload, without compiling one."""
             # What is typed here is never lowered. A function that waits to be lowered has compiled its calls before.
             return template._compiled_overloads.get(sig.args)
 
         def as_ever(template: Any, args: Any, kws: Any) -> Any:
+            """Type an intrinsic with numba's own methods."""
             self.on_start(None)
             try:
                 return _NUMBAS[2](template, args, kws)
@@ -155,12 +160,12 @@ class _Replaced(event.Listener):
         self.new = generic, get_impl_key, as_ever
 
     def on_start(self, event: Any) -> None:
-        """Numba begins to compile a function."""
+        """Restore numba's methods when numba begins to compile a function."""
         self._depth += 1
         _put(_NUMBAS)
 
     def on_end(self, event: Any) -> None:
-        """It is done."""
+        """Patch the methods again when the outermost compilation ends."""
         self._depth -= 1
         if not self._depth:
             _put(self.new)
@@ -180,7 +185,7 @@ _NUMBAS = _methods()
 
 
 class _StandIn(_CPUDispatcher):
-    """A numba function that is never compiled."""
+    """Dispatcher that answers type inference and is never compiled."""
 
     def __init__(self, f: Any) -> None:
         own = f.py_func
@@ -192,7 +197,7 @@ class _StandIn(_CPUDispatcher):
         self.known: dict[tuple[Any, ...], Any] = {}
 
     def substitute(self, others: Uncompiled) -> None:
-        """Let it call stand-ins, itself included."""
+        """Rebind the callees in its globals and closure to stand-ins, itself included."""
         code, space = self.py_func.__code__, self.py_func.__globals__
         called = _called(code)
         for name in called & space.keys():
@@ -202,7 +207,7 @@ class _StandIn(_CPUDispatcher):
                 cell.cell_contents = others.of(cell.cell_contents)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """The types of a call: see numba."""
+        """Infer a call, as numba's dispatchers do by compilation."""
         pysig, folded = self._compiler.fold_argument_types(args, kws)
         args = tuple(folded)
         if args not in self.known:
@@ -230,12 +235,12 @@ class _StandIn(_CPUDispatcher):
 
 
 def _copied(cell: CellType) -> CellType:
-    """A cell of its own, with what is in another one, if that is anything yet."""
+    """Copy a closure cell; an empty one stays empty."""
     return CellType() if cell == CellType() else CellType(cell.cell_contents)
 
 
 def _is_bound(kind: Any) -> bool:
-    """Whether a type depends on which object a function is."""
+    """Whether a type depends on the identity of a function object."""
     if isinstance(kind, types.BaseTuple):
         return any(map(_is_bound, kind.types))
     if isinstance(kind, types.Optional):
@@ -249,14 +254,14 @@ def _is_bound(kind: Any) -> bool:
 
 
 def called_only(text: str) -> set[str]:
-    """The names that a program calls and does nothing else with."""
+    """Return the names that a program calls and never uses as values."""
     found = list(ast.walk(ast.parse(text)))
     called = {x.func: x.func.id for x in found if isinstance(x, ast.Call) and isinstance(x.func, ast.Name)}
     return set(called.values()) - {x.id for x in found if isinstance(x, ast.Name) and x not in called}
 
 
 def _called(code: CodeType) -> set[str]:
-    """The same of the globals and the free variables of a compiled function."""
+    """Return the globals and free variables that bytecode calls and never uses as values."""
     called: set[str] = set()
     others: set[str] = set()
     instructions = list(dis.get_instructions(code))

@@ -1,4 +1,4 @@
-"""A function in A-normal form as a program in Python, with one operation on each line.
+"""Listing of a function in A-normal form as a Python program, one operation per line.
 
 numba infers its types (infer.py), and says by line what it has found. What Python needs and core does not have,
 such as the `break` of a loop that has set its flag, stands on lines of its own.
@@ -17,7 +17,7 @@ __all__ = ["Listing"]
 
 
 class Listing:
-    """The text, and by the number of a line the statement that stands there, and which part of it.
+    """Program text, and a map from line numbers to statements and the parts of them that stand there.
 
     A part is "all", "test" (of a While), "exit 0" and so on (of a loop), or "result" (of the function).
     """
@@ -96,12 +96,12 @@ class Listing:
 
 
 def _text(x: Any) -> str:
-    """An atom as text."""
+    """Return an atom as text."""
     return to_python.text(to_python.atom(x))
 
 
 def _assignment(s: Let) -> str:
-    """An operation as text."""
+    """Return an operation as text."""
     if s.op == "iop":
         return f"{s.target} {s.info}= {_text(s.args[1])}"
     if s.op == "func" and s.info[0] == "np.array":  # numba would make an array of the list at once

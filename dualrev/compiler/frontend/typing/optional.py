@@ -1,4 +1,4 @@
-"""Variables that are None on some paths -> a number or an array, and a bool that says whether there is one.
+"""Lower optional variables (None on some paths) to a value and a bool flag that says whether it is given.
 
     best = None                 best, best_given = 0.0, False
     best = x * x                best = x * x; best_given = True
@@ -36,7 +36,7 @@ _CALLS = ("call", "star", "tuple", "list", "ufunc")
 
 
 def without_optionals(lowered: Lowered, typed: Typed, paired: bool, converts: bool) -> None:
-    """Replace the optional variables of a function, in its body and in its types; but for its parameters.
+    """Lower the optional variables of a function, in its body and types; parameters excepted.
 
     `paired` says that the function may give a pair, if its result is optional, too; else it has to have a value, and
     with `converts` one of another type.
@@ -58,9 +58,10 @@ def without_optionals(lowered: Lowered, typed: Typed, paired: bool, converts: bo
 
 
 def _defaults(lowered: Lowered, typed: Typed, kept: set[Any]) -> None:
-    """d.get(k, x) is x where there is no such key, and d.pop(k) raises: they are never None, as numba's type says.
+    """Narrow variables that numba types as optional but that are never None, by a fixpoint over their definitions.
 
-    Neither is a variable that has no other values than these and what is no optional itself, unless it is `kept`.
+    `d.get(k, x)` is `x` where the key is missing, and `d.pop(k)` raises: neither is None. A variable whose
+    other values are no optionals is narrowed, too, unless it is `kept`.
     """
     made = [s for s in walk(lowered.body) if isinstance(s, Let) and s.target in typed.of]
     never = {s.target for s in made if _has_default(s, typed)}
@@ -75,7 +76,7 @@ def _defaults(lowered: Lowered, typed: Typed, kept: set[Any]) -> None:
 
 
 def _is_given(s: Let, typed: Typed, never: set[str]) -> bool:
-    """Whether an operation gives a value, if the variables `never` are not None."""
+    """Whether an operation is never None, assuming that the variables `never` are not."""
     if s.op == "copy" and s.args[0] in never:
         return True
     if s.op in ("copy", "call"):
@@ -85,7 +86,7 @@ def _is_given(s: Let, typed: Typed, never: set[str]) -> bool:
 
 
 def _kind(x: Any, typed: Typed) -> Any:
-    """The type of an atom; None if numba has found that it is never reached."""
+    """Return the type of an atom; None if numba has found that it is unreachable."""
     return typed.of.get(x) if isinstance(x, str) else typed(x)
 
 
@@ -99,7 +100,7 @@ def _has_default(s: Let, typed: Typed) -> bool:
 
 
 def _may_be_none(s: Let, typed: Typed) -> bool:
-    """Whether an operation itself may give None: an item of a tuple, or a call of a function that returns it."""
+    """Whether an operation itself may give None: an item, a method, opaque code, or a call without a pair in core."""
     if any(isinstance(x, str) and x not in typed.of for x in s.args):
         return False  # numba has found that it is never reached
     if _has_default(s, typed) or _may_miss(s, typed):  # _Optionals knows the latter
@@ -117,19 +118,19 @@ def _may_be_none(s: Let, typed: Typed) -> bool:
 
 
 def _may_miss(s: Let, typed: Typed) -> bool:
-    """Whether an operation is d.get(k) of a dict of numbers, which is None where there is no such key."""
+    """Whether an operation is `d.get(k)` of a dict: None where the key is missing."""
     known = s.op == "method" and s.info == ("get", ()) and len(s.args) == 2
     return known and isinstance(typed.of.get(s.args[0]), types.DictType) and s.target != s.args[1]
 
 
 def _returned(s: Let, typed: Typed) -> Any:
-    """The type of what a call gives; None if that is not known."""
+    """Return the result type of a call; None if it is not known."""
     kinds = tuple(types.unliteral(typed(x)) for x in s.args)
     return typed.returned(s.info.value, kinds)
 
 
 def _pairs(s: Let, kind: Any) -> bool:
-    """Whether the core of a function whose value has an optional type gives a pair."""
+    """Whether a callee with this optional result returns a (value, flag) pair in core."""
     f = s.info.value
     return _is_plain(kind) and not isinstance(f, Ruled) and not is_derivative(f) and f._can_compile
 
@@ -152,7 +153,7 @@ class _Optionals:
             self.of[x], self.of[flag] = self.of[x].type, types.boolean
 
     def run(self, maybe: bool, paired: bool) -> None:
-        """The whole body; a result that `maybe` is None gives a pair, or an error."""
+        """Lower the whole body; a result that `maybe` is None becomes a pair, or is checked at the end."""
         lowered, line = self.lowered, self.lowered.source.tree.lineno
         body, x = self.block(lowered.body), lowered.result
         if maybe:
@@ -165,13 +166,13 @@ class _Optionals:
         lowered.body[:] = body
 
     def pair(self, x: str) -> str:
-        """A variable for the value of an optional one, and whether there is one."""
+        """Allocate a variable for the (value, flag) pair of an optional one."""
         made = self.lowered.names.temporary()
         self.of[made] = types.Tuple((self.of[x], types.boolean))
         return made
 
     def called(self, s: Let) -> list[Any]:
-        """The call of a function that gives a pair."""
+        """Lower a call whose callee returns a (value, flag) pair, and unpack it."""
         made = self.pair(s.target)
         self.lowered.paired.add(made)
         parts = [
@@ -180,7 +181,7 @@ class _Optionals:
         return [Let(made, "call", s.args, s.info, s.line), *parts]
 
     def looked_up(self, s: Let, flag: str) -> list[Any]:
-        """target = d.get(k)."""
+        """Lower `target = d.get(k)` to a membership test and a lookup."""
         d, k = s.args
         tree = ast.Compare(to_python.atom(k), [ast.In()], [to_python.name(d)])
         test = Let(flag, "plain", tuple(x for x in (k, d) if isinstance(x, str)), tree, s.line)
@@ -188,7 +189,7 @@ class _Optionals:
         return [test, If(flag, [found], self.nothing(s.target, s.line), s.line)]
 
     def block(self, body: list[Any]) -> list[Any]:
-        """The statements of a block."""
+        """Lower the statements of a block."""
         made: list[Any] = []
         for s in body:
             for inner in blocks(s):
@@ -200,7 +201,7 @@ class _Optionals:
         return made
 
     def statement(self, s: Any) -> list[Any]:
-        """What a statement becomes."""
+        """Lower one statement: check the optionals that it reads, and set the flag of its target."""
         if isinstance(s, Let) and s.op == "plain":
             checked = self.condition(s)
         else:
@@ -219,13 +220,15 @@ class _Optionals:
         return [*(t for x in checked for t in self.check(x, s.line)), *made]
 
     def is_none(self, x: Any) -> bool:
+        """Whether an atom is None, by its value or its type."""
         return x == Const(None) or (isinstance(x, str) and isinstance(self.of.get(x), types.NoneType))
 
     def say(self, flag: str, value: Any, line: int) -> Let:
+        """Set a flag."""
         return Let(flag, "copy", (value,), None, line)
 
     def nothing(self, x: str, line: int) -> list[Any]:
-        """A value that is never used, for numba."""
+        """Assign a dummy value that is never used: numba needs definite assignment."""
         kind = self.of[x]
         if not isinstance(kind, types.Array):
             zero = 0.0 if isinstance(kind, types.Float) else False if isinstance(kind, types.Boolean) else 0
@@ -238,12 +241,12 @@ class _Optionals:
         return [sizes, Let(x, "func", (shape, dtype), ("np.empty", ()), line)]
 
     def check(self, x: str, line: int) -> list[Any]:
-        """What numba does where it needs a value."""
+        """Raise TypeError if an optional is None, as numba does where it needs a value."""
         text = raising("TypeError", f"expected {self.of[x]}, got None")
         return [If(self.given[x], [], [Effect(text, (), line, True)], line)]
 
     def condition(self, s: Let) -> list[str]:
-        """`x is None` in a condition becomes a look at the bool; the others that have to be there."""
+        """Replace `x is None` in a condition by the flag; return the optionals that must have a value."""
         looked: set[str] = set()
         tree = _Tests(self.given, looked).visit(to_python.substitute(s.info, lambda _: None))
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -252,12 +255,13 @@ class _Optionals:
 
 
 class _Tests(ast.NodeTransformer):
-    """The tests for None; `looked` are the variables that are read behind one, in `x is None or x > y`."""
+    """Replace tests for None by flags; `looked` are the variables read behind one, in `x is None or x > y`."""
 
     def __init__(self, given: dict[str, str], looked: set[str]) -> None:
         self.given, self.looked = given, looked
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        """Note the variable whose leading test for None guards the other operands."""
         first = node.values[0]
         if isinstance(first, ast.Compare) and self.is_test(first) and isinstance(first.left, ast.Name):
             decides = isinstance(first.ops[0], (ast.Is, ast.Eq)) is isinstance(node.op, ast.Or)
@@ -265,11 +269,13 @@ class _Tests(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def is_test(self, node: ast.Compare) -> bool:
+        """Whether a comparison tests an optional variable for None."""
         none = isinstance(node.comparators[0], ast.Constant) and node.comparators[0].value is None
         known = isinstance(node.left, ast.Name) and node.left.id in self.given
         return none and known and isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.Eq, ast.NotEq))
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """Replace a test for None by the flag."""
         if not self.is_test(node):
             return self.generic_visit(node)
         assert isinstance(node.left, ast.Name)

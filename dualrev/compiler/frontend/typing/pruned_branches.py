@@ -6,8 +6,8 @@
     else:
         y = x * x
 
-Numba removes the side of a branch whose condition is constant, and gives no types to what stands there. So nothing else
-may look at it: here y is a float. Which sides these are, its intermediate code tells, by the lines that are missing.
+Numba removes the side of a branch whose condition is constant, and gives no types to what stands there. So no later
+pass may look at it: here y is a float. The lines that are missing in numba's IR tell which sides it has removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["drop_pruned"]
 
 
 def drop_pruned(body: list[Any], listing: Listing, func_ir: Any) -> None:
-    """Take out the sides of branches, and the bodies of `while` loops, that are not in numba's intermediate code."""
+    """Remove dead code: branch sides and `while` bodies that are missing from numba's IR."""
     lines = {inst.loc.line for block in func_ir.blocks.values() for inst in block.body}
     live = {id(s) for line, (s, _) in listing.places.items() if line in lines}
     _drop(body, live)

@@ -1,7 +1,7 @@
-"""Statements that are never reached: numba has left them out, so it has no types for what they compute.
+"""Unreachable code elimination: numba has left these statements out, so their names have no types.
 
-Such are those below a condition that Python or numba knows when it compiles, as `if 3 % 2 != 1`. They go before anybody
-asks for the type of a name. A variable of an `objmode` block that stays in it has no type in any case.
+An example: the statements below a condition that Python or numba folds, as `if 3 % 2 != 1`. They are removed before any
+pass looks up the type of a name. A variable local to an `objmode` block has no type in any case.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["is_unreached", "without_unreached"]
 
 
 def without_unreached(body: list[Any], of: Mapping[str, Any]) -> None:
-    """Remove them from a block and from those inside of it; `of` are the names that have a type."""
+    """Remove unreachable statements from a block and its nested blocks; `of` are the names that have a type."""
     body[:] = [s for s in body if not is_unreached(s, of)]
     for s in body:
         for inner in blocks(s):
@@ -24,13 +24,13 @@ def without_unreached(body: list[Any], of: Mapping[str, Any]) -> None:
 
 
 def is_unreached(s: Any, of: Mapping[str, Any]) -> bool:
-    """Whether a statement has a name without a type."""
+    """Whether a statement is unreachable: it has a name without a type."""
     names = {x for x in [*reads(s), *ends(s), *writes(s)] if isinstance(x, str)} - of.keys()
     return not names <= _stay_inside(s) if names and isinstance(s, Opaque) else bool(names)
 
 
 def _stay_inside(s: Opaque) -> set[str]:
-    """The variables that an `objmode` block assigns, and does not hand on."""
+    """Return the variables local to an `objmode` block: it assigns them and does not hand them on."""
     inside = (x for block in s.code if isinstance(block, ast.With) for x in ast.walk(block))
     names = (x for x in inside if isinstance(x, ast.Name))
     return {x.id for x in names if isinstance(getattr(x, "ctx", None), ast.Store)} - {*s.targets}

@@ -1,4 +1,4 @@
-"""The language that a numba function is lowered to, and in which it is expanded; anf_to_core.py makes typed core of it.
+"""A-normal form (ANF): the IR that a numba function is lowered to and expanded in; anf_to_core.py types it.
 
 A function in A-normal form. An atom is the name of a variable or a constant; every operation has atoms for arguments
 and a name for its result, so that numba can tell the type of every intermediate value.
@@ -9,7 +9,7 @@ and a name for its result, so that numba can tell the type of every intermediate
     If         if test: then else: orelse
     For        for target in range(start, stop, step): body
     While      while (test_block; test): body
-    Effect     raise, assert, print: what happens in the forward sweep only
+    Effect     raise, print: what happens in the forward sweep only
     Opaque     statements of Python, which stay as they are: no derivative goes through them
 
 There is no break, continue or early return: to_anf.py has turned them into flags, and a loop ends after the iteration
@@ -55,19 +55,19 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Const:
-    """A constant in the text: a number, a bool, None or a string."""
+    """A literal constant: a number, a bool, None or a string."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Member(Const):
-    """The name of a field that is written, as the only entry of an index: x.value = y."""
+    """Field name of a store `x.value = y`, as the only entry of its index."""
 
 
 @dataclass(frozen=True)
 class Ref:
-    """A name that dispatcher.py binds in the emitted module: a function or a frozen array of the user's program.
+    """A global that dispatcher.py binds in the emitted module: a function or a frozen array of the user's program.
 
     `path` leads from the differentiated function to the value: dispatcher.py follows it.
     """
@@ -81,21 +81,21 @@ Atom = str | Const | Ref
 
 
 class OfElements(str):
-    """An operator between elements of arrays: as in numpy, a division by zero is no error there."""
+    """An elementwise operator of arrays: as in numpy, a division by zero raises no error."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Slice:
-    """lower:upper:step in an index; None where nothing is written."""
+    """A slice `lower:upper:step` in an index; None for an omitted part."""
 
     lower: Atom | None
     upper: Atom | None
     step: Atom | None
 
     def atoms(self) -> list[Atom]:
-        """The parts that are written."""
+        """Atoms of the parts that are not omitted."""
         return [x for x in (self.lower, self.upper, self.step) if x is not None]
 
 
@@ -104,7 +104,7 @@ Index = tuple[Any, ...]  # of Atom, Slice, Ellipsis and None
 
 @dataclass(eq=False)
 class Let:
-    """target = op(args)."""
+    """Operation `target = op(args)`."""
 
     target: str
     op: str
@@ -115,7 +115,7 @@ class Let:
 
 @dataclass(eq=False)
 class Store:
-    """array[index] op value, where op is =, += or -=."""
+    """Store `array[index] op value`, where `op` is `=`, `+=` or `-=`."""
 
     array: str
     index: Index
@@ -126,7 +126,7 @@ class Store:
 
 @dataclass(eq=False)
 class If:
-    """A branch."""
+    """Branch on a condition."""
 
     test: Atom
     then: list[Any]
@@ -136,9 +136,9 @@ class If:
 
 @dataclass(eq=False)
 class For:
-    """A loop over range(start, stop, step), which ends early after an iteration that has set one of `exits`.
+    """Loop over `range(start, stop, step)`, which ends early after an iteration that has set one of `exits`.
 
-    A `parallel` one is over prange: the user says that its iterations may run at the same time. Or it is over
+    A `parallel` loop is over prange: the user says that its iterations may run at the same time. Or it is over
     `elements` of arrays, which numba runs so.
     """
 
@@ -155,7 +155,7 @@ class For:
 
 @dataclass(eq=False)
 class While:
-    """A loop with a condition; test_block has no effects."""
+    """Loop with a condition, which `test_block` computes without effects."""
 
     test_block: list[Any]
     test: Atom
@@ -166,7 +166,7 @@ class While:
 
 @dataclass(eq=False)
 class Effect:
-    """Raise, assert or print: text with atoms in braces; nothing of it is differentiated."""
+    """Effect of the forward sweep: `raise` or `print`, as text with atoms in braces; `assert` is an If with a raise."""
 
     text: str
     args: tuple[Atom, ...]
@@ -176,9 +176,9 @@ class Effect:
 
 @dataclass(frozen=True)
 class Written:
-    """An expression with our names for variables, which stays as it is; `refusal` as in Opaque.
+    """Opaque expression over renamed variables, unchanged by passes; `refusal` as in Opaque.
 
-    One that is `pure` changes nothing; of others nobody knows. One that is `fixed` does the same in another run.
+    A `pure` one has no effects; the effects of others are unknown. A `fixed` one does the same in another run.
     """
 
     tree: ast.expr
@@ -189,7 +189,7 @@ class Written:
 
 @dataclass(eq=False)
 class Opaque:
-    """Statements with our names for variables, of which they read `args` and assign `targets`; nodes.py says more."""
+    """Opaque Python statements over renamed variables: they read `args` and assign `targets`; nodes.py says more."""
 
     targets: list[str]
     args: tuple[str, ...]
@@ -202,7 +202,7 @@ class Opaque:
 
 @dataclass(eq=False)
 class Call:
-    """targets = function(*args): the call of another numba function, in expanded core.
+    """Call of another numba function in expanded core: `targets = function(*args)`.
 
     `args` are trees: an atom, or a Node of trees; `targets` are the leaves of the result from left to right.
     """
@@ -217,7 +217,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Node:
-    """A tuple in expanded core, or the leaves of an object: its parts, and the class if it is a named tuple."""
+    """A tuple or an object's leaves in expanded core: its parts, and the class of a named tuple."""
 
     parts: tuple[Any, ...]
     cls: Ref | None = None
@@ -225,7 +225,7 @@ class Node:
 
 
 def leaves(tree: Any) -> list[Any]:
-    """The atoms of a tree."""
+    """Return the atoms of a tree."""
     if isinstance(tree, Node):
         return [x for part in tree.parts for x in leaves(part)]
     return [tree]
@@ -233,7 +233,7 @@ def leaves(tree: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Star:
-    """A call with tuples in place of some arguments, g(x, *t): it becomes `op` when the tuples' lengths are known.
+    """Call with unpacked tuples, `g(x, *t)`: it becomes `op` when the tuples' lengths are known.
 
     `names` and `defaults` are the parameters of the callee; the table's functions have none here. `rest` is the last
     of them if it is `*rest`.
@@ -250,7 +250,7 @@ class Star:
     def bound(
         self, atoms: list[Atom], refuse: Callable[[str], Any], packed: Callable[[list[Atom]], Atom]
     ) -> list[Atom]:
-        """The arguments in the order of the parameters; the last atoms are those that are given by keyword.
+        """Bind arguments to parameters, in the parameters' order; the last atoms are the keyword arguments.
 
         `packed` makes a tuple of those that `*rest` takes.
         """
@@ -274,7 +274,7 @@ Stmt = Let | Store | Call | If | For | While | Effect | Opaque
 
 
 def blocks(s: Any) -> list[list[Any]]:
-    """The blocks directly inside a statement."""
+    """Return the blocks directly inside a statement."""
     if isinstance(s, If):
         return [s.then, s.orelse]
     if isinstance(s, For):
@@ -285,7 +285,7 @@ def blocks(s: Any) -> list[list[Any]]:
 
 
 def walk(block: list[Any]) -> Iterator[Any]:
-    """All statements of a block, those inside of others after them, in program order."""
+    """Walk the statements of a block in program order, nested ones after their owner."""
     for s in block:
         yield s
         for inner in blocks(s):
@@ -293,7 +293,7 @@ def walk(block: list[Any]) -> Iterator[Any]:
 
 
 def index_atoms(index: Index) -> list[Atom]:
-    """The atoms in an index."""
+    """Return the atoms in an index."""
     atoms: list[Atom] = []
     for entry in index:
         if isinstance(entry, Slice):
@@ -304,7 +304,7 @@ def index_atoms(index: Index) -> list[Atom]:
 
 
 def reads(s: Any) -> list[Atom]:
-    """The atoms that a statement itself reads (not those of its blocks)."""
+    """Return the atoms that a statement itself reads (not the ones its blocks read)."""
     if isinstance(s, Let):
         atoms = list(s.args)
         if s.op in ("getitem", "load", "view") and isinstance(s.info, tuple):
@@ -324,14 +324,14 @@ def reads(s: Any) -> list[Atom]:
 
 
 def ends(s: Any) -> list[Atom]:
-    """The atoms that end a loop: its flags, and the condition of a While, which is computed in the loop."""
+    """Return the atoms that end a loop: its exit flags, and the condition of a While, which the loop computes."""
     if isinstance(s, While):
         return [s.test, *s.exits]
     return list(s.exits) if isinstance(s, For) else []
 
 
 def writes(s: Any) -> list[str]:
-    """The variables that a statement itself assigns."""
+    """Return the variables that a statement itself assigns."""
     if isinstance(s, (Let, For)):
         return [s.target]
     return list(s.targets) if isinstance(s, (Call, Opaque)) else []

@@ -1,4 +1,4 @@
-"""ANF as text for people: Python, an operation a line, with the type of a variable where it is met first.
+"""Pretty-printer for ANF: Python, an operation a line, with the type of a variable where it first occurs.
 
 Tuples, named tuples and whole arrays are still there; lower.py takes them apart. A loop says which flags end it.
 """
@@ -20,7 +20,7 @@ __all__ = ["show_lowered"]
 def show_lowered(
     name: str, parameters: list[str], body: list[Any], results: list[Any], kind: Callable[[str], Any], names: Names
 ) -> str:
-    """A function in ANF; `kind` tells the types of variables, None for one that is not known yet.
+    """Print a function in ANF; `kind` gives the type of a variable, None if it is not inferred yet.
 
     `names` tells how generated variables are called.
     """
@@ -39,7 +39,7 @@ class _Showing:
         self.seen: set[str] = set()
 
     def declared(self, x: str) -> str:
-        """A variable, with its type where it stands first; which function a parameter is, its name says."""
+        """Print a variable, with its type at the first occurrence; a function's name says enough."""
         kind = self.kind(x)
         if x in self.seen or isinstance(kind, types.Dispatcher) or kind is None:
             return x
@@ -47,9 +47,11 @@ class _Showing:
         return f"{x}: {kind}"
 
     def block(self, body: list[Any], depth: int) -> list[str]:
+        """Print the lines of a block."""
         return [line for s in body for line in self.statement(s, depth)] or ["    " * depth + "pass"]
 
     def statement(self, s: Any, depth: int) -> list[str]:
+        """Print the lines of a statement, with its blocks."""
         margin = "    " * depth
         if isinstance(s, If):
             lines = [f"{margin}if {self.atom(s.test)}:", *self.block(s.then, depth + 1)]
@@ -66,12 +68,15 @@ class _Showing:
         return [margin + self.simple(s)]
 
     def atom(self, x: Any) -> str:
+        """Print an atom."""
         return to_python.text(to_python.atom(x))
 
     def exits(self, s: For | While) -> str:
+        """Print the exit flags of a loop, as ` until a or b`."""
         return f" until {' or '.join(s.exits)}" if s.exits else ""
 
     def simple(self, s: Any) -> str:
+        """Print a statement without blocks."""
         if isinstance(s, Let):
             if s.op == "iop":
                 return f"{s.target} {s.info}= {self.atom(s.args[1])}"
@@ -85,7 +90,7 @@ class _Showing:
         return to_python.effect(s, to_python.atom)
 
     def value(self, s: Let) -> str:
-        """The right-hand side of an operation, of those that scalarize/lower.py leaves, too."""
+        """Print the right-hand side of an operation, operations of scalarize/lower.py included."""
         if s.op in ("prim", "array"):
             what = s.info[0].name if s.op == "prim" else s.info[0]
             return f"{what}({', '.join(map(self.atom, s.args))})"

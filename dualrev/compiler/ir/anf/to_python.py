@@ -1,4 +1,7 @@
-"""Core -> Python syntax: one expression per operation. Precedence and parentheses are left to `ast.unparse`."""
+"""ANF -> Python syntax trees: one expression per operation.
+
+Precedence and parentheses are left to `ast.unparse`.
+"""
 
 from __future__ import annotations
 
@@ -55,20 +58,20 @@ SYMBOLS: dict[type, str] = {
 
 
 def name(text: str) -> ast.expr:
-    """A name, or a dotted one, or any expression."""
+    """Syntax tree of a name, of a dotted one, or of any expression."""
     if text.isidentifier():
         return ast.Name(text)
     return ast.parse(text, mode="eval").body
 
 
 def dtype_name(kind: Any) -> str:
-    """np.float64 for numba's float64."""
+    """Dotted name of a dtype: `np.float64` for numba's float64."""
     assert isinstance(kind, (types.Number, types.Boolean)), kind  # the text of other types has names of the user's
     return "np.bool_" if isinstance(kind, types.Boolean) else f"np.{kind}"
 
 
 def number(x: Any) -> ast.expr:
-    """A constant; infinities and NaN have names, negative numbers a sign."""
+    """Syntax tree of a constant; infinities and NaN get names, negative numbers a sign."""
     if isinstance(x, float) and not math.isfinite(x):
         return name("math.nan" if x != x else "math.inf" if x > 0 else "-math.inf")
     if type(x) in (int, float) and math.copysign(1.0, x) < 0.0:
@@ -77,39 +80,39 @@ def number(x: Any) -> ast.expr:
 
 
 def atom(x: Any) -> ast.expr:
-    """An atom as it is called in the source."""
+    """Syntax tree of an atom under its source name."""
     if isinstance(x, Const):
         return number(x.value)
     return name(x.name if isinstance(x, Ref) else x)
 
 
 def call(function: str | ast.expr, *args: ast.expr, **keywords: ast.expr) -> ast.Call:
-    """function(*args, **keywords)."""
+    """Syntax tree of `function(*args, **keywords)`."""
     f = name(function) if isinstance(function, str) else function
     return ast.Call(f, list(args), [ast.keyword(k, v) for k, v in keywords.items()])
 
 
 def applied(function: Any, args: list[ast.expr]) -> ast.Call:
-    """The call of a function of the user's, of which the last parameter may be `*rest`."""
+    """Syntax tree of a call of a user's function, whose last parameter may be `*rest`."""
     if takes_rest(function.value):
         args = [*args[:-1], ast.Starred(args[-1], ast.Load())]
     return call(function.name, *args)
 
 
 def takes_rest(f: Any) -> bool:
-    """Whether a numba function has `*args`."""
+    """Whether a numba function has a `*args` parameter."""
     return bool(getattr(f, "py_func", None) and f.py_func.__code__.co_flags & inspect.CO_VARARGS)
 
 
 def binary(symbol: str, a: ast.expr, b: ast.expr) -> ast.expr:
-    """A symbol b."""
+    """Syntax tree of `a symbol b`."""
     made = ast.parse(f"a {symbol} b", mode="eval").body
     assert isinstance(made, ast.BinOp)
     return ast.BinOp(a, made.op, b)
 
 
 def index(entries: tuple[Any, ...], sub: Sub) -> ast.expr:
-    """What stands between the brackets."""
+    """Syntax tree of an index, without the brackets."""
     parts: list[ast.expr] = []
     for entry in entries:
         if isinstance(entry, Slice):
@@ -123,7 +126,7 @@ def index(entries: tuple[Any, ...], sub: Sub) -> ast.expr:
 
 
 def subscript(base: ast.expr, entries: tuple[Any, ...], sub: Sub) -> ast.expr:
-    """base[entries], or base.field."""
+    """Syntax tree of `base[entries]`, or of `base.field`."""
     if isinstance(entries[0] if entries else None, Member):
         return ast.Attribute(base, str(entries[0].value), ast.Load())
     return ast.Subscript(base, index(entries, sub), ast.Load())
@@ -134,16 +137,19 @@ class _Replace(ast.NodeTransformer):
         self.sub = sub
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Replace a variable."""
         found = self.sub(node.id)
         return node if found is None else found
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Replace in the base of an attribute, unless it is a module."""
         if isinstance(node.value, ast.Name) and node.value.id in ("math", "cmath", "np", "runtime"):
             return node
         node.value = self.visit(node.value)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Replace in the arguments of a call, and in the object of a method."""
         node.func = self.visit(node.func) if isinstance(node.func, ast.Attribute) else node.func
         node.args = [self.visit(x) for x in node.args]
         for k in node.keywords:
@@ -152,7 +158,7 @@ class _Replace(ast.NodeTransformer):
 
 
 def substitute(tree: ast.expr, sub: Callable[[str], ast.expr | None]) -> ast.expr:
-    """A copy of an expression with other expressions for its variables."""
+    """Substitute expressions for the variables of an expression; a copy."""
     copied = ast.parse(ast.unparse(tree), mode="eval").body
     made = _Replace(sub).visit(copied)
     assert isinstance(made, ast.expr)
@@ -160,7 +166,7 @@ def substitute(tree: ast.expr, sub: Callable[[str], ast.expr | None]) -> ast.exp
 
 
 def expression(s: Let, sub: Sub) -> ast.expr:
-    """The right-hand side of a Let; `sub` gives the expression for an atom."""
+    """Syntax tree of the right-hand side of a Let; `sub` gives the expression for an atom."""
     args = s.args
     if s.op == "copy":
         return sub(args[0])
@@ -206,7 +212,7 @@ def expression(s: Let, sub: Sub) -> ast.expr:
 
 
 def _starred(s: Let, sub: Sub) -> ast.expr:
-    """g(x, *t, k=y)."""
+    """Syntax tree of `g(x, *t, k=y)`."""
     stars = s.info.stars
     made = [ast.Starred(sub(x), ast.Load()) if star else sub(x) for x, star in zip(s.args, stars, strict=False)]
     made += [sub(x) for x in s.args[len(made) :]]
@@ -215,12 +221,12 @@ def _starred(s: Let, sub: Sub) -> ast.expr:
 
 
 def nested(places: Any, sub: Callable[[int], ast.expr]) -> ast.expr:
-    """A list of lists."""
+    """Syntax tree of a nested list, whose leaves `sub` gives."""
     return ast.List([nested(x, sub) for x in places], ast.Load()) if isinstance(places, list) else sub(places)
 
 
 def flattened(places: Any) -> Iterator[int]:
-    """The numbers in a list of lists."""
+    """Leaves of a nested list of indices, in order."""
     for x in places:
         if isinstance(x, list):
             yield from flattened(x)
@@ -234,19 +240,20 @@ def _call(f: ast.expr, args: list[ast.expr], keywords: tuple[str, ...]) -> ast.e
 
 
 def effect(s: Effect, sub: Sub) -> str:
-    """The text of a raise or a print."""
+    """Python text of a `raise` or a `print`."""
     return s.text.format(*(text(sub(x)) for x in s.args))
 
 
 def names_in(code: Iterable[ast.AST]) -> list[str]:
-    """The names in statements, each once."""
+    """Names in statements, each once."""
     return list(dict.fromkeys(x.id for s in code for x in ast.walk(s) if isinstance(x, ast.Name)))
 
 
 class _Renaming(_Replace):
-    """Other expressions for variables, in statements; `objmode(x="int64")` names a variable, too."""
+    """Substitution of expressions for variables in statements; `objmode(x="int64")` names a variable, too."""
 
     def visit_With(self, node: ast.With) -> ast.With:
+        """Rename in a `with` statement, keywords of `objmode` included."""
         for item in node.items:
             for k in item.context_expr.keywords if isinstance(item.context_expr, ast.Call) else ():
                 found = self.sub(str(k.arg))
@@ -256,11 +263,11 @@ class _Renaming(_Replace):
 
 
 def opaque(code: Iterable[ast.stmt], names: Mapping[str, ast.expr]) -> str:
-    """Statements as text, with these expressions for the names in them."""
+    """Print opaque statements, with these expressions for the names in them."""
     copied = ast.parse(ast.unparse(ast.Module([*code], [])))
     return ast.unparse(_Renaming(names.get).visit(copied))
 
 
 def text(tree: ast.expr) -> str:
-    """The expression as text."""
+    """Print an expression."""
     return ast.unparse(tree)

@@ -1,4 +1,4 @@
-"""What statements of typed core are written with: atoms, expressions, indices, trees. nodes.py has the language.
+"""Atoms, expressions, indices and trees of typed core; nodes.py has its statements.
 
 Nothing in an expression is differentiated. Nodes are compared by what they are made of, variables by identity.
 """
@@ -23,7 +23,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Var:
-    """A variable; `name` is what people may call it, with {} for the name of the variable that it belongs to.
+    """A typed variable; `name` is a template for printing, with {} for the name of the variable `of`.
 
     {k} is a number that makes it different from others. An intermediate value is called `_`.
     """
@@ -39,7 +39,7 @@ class Var:
 
 @dataclass(frozen=True)
 class Constant:
-    """A number, a bool, a string or None."""
+    """A constant: a number, a bool, a string or None."""
 
     value: Any
     type: Any = field(compare=False, default=None)
@@ -56,7 +56,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Global:
-    """A function, a class or a frozen array of the user's program; `path` leads to it from the function."""
+    """A function, class or frozen array of the user's program; `path` leads to it from the function."""
 
     name: str
     value: Any = field(compare=False, repr=False)
@@ -66,7 +66,7 @@ class Global:
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """A function that a transformation has made: a Program knows its terms. `name` is what people may call it."""
+    """A function that a transformation has made, defined in a Program. `name` is for printing."""
 
     name: str
 
@@ -85,7 +85,7 @@ SCALED = Primitive("scaled", "a * b if b != 0.0 else 0.0", ("b", "a"), ((-3.0, 3
 
 @dataclass(frozen=True)
 class Operator:
-    """A unary or binary operator of ints and bools; `symbol` is Python's."""
+    """Unary or binary operator of ints and bools; `symbol` is Python's."""
 
     symbol: str
     args: tuple[Expr, ...]
@@ -93,7 +93,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Comparison:
-    """args[0] symbols[0] args[1] symbols[1] args[2] ..."""
+    """Chained comparison `args[0] symbols[0] args[1] symbols[1] args[2] ...`."""
 
     symbols: tuple[str, ...]
     args: tuple[Expr, ...]
@@ -101,7 +101,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Logical:
-    """`and` or `or`, from left to right; what decides ends it."""
+    """Short-circuit `and` or `or`, from left to right."""
 
     symbol: str
     args: tuple[Expr, ...]
@@ -109,7 +109,7 @@ class Logical:
 
 @dataclass(frozen=True)
 class Choice:
-    """`then` if `test` else `orelse`."""
+    """Conditional expression `then if test else orelse`."""
 
     test: Expr
     then: Expr
@@ -118,7 +118,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Applied:
-    """A function of Python, math, numpy or the runtime, by its dotted name; or a named tuple's class."""
+    """Application of a Python, math, numpy or runtime function by its dotted name; or of a named tuple's class."""
 
     function: str | Global
     args: tuple[Expr, ...]
@@ -127,7 +127,7 @@ class Applied:
 
 @dataclass(frozen=True)
 class Method:
-    """base.name(*args, **keywords)."""
+    """Method call `base.name(*args, **keywords)`."""
 
     base: Expr
     name: str
@@ -137,7 +137,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Field:
-    """base.name: shape, size, ndim, T."""
+    """Attribute `base.name`: shape, size, ndim, T."""
 
     base: Expr
     name: str
@@ -145,7 +145,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Item:
-    """base[index]."""
+    """Subscript `base[index]`."""
 
     base: Expr
     index: tuple[Index, ...]
@@ -153,7 +153,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Pack:
-    """A tuple, or a list if `listed`."""
+    """Tuple display, or a list if `listed`."""
 
     args: tuple[Expr, ...]
     listed: bool = False
@@ -161,7 +161,7 @@ class Pack:
 
 @dataclass(frozen=True)
 class Span:
-    """lower:upper:step; None where nothing is written."""
+    """Slice `lower:upper:step`; None for an omitted part."""
 
     lower: Expr | None
     upper: Expr | None
@@ -174,7 +174,7 @@ Index: TypeAlias = Expr | Span | EllipsisType | None
 
 @dataclass(frozen=True)
 class Node:
-    """A tuple among arguments or results, of the class `cls` if it is a named one.
+    """Tuple among arguments or results, of the class `cls` if it is a named one.
 
     Or the leaves of an object of a `kind`: leaves.py.
     """

@@ -1,4 +1,4 @@
-"""Writing core: statements one after another, and the table's partial derivatives as statements."""
+"""Builder of core statements, and of the partial derivatives in the table of primitives."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dualrev.compiler.ir.core.known_zeros import ALONG
 from dualrev.compiler.ir.core.nodes import Copy, Discrete, For, If, Real, Statement
 from dualrev.compiler.ir.core.partials import NAMES, slope_of, spelled, text_of
 from dualrev.rules.derived import Derived
-from dualrev.rules.names import line_of
+from dualrev.rules.emitted_names import line_of
 from dualrev.rules.primitives import PRIMITIVES, Primitive
 
 __all__ = ["ZERO", "Writer", "partial"]
@@ -46,14 +46,14 @@ def _tree(text: str) -> ast.expr:
 
 
 def partial(s: Real, k: int) -> ast.expr:
-    """The k-th partial derivative of an operation: syntax in the names of the table, `x`, `a`, `b`, `y`."""
+    """The k-th partial derivative of an operation: a syntax tree in the table's names `x`, `a`, `b`, `y`."""
     slope = slope_of(s, k)
     return _tree(text_of(s, k)) if slope is None else _with_slope(text_of(s, k), slope)
 
 
 @functools.cache
 def _with_slope(text: str, slope: Derived) -> ast.expr:
-    """The tree of a text; what is an operation of its own, all of it or what is negated, has that as an attribute."""
+    """Syntax tree of a partial; its operation (the operand of a negation) has the Derived as an attribute."""
     tree = ast.parse(text, mode="eval").body
     operation: Any = tree.operand if isinstance(tree, ast.UnaryOp) else tree
     operation.slope = slope
@@ -61,23 +61,23 @@ def _with_slope(text: str, slope: Derived) -> ast.expr:
 
 
 class Writer:
-    """Statements that are being written; with `whole_partials`, partials are operations of their own (partials.py)."""
+    """Builder of statements; with `whole_partials`, partials are operations of their own (partials.py)."""
 
     whole_partials = False
 
     def __init__(self, marks: bool = False) -> None:
-        """`marks`: whether zeros that are known are marked (ir/core/known_zeros.py)."""
+        """`marks`: whether known zeros are marked (ir/core/known_zeros.py)."""
         self.out: list[Statement] = []
         self.marks = marks
         self.temporaries: set[Var] = set()
 
     def write(self, s: Statement) -> None:
-        """Add a statement."""
+        """Append a statement."""
         self.out.append(s)
 
     @contextmanager
     def into(self, out: list[Statement]) -> Iterator[None]:
-        """Write into another block."""
+        """Redirect statements to another block, in a `with` statement."""
         before, self.out = self.out, out
         try:
             yield
@@ -85,19 +85,19 @@ class Writer:
             self.out = before
 
     def temporary(self) -> Var:
-        """A new variable for a real number."""
+        """Create a real scalar variable."""
         made = Var("_", types.float64)
         self.temporaries.add(made)
         return made
 
     def real(self, name: str, spelling: str, *args: Atom, line: int) -> Var:
-        """A new variable for the value of a line of the table; divisions by zero follow IEEE."""
+        """Emit an operation of the table into a new variable; divisions by zero follow IEEE."""
         target = self.temporary()
         self.write(Real(target, PRIMITIVES[name], spelling, args, line))
         return target
 
     def added(self, a: Atom | None, b: Atom, line: int) -> Atom:
-        """The sum; nothing is added to None, and what was just negated is subtracted."""
+        """Emit `a + b`: `b` if `a` is None, and `a - c` if `b` was just computed as `-c`."""
         if a is None:
             return b
         last = self.out[-1] if self.out else None
@@ -107,7 +107,7 @@ class Writer:
         return self.real("add", "+", a, b, line=line)
 
     def product(self, factor: ast.expr, names: Mapping[str, Atom], t: Atom, line: int, rule: Primitive) -> Atom:
-        """The factor times t, without a factor of 1; `rule` is the product that it is, as to known zeros."""
+        """Emit `factor * t`, unless the factor is 1; `rule` is the primitive that treats known zeros."""
         match factor:
             case ast.Constant(1.0):
                 return t
@@ -116,36 +116,36 @@ class Writer:
         return self.times(rule, self.value(factor, names, line), t, line)
 
     def times(self, rule: Primitive, a: Atom, t: Atom, line: int) -> Var:
-        """A new variable for a product."""
+        """Emit a product into a new variable."""
         target = self.temporary()
         self.write(Real(target, rule, "*" if rule is PRIMITIVES["mul"] else rule.name, (a, t), line))
         return target
 
     def minus(self, t: Atom, line: int) -> Var:
-        """A new variable for the negative of a tangent or a cotangent."""
+        """Emit the negative of a tangent or a cotangent."""
         return self.times(ALONG, _MINUS, t, line) if self.marks else self.real("neg", "-", t, line=line)
 
     def computed(self, t: Atom, line: int) -> Var:
-        """A tangent or a cotangent without a mark, whoever has computed it."""
+        """Emit a tangent or a cotangent without its known-zero mark."""
         return self.real("add", "+", t, ZERO, line=line)
 
     @property
     def zero(self) -> Constant:
-        """A zero that is known."""
+        """The constant for a known zero."""
         return NOTHING if self.marks else ZERO
 
     def zeros_like(self, x: Any) -> Applied:
-        """An array of zeros that are known."""
+        """An expression for an array of known zeros."""
         return Applied("runtime.known_zeros_like" if self.marks else "np.zeros_like", (x,))
 
     def value(self, e: ast.expr, names: Mapping[str, Atom], line: int) -> Atom:
-        """The value of an expression of the table."""
+        """Emit an expression of the table."""
         if self.whole_partials and (slope := getattr(e, "slope", None)) is not None:
             return self.whole_partial(e, slope, names, line)
         return self.plain(e, names, line)
 
     def plain(self, e: ast.expr, names: Mapping[str, Atom], line: int) -> Atom:
-        """The same, an operation for each operator."""
+        """Emit an expression of the table, one operation for each operator."""
         match e:
             case ast.Constant(value):
                 return Constant(value, types.float64 if isinstance(value, float) else types.int64)
@@ -170,7 +170,7 @@ class Writer:
         raise AssertionError(ast.dump(e))
 
     def whole_partial(self, e: ast.expr, slope: Derived, names: Mapping[str, Atom], line: int) -> Atom:
-        """The value of a partial, as one operation."""
+        """Emit a partial as one operation."""
         of = [*names]  # the arguments, and the value
         args = tuple(names[of[j]] for j in slope.places)
         if all(isinstance(x, Constant) for x in args):
@@ -180,7 +180,7 @@ class Writer:
         return target
 
     def choice(self, e: ast.IfExp, names: Mapping[str, Atom], line: int) -> Atom:
-        """A conditional expression: one statement if it is constant in pieces, else a branch."""
+        """Emit a conditional expression: one statement if it is piecewise constant, else a branch."""
         target = self.temporary()
         if _is_constant(e):
             self.write(Discrete(target, _plain(e, names), line))
@@ -194,7 +194,7 @@ class Writer:
         return target
 
     def test(self, e: ast.expr, names: Mapping[str, Atom], line: int) -> Var:
-        """A comparison whose operands may be computed."""
+        """Emit a comparison, with its operands."""
         assert isinstance(e, ast.Compare)
         atoms = tuple(self.value(x, names, line) for x in [e.left, *e.comparators])
         target = Var("_", types.boolean)
@@ -202,7 +202,7 @@ class Writer:
         return target
 
     def loop(self, array: Any, work: Callable[[tuple[Var, ...]], None], line: int) -> None:
-        """Do something for all indices of an array."""
+        """Emit a loop nest over all indices of an array; `work` emits its body."""
         counters = tuple(Var("_", _I64) for _ in range(array.type.ndim))
         counts = tuple(Var("_", _I64) for _ in counters)
         for axis, n in enumerate(counts):
@@ -216,7 +216,7 @@ class Writer:
 
 
 def _is_constant(e: ast.expr) -> bool:
-    """Whether an expression is constant but for the conditions in it, which compare atoms."""
+    """Whether an expression is piecewise constant: constants, chosen by comparisons without calls."""
     match e:
         case ast.IfExp(test, body, orelse):
             return (
@@ -230,7 +230,7 @@ def _is_constant(e: ast.expr) -> bool:
 
 
 def _plain(e: ast.expr, names: Mapping[str, Atom]) -> Expr:
-    """A conditional expression that is constant in pieces, as it is written."""
+    """Translate a piecewise constant expression to one core expression."""
     match e:
         case ast.IfExp(test, body, orelse):
             return Choice(_plain(test, names), _plain(body, names), _plain(orelse, names))

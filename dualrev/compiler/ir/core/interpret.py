@@ -1,4 +1,6 @@
-"""The reference evaluator of the typed core: what a term means, statement by statement, in plain Python and numpy.
+"""Reference interpreter of typed core, in plain Python and numpy.
+
+It defines what a term means, statement by statement:
 
     run(f, args)  the value of a function, whose arrays are changed in place as the statements say
 
@@ -67,14 +69,14 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 @dataclass
 class Tape:
-    """What goes from a forward to a reverse sweep."""
+    """Stacks of numbers and arrays between a forward and a reverse sweep."""
 
     numbers: list[Any] = field(default_factory=list)
     arrays: list[Any] = field(default_factory=list)
 
 
 def run(f: Function, args: tuple[Any, ...], call: Caller | None = None, tape: Tape | None = None) -> Any:
-    """The value of f; `call` evaluates calls of other functions (the function itself, if it is not given)."""
+    """Interpret `f`; `call` evaluates its calls (by the numba function itself, if not given)."""
     return _Run(f, call or _itself, tape or Tape()).value(args)
 
 
@@ -92,6 +94,7 @@ class _Run:
         self.env: dict[Var, Any] = {}
 
     def value(self, args: tuple[Any, ...]) -> Any:
+        """Run the function on these arguments, and return its result."""
         for p, x in zip(self.f.parameters, args, strict=True):
             self.bind(p, x)
         with np.errstate(all="ignore"):
@@ -99,7 +102,7 @@ class _Run:
             return boxed(self.tree(self.f.result))
 
     def bind(self, tree: atoms.Tree, x: Any) -> None:
-        """Give the variables of a tree their values."""
+        """Bind the variables of a tree to values."""
         if isinstance(tree, atoms.Node):
             for part, value in zip(tree.parts, x, strict=True):
                 self.bind(part, value)
@@ -107,6 +110,7 @@ class _Run:
             self.env[tree] = cast(x, tree.type)
 
     def tree(self, tree: atoms.Tree) -> Any:
+        """Evaluate a tree."""
         if not isinstance(tree, atoms.Node):
             return self.atom(tree)
         parts = [self.tree(part) for part in tree.parts]
@@ -115,6 +119,7 @@ class _Run:
     # Expressions
 
     def atom(self, x: atoms.Atom) -> Any:
+        """Evaluate an atom."""
         if isinstance(x, Var):
             return self.env[x]
         if isinstance(x, Global) and x.value is None:
@@ -122,6 +127,7 @@ class _Run:
         return np.float64(x.value) if type(x.value) is float else x.value
 
     def expr(self, e: atoms.Expr) -> Any:
+        """Evaluate an expression."""
         match e:
             case atoms.Operator(symbol, (x,)):
                 return _UNARY[symbol](self.expr(x))
@@ -152,6 +158,7 @@ class _Run:
         return self.atom(e)  # type: ignore[arg-type]
 
     def operate(self, symbol: str, x: Any, y: Any, checked: bool) -> Any:
+        """Apply a binary operator."""
         if symbol in ("/", "//", "%"):
             return divide(symbol, x, y, checked)
         if symbol == "**" and isinstance(x, int) and isinstance(y, int) and y < 0:
@@ -159,6 +166,7 @@ class _Run:
         return _OPERATORS[symbol](x, y)
 
     def compare(self, first: atoms.Expr, symbols: tuple[str, ...], rest: list[atoms.Expr]) -> Any:
+        """Evaluate a chained comparison."""
         left = self.expr(first)
         result: Any = True
         for k, (symbol, e) in enumerate(zip(symbols, rest, strict=True)):
@@ -170,7 +178,10 @@ class _Run:
         return result
 
     def index(self, index: tuple[atoms.Index, ...]) -> Any:
+        """Evaluate an index."""
+
         def entry(i: Any) -> Any:
+            """Evaluate one entry of an index."""
             if isinstance(i, atoms.Span):
                 return slice(*(None if x is None else self.expr(x) for x in (i.lower, i.upper, i.step)))
             return i if i is None or i is Ellipsis else self.expr(i)
@@ -181,10 +192,12 @@ class _Run:
     # Statements
 
     def block(self, body: tuple[Statement, ...]) -> None:
+        """Execute a block."""
         for s in body:
             self.statement(s)
 
     def statement(self, s: Statement) -> None:
+        """Execute a statement."""
         match s:
             case nodes.Copy():
                 self.bind(s.target, self.atom(s.source))
@@ -222,6 +235,7 @@ class _Run:
                 self.memory(s)
 
     def memory(self, s: Statement) -> None:
+        """Execute a statement that uses the tape."""
         match s:
             case nodes.Push():
                 self.tape.numbers.append(tuple(map(self.atom, s.values)))
@@ -242,6 +256,7 @@ class _Run:
                 self.bind(s.target, self.tape.arrays.pop())
 
     def loop(self, s: nodes.While) -> None:
+        """Execute a `while` loop."""
         self.block(s.before)
         while self.atom(s.test):
             self.block(s.body)
@@ -250,6 +265,7 @@ class _Run:
             self.block(s.before)
 
     def real(self, s: nodes.Real) -> Any:
+        """Evaluate an operation of real numbers."""
         args = [self.atom(x) for x in s.args]
         if s.rule in MARKING:
             return marked(s.rule, args)
@@ -266,6 +282,7 @@ class _Run:
         return total(getattr(np, s.rule.ufunc) if s.rule.ufunc else named(s.spelling), args)
 
     def store(self, s: nodes.Store) -> None:
+        """Execute a store."""
         array, index, value = self.atom(s.array), self.index(s.index), self.atom(s.value)
         if s.op == "=":
             array[index] = value
@@ -273,11 +290,13 @@ class _Run:
             array[index] = _OPERATORS[s.op[0]](array[index], value)
 
     def effect(self, s: nodes.Effect) -> None:
+        """Execute a `raise` or a `print`."""
         given = {f"_{k}": self.atom(x) for k, x in enumerate(s.args)}
         names = [x.name if isinstance(x, Global) else name for x, name in zip(s.args, given, strict=True)]
         execute(s.text.format(*names), {**given, **{x.name: x.value for x in s.args if isinstance(x, Global)}})
 
     def opaque(self, s: nodes.Opaque) -> None:
+        """Execute opaque statements, and bind their outputs."""
         space = {"np": np, "math": math, "runtime": runtime}
         space |= {name: self.atom(x) for name, x in s.inputs if not isinstance(x, Var) or x in self.env}
         execute(ast.unparse(ast.Module([*s.code], [])), space)
@@ -287,14 +306,14 @@ class _Run:
 
 
 def named(name: str) -> Any:
-    """What a dotted name of emitted code stands for."""
+    """Resolve a dotted name of emitted code to its object."""
     first, _, rest = name.partition(".")
     spaces: dict[str, Any] = {"math": math, "np": np, "runtime": runtime}
     return operator.attrgetter(rest)(spaces[first]) if rest else getattr(builtins, first)
 
 
 def divide(symbol: str, x: Any, y: Any, checked: bool) -> Any:
-    """x / y, x // y, x % y, as numba's error model says."""
+    """Compute `x / y`, `x // y` or `x % y` by numba's error model."""
     if not isinstance(y, np.ndarray) and y == 0 and checked:
         raise ZeroDivisionError("division by zero")
     whole = isinstance(x, (int, np.integer)) and isinstance(y, (int, np.integer))
@@ -304,7 +323,7 @@ def divide(symbol: str, x: Any, y: Any, checked: bool) -> Any:
 
 
 def total(f: Callable[..., Any], args: list[Any]) -> Any:
-    """f(*args); NaN or infinity where Python's math raises and machine code does not."""
+    """Compute `f(*args)`, with NaN or infinity where Python's math raises and machine code does not."""
     try:
         return f(*args)
     except ValueError:
@@ -316,7 +335,7 @@ def total(f: Callable[..., Any], args: list[Any]) -> Any:
 
 
 def cast(x: Any, kind: Any) -> Any:
-    """A number in the type of its variable; anything else as it is."""
+    """Convert a number to its variable's type; leave any other value unchanged."""
     if isinstance(kind, types.Boolean):
         return bool(x)
     if isinstance(kind, types.Float):
@@ -327,7 +346,7 @@ def cast(x: Any, kind: Any) -> Any:
 
 
 def boxed(x: Any) -> Any:
-    """A value as Python gets it from numba: its own numbers."""
+    """Convert numpy scalars to Python's numbers, as numba returns them."""
     if isinstance(x, tuple):
         return x._make(map(boxed, x)) if hasattr(x, "_make") else tuple(map(boxed, x))
     return x.item() if isinstance(x, np.generic) else x

@@ -1,4 +1,4 @@
-"""Marks of known zeros: products with tangents and cotangents, as lines like those of the table of primitives.
+"""Marks of known zeros: products with tangents and cotangents, as primitives that keep the sign of a zero.
 
 A known zero takes no part, and a zero that was computed does: 0 times an infinite partial is 0 for the one, and NaN for
 the other (docs/conventions.md, rules 3 and 4). In a function whose derivative has such partials, and is differentiated
@@ -32,7 +32,7 @@ MARKING = (KNOWN, *PRODUCTS)
 
 
 def marked(rule: Primitive, args: Sequence[Any]) -> Any:
-    """The value of such a line."""
+    """Evaluate a primitive that marks known zeros."""
     if rule is KNOWN:
         return args[0] if args[0] != 0.0 else -0.0
     looked = args if rule is ALONG_BOTH else args[1:]
@@ -44,5 +44,5 @@ def _is_known(t: Any) -> bool:
 
 
 def times(rule: Primitive, k: int) -> Primitive:
-    """The derivative of a product by its k-th factor is the other one, times a tangent or a cotangent."""
+    """The product rule of a partial of a marked product: the other factor, times a tangent or a cotangent."""
     return ALONG if rule is ALONG and k == 1 else ALONG_BOTH

@@ -1,7 +1,9 @@
-"""The typed core: what a numba function becomes, and what every derivative of it is made of.
+"""Typed core, the IR of all transformations: its statements and functions.
+
+A numba function becomes core, and every derivative of it is core.
 
 A function is a list of statements over variables. A variable is an object with a numba type, not a name: two variables
-never clash, whatever they are called (names.py chooses what is printed). It may be assigned many times.
+never clash, whatever they are called (ir/names.py chooses what is printed). It may be assigned many times.
 
     atoms        a ::= x | constant | global
     expressions  e ::= a | op e .. | e < e <= .. | e and .. | e if e else e | f(e, .., k=e) | e.m(e, ..) | e.field
@@ -18,7 +20,7 @@ never clash, whatever they are called (names.py chooses what is printed). It may
                      | if a: s .. else: s ..        If
                      | for x in range(a, a, a): s .. (ends after a round that has set one of `exits`)      For
                      | while (s ..; a): s ..        (the same)       While
-                     | raise, print, assert         Effect
+                     | raise, print                 Effect
                      | statements of Python         Opaque          as the user wrote them; no derivative goes through
 
 What reverse mode adds (ad/reverse/reverse_driver.py): memory between the sweeps, last in, first out.
@@ -55,7 +57,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Copy:
-    """target = source: a scalar, or another name for an array."""
+    """Copy `target = source`: a scalar, or another name for an array."""
 
     target: Var
     source: Atom
@@ -64,7 +66,7 @@ class Copy:
 
 @dataclass(frozen=True, eq=False)
 class Discrete:
-    """target = an expression that has no derivative.
+    """Evaluate an expression without a derivative: `target = value`.
 
     What is `repeated` has been computed before with the same operands: a division by zero would have raised then.
     """
@@ -77,7 +79,7 @@ class Discrete:
 
 @dataclass(frozen=True, eq=False)
 class Real:
-    """target = a line of the table; `spelling` is the operator or the function that the user wrote.
+    """Apply a primitive: `target = rule(args)`; `spelling` is the user's operator or function.
 
     A division by zero raises if it is `checked`.
     """
@@ -92,7 +94,7 @@ class Real:
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """target = array[index], a scalar."""
+    """Load a scalar: `target = array[index]`."""
 
     target: Var
     array: Var | Global
@@ -102,9 +104,9 @@ class Load:
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """array[index] op value, where op is =, += or -=: the only statement that changes memory, with Call.
+    """Store `array[index] op value`, where `op` is `=`, `+=` or `-=`; only stores and calls write memory.
 
-    With the index ... and an array for the value, that of all elements: reverse mode brings them back so.
+    With the index `...` and an array as the value, it stores all elements: reverse mode restores them so.
     """
 
     array: Var
@@ -116,7 +118,7 @@ class Store:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """target = an expression of `base` that shares its memory; `repeated` as in Discrete."""
+    """Take a view: `target` is an expression of `base` that shares its memory; `repeated` as in Discrete."""
 
     target: Var
     base: Var | Global
@@ -127,7 +129,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Make:
-    """target = an expression that is a new array, and depends on no real number."""
+    """Allocate an array: `target` is a new array, of no real operands but for `np.copy` in the sweeps."""
 
     target: Var
     value: Expr
@@ -136,7 +138,7 @@ class Make:
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """target = np.dot(a, b), np.min(a) or np.max(a)."""
+    """Apply a whole-array operation: `target` is `np.dot(a, b)`, `np.min(a)` or `np.max(a)`."""
 
     target: Var
     function: str
@@ -146,7 +148,7 @@ class Whole:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """targets = function(*args); the targets are the leaves of `result`, which is a tree.
+    """Call `targets = function(*args)`; the targets are the leaves of the tree `result`.
 
     A function that uses the `tape` gets that of its caller. In sweeps, the call is made for one `of` the function that
     they belong to: so the two calls that stand for it know each other.
@@ -163,7 +165,7 @@ class Call:
 
 @dataclass(frozen=True, eq=False)
 class If:
-    """A branch."""
+    """Branch on a condition."""
 
     test: Atom
     then: tuple[Statement, ...]
@@ -173,10 +175,10 @@ class If:
 
 @dataclass(frozen=True, eq=False)
 class For:
-    """A loop over range(start, stop, step); it ends after a round that has set one of `exits`.
+    """Loop over `range(start, stop, step)`; it ends early after an iteration that has set one of `exits`.
 
-    The rounds of a `parallel` one may run at the same time, but for what they add up (parallel/dependence.py). It means
-    the same as the loop that runs them one after the other. One over `elements` of arrays was not written as a loop.
+    The iterations of a `parallel` loop may run at the same time, but for what they add up (parallel/dependence.py). It
+    means the same as the sequential loop. A loop over `elements` of arrays was not written as a loop.
     """
 
     target: Var
@@ -192,7 +194,7 @@ class For:
 
 @dataclass(frozen=True, eq=False)
 class While:
-    """A loop with a condition, which `before` computes and which has no effects."""
+    """Loop with a condition, which `before` computes without effects."""
 
     before: tuple[Statement, ...]
     test: Atom
@@ -203,7 +205,7 @@ class While:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """raise or print: `text` with atoms in braces."""
+    """Effect of the forward sweep: `raise` or `print`, as `text` with atoms in braces."""
 
     text: str
     args: tuple[Atom, ...]
@@ -213,7 +215,7 @@ class Effect:
 
 @dataclass(frozen=True, eq=False)
 class Opaque:
-    """Statements of Python that stay as they are, but for their names: what no derivative goes through.
+    """Opaque Python statements, unchanged but for their names; no derivative passes through them.
 
     They are executed in the forward sweep, and never again in the reverse sweep. `inputs` and `outputs` are the names
     in `code` with what they stand for. `changes` says that inputs may change, and `unknown` that another run may do
@@ -232,7 +234,7 @@ class Opaque:
 
     @property
     def targets(self) -> tuple[Var, ...]:
-        """The variables that it assigns."""
+        """Variables that it assigns."""
         return tuple(x for _, x in self.outputs)
 
 
@@ -241,7 +243,7 @@ class Opaque:
 
 @dataclass(frozen=True, eq=False)
 class Push:
-    """The values go to the tape, from where a Pop takes them; `room` says that they may not fit."""
+    """Push values on the tape, for a Pop; `room` says that they may not fit."""
 
     values: tuple[Atom, ...]
     line: int
@@ -250,7 +252,7 @@ class Push:
 
 @dataclass(frozen=True, eq=False)
 class Pop:
-    """The variables get the values of a Push, in its order."""
+    """Pop the values of a Push, in its order."""
 
     targets: tuple[Var, ...]
     line: int
@@ -258,7 +260,7 @@ class Pop:
 
 @dataclass(frozen=True, eq=False)
 class Keep:
-    """An array goes to the tape."""
+    """Push an array on the tape, with a reference to it."""
 
     array: Var
     line: int
@@ -266,7 +268,7 @@ class Keep:
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """target = the array of a Keep."""
+    """Pop the array of a Keep: `target = kept`."""
 
     target: Var
     line: int
@@ -274,7 +276,7 @@ class Kept:
 
 @dataclass(frozen=True, eq=False)
 class Hold:
-    """target = source, an array that the tape holds in this slot as long as the derivative runs."""
+    """Hold an array in a slot of the tape for the whole run of the derivative: `target = source`."""
 
     target: Var
     source: Var
@@ -284,7 +286,7 @@ class Hold:
 
 @dataclass(frozen=True, eq=False)
 class Reserve:
-    """Room on the tape for the pushes of every round of a loop over range(start, stop, step)."""
+    """Reserve tape for the pushes of every iteration of a loop over `range(start, stop, step)`."""
 
     pushes: tuple[tuple[Atom, ...], ...]
     start: Atom
@@ -295,7 +297,7 @@ class Reserve:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The targets are arrays on top of the tape: an element for each round of a loop over range(start, stop, step).
+    """Allocate arrays on the tape, with an element for each iteration of a loop over `range(start, stop, step)`.
 
     The forward sweep makes them. In the reverse sweep they are `taken`: the tape ends where they begin.
     """
@@ -310,7 +312,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Accumulate:
-    """array += function(*args): the reverse of operations on whole arrays."""
+    """Accumulate `array += function(*args)`: the adjoint of a whole-array operation."""
 
     array: Var
     function: str
@@ -347,7 +349,7 @@ Block: TypeAlias = tuple[Statement, ...]
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A function: trees of parameters, statements, and a tree of the result."""
+    """A function: trees of parameters, a body of statements, and a tree of the result."""
 
     name: str
     parameters: tuple[Tree, ...]

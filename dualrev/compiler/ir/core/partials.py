@@ -1,4 +1,4 @@
-"""Partials as operations of their own, with the table's second partials for derivatives (rules/derived.py).
+"""Partial derivatives as operations of their own, with the table's second partials (rules/derived.py).
 
     y = x / b       ~>      p = [1.0 / b]        with dp/db = -1.0 / b / b, as one statement
                             q = [y * (1.0 / b)]       ...
@@ -49,7 +49,7 @@ _SECOND_OF_QUOTIENT = (
 
 
 def text_of(s: Real, k: int) -> str:
-    """The k-th partial derivative of an operation, in the names of the table.
+    """Expression of the k-th partial derivative, in the names of the table.
 
     Both of a quotient have the reciprocal as a factor: it is one division, which does not wait for the cotangent. That
     of a root has it too: roots are often divided by.
@@ -63,7 +63,7 @@ def text_of(s: Real, k: int) -> str:
 
 
 def slope_of(s: Real, k: int) -> Derived | None:
-    """The k-th partial as an operation, or what is negated in it; None if the table has no second partials."""
+    """The k-th partial (or the operand of its negation) as a primitive; None without second partials in the table."""
     exponent = _exponent(s)
     if not s.rule.second or exponent in (0, 1, 2):
         return None
@@ -81,12 +81,12 @@ def _slope(rule: Primitive, k: int, text: str, exponent: Any) -> Derived | None:
 
 
 def _exponent(s: Real) -> Any:
-    """The constant exponent of a power; None for another operation."""
+    """Constant exponent of a power; None for another operation."""
     return s.args[1].value if s.rule.name == "pow" and isinstance(s.args[1], Constant) else None
 
 
 def _power(n: Any) -> str:
-    """The derivative of a ** n by a, for a constant n, as text of the table."""
+    """Derivative of `a ** n` by `a`, for a constant `n`, as text of the table."""
     if n in (0, 1, 2):
         return ("0.0", "1.0", "2.0 * a")[int(n)]
     if n == 0.5:
@@ -97,7 +97,7 @@ def _power(n: Any) -> str:
 
 
 def _second_of_power(n: Any) -> str:
-    """The second derivative of a ** n by a."""
+    """Second derivative of `a ** n` by `a`, as text of the table."""
     factor = float(n * (n - 1))
     if n == 3:
         return f"{factor} * a"
@@ -108,12 +108,13 @@ def _second_of_power(n: Any) -> str:
 
 @functools.cache
 def spelled(text: str) -> str:
-    """An expression of the table as emitted code."""
+    """Emitted code for an expression of the table."""
     return ast.unparse(_Spelled().visit(ast.parse(text, mode="eval")))
 
 
 class _Spelled(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Spell a function of the table; `power(a, b)` is `a ** b`."""
         assert isinstance(node.func, ast.Name)
         args: list[ast.expr] = [self.visit(u) for u in node.args]
         if node.func.id == "power":
@@ -121,4 +122,5 @@ class _Spelled(ast.NodeTransformer):
         return ast.Call(ast.Name(NAMES[node.func.id], ast.Load()), args, [])
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
+        """Spell `inf` and `nan` as `math.inf` and `math.nan`."""
         return ast.Name(f"math.{node.id}", ast.Load()) if node.id in ("inf", "nan") else node

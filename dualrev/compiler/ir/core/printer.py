@@ -1,4 +1,4 @@
-"""Terms of the typed core as text for people: Python, with the type of a variable where it is met first."""
+"""Pretty-printer for typed core: Python, with the type of a variable where it first occurs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["show", "show_expr"]
 
 
 def show(f: Function, types: bool = True) -> str:
-    """A function, a statement a line.
+    """Print a function, a statement a line.
 
     Variables that would have one name get different ones: `x`, `x_1`.
     """
@@ -24,7 +24,7 @@ def show(f: Function, types: bool = True) -> str:
 
 
 def show_expr(e: atoms.Index) -> str:
-    """An expression, an index or an atom."""
+    """Print an expression, an index or an atom."""
     return _Showing(None, False).index(e)
 
 
@@ -38,7 +38,7 @@ class _Showing:
             self.name(x)
 
     def name(self, x: Var) -> str:
-        """The name of a variable, which no other one has."""
+        """Choose a unique name for a variable."""
         if x not in self.names:
             own = x.name.format(self.name(x.of).lstrip("_") if x.of is not None else "", k="")
             base = readable(own).rstrip("_") or "_"
@@ -54,12 +54,13 @@ class _Showing:
     # Atoms and expressions
 
     def atom(self, x: atoms.Atom | atoms.Symbol) -> str:
+        """Print an atom, or a callee."""
         if isinstance(x, Var):
             return self.names.get(x, readable(repr(x)))
         return repr(x.value) if isinstance(x, atoms.Constant) else readable(x.name)
 
     def declared(self, x: atoms.Tree) -> str:
-        """A tree of variables, each with its type where it stands first."""
+        """Print a tree of variables, each with its type at the first occurrence."""
         if isinstance(x, atoms.Node):
             return tuple_text([self.declared(part) for part in x.parts])
         if isinstance(x, Var) and self.types and x not in self.seen:
@@ -68,12 +69,14 @@ class _Showing:
         return self.atom(x)
 
     def tree(self, x: atoms.Tree) -> str:
+        """Print a tree."""
         if not isinstance(x, atoms.Node):
             return self.atom(x)
         parts = [self.tree(part) for part in x.parts]
         return tuple_text(parts) if x.cls is None else f"{self.atom(x.cls)}({', '.join(parts)})"
 
     def expr(self, e: atoms.Expr) -> str:
+        """Print an expression."""
         match e:
             case atoms.Operator(symbol, (x,)):
                 return f"({symbol} {self.expr(x)})" if symbol == "not" else f"{symbol}{self.expr(x)}"
@@ -101,9 +104,11 @@ class _Showing:
         return self.atom(e)  # type: ignore[arg-type]
 
     def arguments(self, args: tuple[atoms.Expr, ...], keywords: tuple[tuple[str, atoms.Expr], ...]) -> str:
+        """Print the arguments of a call."""
         return ", ".join([*map(self.expr, args), *(f"{k}={self.expr(x)}" for k, x in keywords)])
 
     def index(self, i: atoms.Index) -> str:
+        """Print one entry of an index."""
         if isinstance(i, atoms.Span):
             lower, upper, step = ("" if x is None else self.expr(x) for x in (i.lower, i.upper, i.step))
             return f"{lower}:{upper}" + (f":{step}" if step else "")
@@ -112,15 +117,18 @@ class _Showing:
         return self.expr(i)
 
     def indices(self, index: tuple[atoms.Index, ...]) -> str:
+        """Print an index, without the brackets."""
         return ", ".join(map(self.index, index)) if index else "()"
 
     # Statements
 
     def block(self, body: tuple[Statement, ...], depth: int) -> list[str]:
+        """Print the lines of a block."""
         lines = [line for s in body for line in self.statement(s, depth)]
         return lines or ["    " * depth + "pass"]
 
     def statement(self, s: Statement, depth: int) -> list[str]:
+        """Print the lines of a statement, with its blocks."""
         margin = "    " * depth
         match s:
             case nodes.If():
@@ -141,9 +149,11 @@ class _Showing:
         return [margin + self.simple(s)]
 
     def exits(self, s: nodes.For | nodes.While) -> str:
+        """Print the exit flags of a loop, as ` until a or b`."""
         return f" until {' or '.join(map(self.atom, s.exits))}" if s.exits else ""
 
     def simple(self, s: Statement) -> str:
+        """Print a statement without blocks."""
         match s:
             case nodes.Copy():
                 right = self.atom(s.source)
@@ -173,6 +183,7 @@ class _Showing:
         return f"{self.declared(s.target)} = {right}"
 
     def memory(self, s: Statement) -> str:
+        """Print a statement that uses the tape, or an accumulation."""
         match s:
             case nodes.Push():
                 return f"push {', '.join(map(self.atom, s.values))}"
@@ -193,5 +204,5 @@ class _Showing:
 
 
 def tuple_text(parts: list[str]) -> str:
-    """A tuple of texts; one with a single part has a comma."""
+    """Print a tuple of texts; a single part gets a comma."""
     return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"

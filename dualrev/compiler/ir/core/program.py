@@ -1,4 +1,4 @@
-"""A program: functions of the typed core that call one another.
+"""A program: functions of typed core that call one another, and the gradients that they call.
 
 A Call names either a numba function of the user's, a Global, which the front end turns into core when somebody asks,
 or a Symbol, under which a transformation has put what it made. Functions are known by their keys: recursion is a call
@@ -19,7 +19,7 @@ __all__ = ["Gradient", "Program"]
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """The gradient of a function that returns one real number, and changes nothing, by some of its parameters.
+    """Gradient of a pure function that returns one real number, by some of its parameters.
 
     A call of it takes the arguments of the function. Its result is the gradient by one parameter, or a tuple of these.
     It is computed in reverse mode, which leads out of core; its own derivatives are gradients again, of functions that
@@ -33,41 +33,41 @@ class Gradient:
 
     @property
     def name(self) -> str:
-        """What people may call it."""
+        """Printed name."""
         return f"grad_{self.of.name}"
 
 
 class Program:
-    """The functions that calls lead to."""
+    """Call graph: the functions and gradients that calls lead to, by their keys."""
 
     def __init__(self, front: Callable[[Call], tuple[Hashable, Callable[[], Function]]]) -> None:
-        """`front` tells the key of the numba function that a call calls, and how to get its core."""
+        """`front` gives the key of the numba function that a call names, and a function that makes its core."""
         self._front = front
         self._functions: dict[Hashable, Function | Gradient] = {}
 
     def define(self, symbol: Symbol, f: Function | Gradient) -> None:
-        """Put what a transformation has made under its symbol."""
+        """Define the function or gradient of a symbol."""
         self._functions[symbol] = f
 
     def made(self, symbol: Symbol) -> Function | Gradient:
-        """What a transformation has put under a symbol."""
+        """Return the function or gradient that a symbol is defined as."""
         return self._functions[symbol]
 
     def made_functions(self) -> list[Function]:
-        """What transformations have made, in the order in which it was asked for."""
+        """Return the functions made by transformations, in order of definition."""
         return [f for key, f in self._functions.items() if isinstance(key, Symbol) and isinstance(f, Function)]
 
     def key(self, s: Call) -> Hashable:
-        """What a call calls: two calls with one key call one function, for the same types."""
+        """Return the key of a callee: calls with the same key call the same function, for the same types."""
         return s.function if isinstance(s.function, Symbol) else self._front(s)[0]
 
     def gradient(self, s: Call) -> Gradient | None:
-        """What a call calls, if that is a gradient."""
+        """Return the callee if it is a gradient; else None."""
         found = self._functions[s.function] if isinstance(s.function, Symbol) else None
         return found if isinstance(found, Gradient) else None
 
     def function(self, s: Call) -> Function:
-        """The core of what a call calls, which is no gradient."""
+        """Return the core of a callee that is no gradient."""
         if isinstance(s.function, Symbol):
             found = self._functions[s.function]
         else:
@@ -79,12 +79,12 @@ class Program:
         return found
 
     def is_checking(self, s: Call) -> bool:
-        """Whether the core of what a call calls is known, and checks what the user's function does not."""
+        """Whether the callee's core is known, and has checks that the user's function lacks."""
         found = self._functions.get(self.key(s))
         return isinstance(found, Function) and found.checking
 
     def run(self, f: Function, args: tuple[object, ...], tape: Tape | None = None) -> object:
-        """The value of f, and of all that it calls, by the reference evaluator."""
+        """Interpret `f`, and the functions that it calls."""
         tape = tape or Tape()
         if f.opaque:
             return f.origin.dispatcher(*args)

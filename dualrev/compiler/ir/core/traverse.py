@@ -1,4 +1,4 @@
-"""What a term of the typed core is made of: its atoms, blocks, reads and writes; and the same term with other atoms."""
+"""Traversal and substitution of core terms: atoms, blocks, reads and writes, and the same term with other atoms."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ __all__ = [
 
 
 def leaves(tree: Tree) -> list[Any]:
-    """The atoms of a tree, from left to right."""
+    """Return the atoms of a tree, from left to right."""
     return [x for part in tree.parts for x in leaves(part)] if isinstance(tree, Node) else [tree]
 
 
 def mapped(tree: Tree, leaf: Callable[[Any], Any]) -> Tree:
-    """A tree with other leaves."""
+    """Map a function over the leaves of a tree."""
     if isinstance(tree, Node):
         return Node(tuple(mapped(x, leaf) for x in tree.parts), tree.cls, tree.kind)
     made: Tree = leaf(tree)
@@ -86,17 +86,17 @@ def mapped(tree: Tree, leaf: Callable[[Any], Any]) -> Tree:
 
 
 def renewed(tree: Tree) -> Tree:
-    """A tree with new variables for those in it."""
+    """Copy a tree with fresh variables."""
     return mapped(tree, lambda x: Var("_", x.type) if isinstance(x, Var) else x)
 
 
 def several(parts: list[Any]) -> Tree:
-    """One result, or a tuple of several."""
+    """Return the only result, or a tuple of several."""
     return parts[0] if len(parts) == 1 else Node(tuple(parts))
 
 
 def blocks(s: Statement) -> tuple[tuple[Statement, ...], ...]:
-    """The blocks directly inside of a statement."""
+    """Return the blocks directly inside a statement."""
     match s:
         case If():
             return s.then, s.orelse
@@ -108,7 +108,7 @@ def blocks(s: Statement) -> tuple[tuple[Statement, ...], ...]:
 
 
 def with_blocks(s: Statement, inner: Iterable[tuple[Statement, ...]]) -> Statement:
-    """A statement with other blocks, in their order."""
+    """Replace the blocks of a statement, in their order."""
     match s, tuple(inner):
         case If(), (then, orelse):
             return replace(s, then=then, orelse=orelse)
@@ -120,12 +120,12 @@ def with_blocks(s: Statement, inner: Iterable[tuple[Statement, ...]]) -> Stateme
 
 
 def rewritten(block: tuple[Statement, ...], change: Callable[[Statement], Statement]) -> tuple[Statement, ...]:
-    """A block with what `change` makes of each statement, of those inside of others first."""
+    """Rewrite each statement of a block by `change`, nested ones first."""
     return tuple(change(with_blocks(s, [rewritten(inner, change) for inner in blocks(s)])) for s in block)
 
 
 def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:
-    """All statements, those inside of others after them."""
+    """Walk the statements of a block in program order, nested ones after their owner."""
     for s in block:
         yield s
         for inner in blocks(s):
@@ -133,7 +133,7 @@ def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def parts(e: Expr | Index) -> tuple[Any, ...]:
-    """What an expression or an index is directly made of."""
+    """Return the direct operands of an expression or an index."""
     match e:
         case Operator() | Comparison() | Logical() | Pack():
             return e.args
@@ -153,7 +153,7 @@ def parts(e: Expr | Index) -> tuple[Any, ...]:
 
 
 def atoms_of(e: Expr | Index) -> Iterator[Atom]:
-    """The atoms of an expression."""
+    """Walk the atoms of an expression or an index."""
     if isinstance(e, (Var, Constant, Global)):
         yield e
     for part in parts(e):
@@ -161,9 +161,10 @@ def atoms_of(e: Expr | Index) -> Iterator[Atom]:
 
 
 def replaced(e: Any, sub: Callable[[Atom], Atom]) -> Any:
-    """An expression or an index with other atoms."""
+    """Substitute atoms in an expression or an index."""
 
     def some(args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Substitute in several operands."""
         return tuple(replaced(x, sub) for x in args)
 
     match e:
@@ -188,12 +189,14 @@ def replaced(e: Any, sub: Callable[[Atom], Atom]) -> Any:
 
 
 def substituted(s: Statement, read: Callable[[Any], Any], write: Callable[[Var], Var] = lambda x: x) -> Statement:
-    """A statement with other atoms for those that it reads, and other targets; its blocks are left as they are."""
+    """Substitute the atoms that a statement reads and the targets that it writes; its blocks stay unchanged."""
 
     def made(x: Atom) -> Atom:
+        """The target for a leaf of a result."""
         return write(x) if isinstance(x, Var) else x
 
     def index(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Substitute in an index."""
         return tuple(replaced(i, read) for i in entries)
 
     match s:
@@ -238,7 +241,7 @@ def substituted(s: Statement, read: Callable[[Any], Any], write: Callable[[Var],
 
 
 def reads(s: Statement) -> list[Atom]:
-    """The atoms that a statement itself reads, not those of its blocks."""
+    """Return the atoms that a statement itself reads (not the ones its blocks read)."""
     match s:
         case Copy():
             return [s.source]
@@ -272,7 +275,7 @@ def reads(s: Statement) -> list[Atom]:
 
 
 def writes(s: Statement) -> tuple[Var, ...]:
-    """The variables that a statement itself assigns."""
+    """Return the variables that a statement itself assigns."""
     match s:
         case Copy() | Discrete() | Real() | Load() | View() | Make() | Whole() | For() | Kept() | Hold():
             return (s.target,)
@@ -282,7 +285,7 @@ def writes(s: Statement) -> tuple[Var, ...]:
 
 
 def variables(f: Function) -> list[Var]:
-    """All variables, in the order in which they are met first."""
+    """Return all variables of a function, in the order of their first occurrence."""
     found: dict[Var, None] = {x: None for p in f.parameters for x in leaves(p) if isinstance(x, Var)}
     for s in statements(f.body):
         found |= {x: None for x in [*writes(s), *reads(s)] if isinstance(x, Var)}

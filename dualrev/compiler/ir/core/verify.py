@@ -1,4 +1,4 @@
-"""Verify that a function of the typed core is well formed: AssertionError if not, with the statement.
+"""Verifier of typed core: an ill-formed function is an AssertionError, with the statement.
 
 scopes   what a statement reads has been assigned on some path to it; nothing assigns a global or a constant
 types    a target has the type of what it is assigned: real operations give floats of reals, loads the elements of
@@ -22,7 +22,7 @@ __all__ = ["check"]
 
 
 def check(f: Function, refuse: Callable[[Statement, str], Any] | None = None) -> None:
-    """Verify a function.
+    """Verify that a function is well formed.
 
     AssertionError if it is not well formed. With `refuse`, what that raises for a statement and the reason; scopes are
     numba's matter then.
@@ -38,16 +38,18 @@ class _Checking:
         self.f, self.refuse = f, refuse
 
     def block(self, body: tuple[Statement, ...], known: set[Var]) -> None:
-        """Check a block; `known` gains what it assigns."""
+        """Verify a block; `known` gains the variables that it assigns."""
         for s in body:
             self.statement(s, known)
 
     def hold(self, right: bool, s: Statement, what: str) -> None:
+        """Refuse a statement unless a condition holds."""
         if not right and self.refuse is not None:
             self.refuse(s, what)
         assert right, f"{self.f.name}, line {s.line}: {type(s).__name__}: {what}"
 
     def statement(self, s: Statement, known: set[Var]) -> None:
+        """Verify a statement and its scopes; `known` gains the variables that it assigns."""
         inside: set[Var] = set()
         if isinstance(s, (nodes.For, nodes.While)):
             inside = {x for t in traverse.statements((s,)) for x in traverse.writes(t)}
@@ -77,13 +79,16 @@ class _Checking:
         known |= set(traverse.writes(s))
 
     def is_flag(self, x: atoms.Atom) -> bool:
+        """Whether an atom is a bool or a number."""
         return isinstance(kind_of(x), (types.Boolean, types.Integer, types.Float))
 
     def flags(self, s: nodes.For | nodes.While, known: set[Var]) -> None:
+        """Verify the exit flags of a loop."""
         right = all(x in known and isinstance(x.type, types.Boolean) for x in s.exits)
         self.hold(right, s, "an exit is no bool of this function")
 
     def simple(self, s: Statement) -> None:
+        """Verify the types of a statement without blocks."""
         match s:
             case nodes.Copy():
                 self.hold(_fits(s.target.type, kind_of(s.source)), s, f"{s.target.type} = {kind_of(s.source)}")
@@ -125,6 +130,7 @@ class _Checking:
                 self.hold([x for x in traverse.leaves(s.result) if isinstance(x, Var)] == list(s.targets), s, "targets")
 
     def element(self, s: Statement, array: Var | Global, index: tuple[Any, ...], kind: Any) -> None:
+        """Verify the index and the type of an array element."""
         of = kind_of(array)
         self.hold(isinstance(of, types.Array), s, "no array")
         self.hold(len(index) == of.ndim, s, f"{len(index)} indices of an array with {of.ndim} axes")
@@ -135,13 +141,13 @@ class _Checking:
 
 
 def kind_of(x: Any) -> Any:
-    """The numba type of an atom."""
+    """Numba type of an atom."""
     assert isinstance(x, (Var, Constant, Global))
     return types.unliteral(x.type) if x.type is not None else None
 
 
 def _converts_reals(e: atoms.Expr) -> bool:
-    """Whether an expression makes a float of a real number or of an array: that would be a constant."""
+    """Whether an expression converts a real number, or an array, to a float: its derivative would be lost."""
     if not isinstance(e, atoms.Applied) or e.function not in ("float", "np.float64", "np.float32"):
         return False
     return any(isinstance(x, Var) and isinstance(x.type, (types.Float, types.Array)) for x in e.args)

@@ -1,4 +1,4 @@
-"""Verify that two sweeps agree on the tape: what the forward sweep pushes, the reverse sweep pops in opposite order.
+"""Verifier of the tape protocol: the reverse sweep pops in opposite order what the forward sweep pushes.
 
     push x, y                     pop x, y
     for i: push z                 for i: pop z
@@ -24,14 +24,14 @@ _Move = tuple[int, Any]
 
 
 def check_tape(forward: Block, reverse: Block) -> None:
-    """AssertionError if the tape is not as it was after both sweeps."""
+    """Verify that the tape is balanced after both sweeps; AssertionError if not."""
     for arrays in (False, True):
         left = _moves((*forward, *reverse), arrays)
         assert not left, f"the tape is not empty after both sweeps: {', '.join(map(_words, left))}"
 
 
 def _moves(body: Block, arrays: bool) -> list[_Move]:
-    """What a block leaves on the tape, or takes from it, when pushes and pops within it have cancelled."""
+    """Net pushes and pops of a block, after inner pairs have cancelled."""
     left: list[_Move] = []
     for sign, what in (move for s in body for move in _of(s, arrays)):
         if sign < 0 and left and left[-1] == (1, what):
@@ -42,6 +42,7 @@ def _moves(body: Block, arrays: bool) -> list[_Move]:
 
 
 def _of(s: Statement, arrays: bool) -> Iterator[_Move]:
+    """Pushes and pops of a statement."""
     match s:
         case Push(values) if not arrays:
             yield 1, ("words", len(values))
@@ -64,7 +65,7 @@ def _of(s: Statement, arrays: bool) -> Iterator[_Move]:
 
 
 def _nested(kind: str, blocks: list[list[_Move]]) -> Iterator[_Move]:
-    """What a statement with blocks pushes or pops: it does one of both."""
+    """Net pushes or pops of a statement with blocks; AssertionError if it does both."""
     signs = {sign for moves in blocks for sign, _ in moves}
     assert len(signs) < 2, f"a block pushes and pops: {', '.join(_words(m) for moves in blocks for m in moves)}"
     if signs:

@@ -1,4 +1,4 @@
-"""New arrays, broadcasting and divisions, written as what LLVM takes: numba infers nothing, and compiles them at once.
+"""Allocation, broadcasting and divisions as LLVM IR, which numba neither infers nor compiles as functions.
 
 Numba's own np.zeros_like is several functions, which take it a third of a second in every process.
 """
@@ -32,7 +32,7 @@ TOO_LARGE = "array is too big; `arr.size * arr.dtype.itemsize` is larger than th
 
 
 def new(context: Any, builder: Any, sizes: list[Any], kind: Any, fill: str, failed: Callable[[], None]) -> Any:
-    """A new array; `failed` writes what is done if there is no memory.
+    """Emit the allocation of an array; `failed` emits the code for a failed allocation.
 
     It is numba's own in every other way, but numba compiles functions for that.
     """
@@ -64,15 +64,18 @@ def new(context: Any, builder: Any, sizes: list[Any], kind: Any, fill: str, fail
 
 
 def kind_like(x: Any) -> Any:
-    """The type of a new array that is like another one: contiguous, as numpy makes it."""
+    """Type of a new array like another one: contiguous, as numpy makes it."""
     return types.Array(x.dtype, x.ndim, "F" if x.layout == "F" else "C")
 
 
 def _like(x: Any, fill: str) -> Any:
-    """The signature and the code of a new array."""
+    """Signature and code generator of an allocation like `x`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the allocation, with MemoryError on failure."""
+
         def failed() -> None:
+            """Emit the return with MemoryError."""
             context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
 
         like = context.make_array(signature.args[0])(context, builder, args[0])
@@ -94,7 +97,7 @@ def _zeros_like(typingctx: Any, x: Any) -> Any:
 
 @inner
 def zeros_like(x):
-    """A shadow of an array."""
+    """Allocate a zeroed shadow of an array."""
     return _zeros_like(x)
 
 
@@ -105,33 +108,34 @@ def _known_zeros_like(typingctx: Any, x: Any) -> Any:
 
 @inner
 def known_zeros_like(x):
-    """A shadow of an array, or its tangent, where known zeros are marked."""
+    """Allocate a shadow or a tangent of an array, filled with marked known zeros (-0.0)."""
     return _known_zeros_like(x)
 
 
 @inner
 def empty_like(x):
-    """Room for a copy of an array."""
+    """Allocate an uninitialised array like another one."""
     return _empty_like(x)
 
 
 @intrinsic
 def empty(typingctx: Any, shape: Any, dtype: Any) -> Any:
-    """np.empty(shape, dtype)."""
+    """Allocate an uninitialised array: `np.empty(shape, dtype)`."""
     return _shaped(shape, dtype, "")
 
 
 @intrinsic
 def zeros(typingctx: Any, shape: Any, dtype: Any) -> Any:
-    """np.zeros(shape, dtype)."""
+    """Allocate a zeroed array: `np.zeros(shape, dtype)`."""
     return _shaped(shape, dtype, "zeros")
 
 
 def _shaped(shape: Any, dtype: Any, fill: str) -> Any:
-    """The signature and the code of a new array of a shape; ValueError, in numba's words, if there is none."""
+    """Signature and code generator of an allocation by shape; ValueError, in numba's words, for a bad shape."""
     kind = types.Array(dtype.dtype, len(shape) if isinstance(shape, types.BaseTuple) else 1, "C")
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the allocation."""
         sizes = arrayobj._parse_shape(context, builder, signature.args[0], args[0])
         return new_shaped(context, builder, sizes, kind, fill)
 
@@ -139,7 +143,7 @@ def _shaped(shape: Any, dtype: Any, fill: str) -> Any:
 
 
 def new_shaped(context: Any, builder: Any, sizes: list[Any], kind: Any, fill: str = "") -> Any:
-    """A new array of sizes that are not negative; ValueError if their product is too large."""
+    """Emit the allocation of an array of nonnegative sizes; ValueError if their product is too large."""
     item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     count, too_large = item.type(1), ir.IntType(1)(0)
     for size in (*sizes, item):
@@ -153,6 +157,7 @@ def new_shaped(context: Any, builder: Any, sizes: list[Any], kind: Any, fill: st
 @intrinsic
 def _clear_unless(typingctx: Any, x: Any, extents: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the comparison of the shapes, and the zero-fill."""
         array = context.make_array(signature.args[0])(context, builder, args[0])
         sizes, given = cgutils.unpack_tuple(builder, array.shape), cgutils.unpack_tuple(builder, args[1])
         other = ir.IntType(1)(0)
@@ -168,7 +173,7 @@ def _clear_unless(typingctx: Any, x: Any, extents: Any) -> Any:
 
 @inner
 def clear_unless(x, *shape):
-    """Zeros in a new array, unless it has this shape: then all of its elements are set."""
+    """Zero-fill a new array unless it has this shape: then all of its elements are set later."""
     _clear_unless(x, shape)
 
 
@@ -176,7 +181,7 @@ def clear_unless(x, *shape):
 
 
 def common_shape(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that arrays of two shapes are broadcast to; ValueError if there is none."""
+    """Broadcast two shapes; ValueError if they do not match."""
     return np.broadcast_shapes(one, two)
 
 
@@ -200,7 +205,7 @@ def _lower_common_shape(context: Any, builder: Any, signature: Any, args: Any) -
 
 
 def raise_if(context: Any, builder: Any, test: Any, error: type[Exception], text: str) -> None:
-    """Code that raises an exception where a test is true."""
+    """Emit an exception under a condition."""
     with cgutils.if_unlikely(builder, test):
         context.call_conv.return_user_exc(builder, error, (text,))
 
@@ -210,21 +215,22 @@ def raise_if(context: Any, builder: Any, test: Any, error: type[Exception], text
 
 @intrinsic
 def check_apart(typingctx: Any, a: Any, b: Any) -> Any:
-    """ValueError if two arrays, one of which is written, may share memory."""
+    """Refuse two arguments that may share memory, where one is written (ValueError)."""
     return _checked(a, b, "two arguments share memory and one of them is written: pass a copy of one")
 
 
 @intrinsic
 def check_new(typingctx: Any, made: Any, given: Any) -> Any:
-    """ValueError if the result of a function that is not derived may share memory with another one, or an argument."""
+    """Refuse a result of an undifferentiated function that may share memory with others or arguments (ValueError)."""
     text = "a function that is not differentiated returns memory of an argument, or twice the same: return a copy"
     return _checked(made, given, text)
 
 
 def _checked(a: Any, b: Any, text: str) -> Any:
-    """The signature and the code of a check that two arrays share no memory."""
+    """Signature and code generator of a check that two arrays share no memory."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the comparison of both address ranges."""
         (low_a, high_a), (low_b, high_b) = (
             _extent(builder, kind.ndim, context.make_array(kind)(context, builder, x))
             for kind, x in zip(signature.args, args, strict=True)
@@ -237,7 +243,7 @@ def _checked(a: Any, b: Any, text: str) -> Any:
 
 
 def _extent(builder: Any, ndim: int, array: Any) -> tuple[Any, Any]:
-    """The first address of an array's memory, and the one behind its last; of an empty array, nothing is between."""
+    """Address range of an array's memory: its first byte, and the one behind its last; empty for an empty array."""
     low = builder.ptrtoint(array.data, array.itemsize.type)
     high, zero = builder.add(low, array.itemsize), array.itemsize.type(0)
     for size, stride in zip(
@@ -256,7 +262,7 @@ def _extent(builder: Any, ndim: int, array: Any) -> tuple[Any, Any]:
 
 @intrinsic
 def divide(typingctx: Any, a: Any, b: Any) -> Any:
-    """A / b, or ZeroDivisionError, as in numba's usual error model, which emitted code does not have.
+    """Compute `a / b`, or raise ZeroDivisionError, as in numba's default error model, which emitted code does not use.
 
     Elements of arrays are divided as numpy does it: by zero, too.
     """
@@ -266,6 +272,7 @@ def divide(typingctx: Any, a: Any, b: Any) -> Any:
         return made, lambda context, builder, signature, args: context.compile_internal(builder, _quotient, made, args)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the check and the division."""
         zero = builder.fcmp_ordered("==", args[1], args[1].type(0.0))
         raise_if(context, builder, zero, ZeroDivisionError, "division by zero")
         return builder.fdiv(*args)
@@ -279,9 +286,10 @@ def _quotient(a, b):
 
 @intrinsic
 def known(typingctx: Any, t: Any) -> Any:
-    """A number, with the mark of a known zero where it is 0."""
+    """Mark a zero as known: -0.0 where `t` is 0, else `t`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the selection."""
         zero = builder.fcmp_ordered("==", args[0], args[0].type(0.0))
         return builder.select(zero, args[0].type(-0.0), args[0])
 
@@ -290,10 +298,11 @@ def known(typingctx: Any, t: Any) -> Any:
 
 @intrinsic
 def along(typingctx: Any, factor: Any, t: Any) -> Any:
-    """-0.0 where t is -0.0, else factor * t + 0.0."""
+    """Product that keeps known zeros of `t`: -0.0 where `t` is -0.0, else `factor * t + 0.0`."""
     made = typingctx.resolve_function_type(operator.mul, (factor, t), {}).return_type
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the product and the selection."""
         factor, t = args
         known = _is_known(builder, t)
         product = builder.fadd(builder.fmul(factor, t), t.type(0.0))
@@ -304,10 +313,11 @@ def along(typingctx: Any, factor: Any, t: Any) -> Any:
 
 @intrinsic
 def along_both(typingctx: Any, t: Any, u: Any) -> Any:
-    """-0.0 where t or u is -0.0, else t * u + 0.0."""
+    """Product that keeps known zeros of both: -0.0 where `t` or `u` is -0.0, else `t * u + 0.0`."""
     made = typingctx.resolve_function_type(operator.mul, (t, u), {}).return_type
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the product and the selection."""
         t, u = args
         known = builder.or_(_is_known(builder, t), _is_known(builder, u))
         product = builder.fadd(builder.fmul(t, u), t.type(0.0))
@@ -323,7 +333,7 @@ def _is_known(builder: Any, t: Any) -> Any:
 
 @intrinsic
 def scaled(typingctx: Any, factor: Any, t: Any) -> Any:
-    """Factor * t for numbers, and 0.0 where t is: an infinite factor takes no part there.
+    """Product in which a zero annihilates: 0.0 where `t` is 0, else `factor * t`, even if the factor is infinite.
 
     It stands for `factor * t if t != 0.0 else 0.0`, whose branches cost numba time in all its passes. To LLVM it is a
     branch: where cotangents are zero for many rounds, what multiplies them is not computed.
@@ -331,6 +341,7 @@ def scaled(typingctx: Any, factor: Any, t: Any) -> Any:
     made = typingctx.resolve_function_type(operator.mul, (factor, t), {}).return_type
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the product under a branch."""
         factor, t = args
         before = builder.block
         with builder.if_then(builder.fcmp_unordered("!=", t, t.type(0.0))):

@@ -1,4 +1,4 @@
-"""Arrays in the shape that they are broadcast to: views in which axes of length 1 are repeated in place.
+"""Broadcast views, with strides 0 along repeated axes, that LLVM can vectorise.
 
 numba computes the address of an element of such a view, an array of any layout, in bytes: LLVM makes no vectors of a
 loop with that. The strides of parts of contiguous arrays are multiples of an element's size, though, mostly 1 or 0 of
@@ -27,17 +27,17 @@ __all__ = ["Spread", "spread", "spread_evenly"]
 
 
 class Spread(types.Array):
-    """An array of any layout, whose strides are multiples of an element's size."""
+    """Numba type of a view of any layout whose strides are multiples of the element size."""
 
     def __init__(self, of: types.Array, ndim: int) -> None:
         super().__init__(of.dtype, ndim, "A", readonly=not of.mutable, name=f"spread of {of.dtype}, {ndim}d")
 
     def can_convert_to(self, typingctx: Any, other: Any) -> Any:
-        """To a view of any layout."""
+        """Conversion to a plain array type of layout A."""
         return Conversion.safe if other == self._plain() else None
 
     def unify(self, typingctx: Any, other: Any) -> Any:
-        """What is this or another view is a view of any layout."""
+        """Unification with a plain array type of layout A."""
         return self._plain() if isinstance(other, types.Array) and other == self._plain() else None
 
     def _plain(self) -> types.Array:
@@ -54,7 +54,7 @@ def _as_array(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) ->
 
 
 def spread(a: Any, shape: tuple[int, ...]) -> Any:
-    """A view of a in the shape that it is broadcast to; axes of length 1 are repeated in place."""
+    """Broadcast an array to a shape, as a view."""
     sizes = (1,) * (len(shape) - a.ndim) + a.shape
     steps = (0,) * (len(shape) - a.ndim) + a.strides
     if any(size not in (1, wanted) for size, wanted in zip(sizes, shape, strict=True)):
@@ -69,7 +69,7 @@ def _type_spread(context: Any) -> Callable[..., Any]:
 
 
 def spread_evenly(a: Any, shape: tuple[int, ...]) -> Any:
-    """The same, of an array whose strides are multiples of an element's size."""
+    """Broadcast an array whose strides are multiples of the element size, as a Spread view."""
     return spread(a, shape)
 
 
@@ -99,7 +99,7 @@ def _lower_spread(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _unknown(builder: Any, x: Any) -> Any:
-    """A number of which LLVM knows nothing: one that is a known stride or 0 would keep it from making two loops."""
+    """Hide a value from LLVM's analysis: a known stride, or 0, would keep it from versioning the loop."""
     return builder.asm(ir.FunctionType(x.type, [x.type]), "", "=r,0", [x], side_effect=False)
 
 
@@ -107,7 +107,7 @@ def _unknown(builder: Any, x: Any) -> Any:
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, index: Any, given: Any) -> Any:
-    """The address of an element; None if the index is of something else."""
+    """Address of an element; None if the index selects no single element."""
     kinds = (index,) if isinstance(index, types.Integer) else tuple(index)
     if len(kinds) != kind.ndim or not all(isinstance(k, types.Integer) for k in kinds):
         return None

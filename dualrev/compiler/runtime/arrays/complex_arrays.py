@@ -1,4 +1,4 @@
-"""What emitted code calls for complex numbers."""
+"""Complex arrays from their real and imaginary parts."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
@@ -11,7 +11,7 @@ __all__ = ["complex_array", "conjugate"]
 
 @njit
 def complex_array(a, b):
-    """The array of the numbers with these parts."""
+    """Combine real and imaginary parts into a complex array."""
     made = np.asarray(a + np.complex64(0j))  # numba's sum of an array without axes is a number
     for index in np.ndindex(a.shape):
         made[index] = complex(a[index], b[index])
@@ -20,5 +20,5 @@ def complex_array(a, b):
 
 @njit
 def conjugate(a, b):
-    """The array a - b j."""
+    """Combine parts into a conjugate complex array: `a - b j`."""
     return np.asarray(a - b * np.complex64(1j))

@@ -1,4 +1,4 @@
-"""Race test of two views: whether an element of the one is an element of the other at another place."""
+"""Race test of two views: whether they share an element at different indices."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
@@ -34,7 +34,7 @@ def races(target, source):
 
 @inner
 def _is_same_view(a, b):
-    """Whether two arrays of one shape have each element at one place."""
+    """Whether two arrays of the same shape have the same elements at the same addresses."""
     same = a.ctypes.data == b.ctypes.data
     for k in range(a.ndim):
         same = same and (a.shape[k] <= 1 or a.strides[k] == b.strides[k])
@@ -43,7 +43,7 @@ def _is_same_view(a, b):
 
 @inner
 def _place(a, index):
-    """The address of an element."""
+    """Address of an element."""
     place = np.int64(a.ctypes.data)
     for k in range(a.ndim):
         place += index[k] * a.strides[k]
@@ -68,7 +68,7 @@ def _highest(a):
 
 @inner
 def _divisor(a, b):
-    """The greatest common divisor; that of a number and 0 is the number."""
+    """Greatest common divisor; with 0 it is the other number."""
     while b:
         a, b = b, a % b
     return a

@@ -1,4 +1,4 @@
-"""Small arrays in the frame of a function, for what it lends to others and never returns: there is no allocation."""
+"""Stack allocation of small arrays that a function lends to callees and never returns."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
@@ -24,9 +24,10 @@ _FLOATS = types.Array(types.float64, 1, "C")
 
 @intrinsic
 def frame(typingctx: Any) -> Any:
-    """Room for a few floats in the frame of the function that calls this: no reference to it outlives the call."""
+    """Allocate a few floats in the caller's stack frame; no reference to them outlives the call."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the alloca, and an array over it."""
         made = context.make_array(_FLOATS)(context, builder)
         data = cgutils.alloca_once(builder, ir.DoubleType(), size=ir.IntType(32)(_ROOM))
         arrayobj.populate_array(made, data, [_INT(_ROOM)], [_INT(8)], _INT(8), None)
@@ -45,6 +46,7 @@ def _overload_zeros(room, x):
         return lambda room, x: zeros_like(x)
 
     def zeros(room, x):
+        """Take zeros from the room if they fit."""
         if x.size > room.size:
             return zeros_like(x)
         made = room[: x.size]
@@ -57,16 +59,17 @@ def _overload_zeros(room, x):
 
 @inner
 def zeros_in(room, x):
-    """Zeros in the shape of an array, in this room if they fit."""
+    """Allocate zeros like an array, in this stack room if it is a vector that fits."""
     return _zeros(room, x)
 
 
 @intrinsic
 def _matrix(typingctx: Any, room: Any, n: Any, m: Any) -> Any:
-    """The first elements of a room as a matrix."""
+    """View the first elements of a room as a matrix."""
     array = types.Array(types.float64, 2, "C")
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the array structure over the room."""
         room, n, m = args
         made = context.make_array(array)(context, builder)
         data = context.make_array(_FLOATS)(context, builder, room).data
@@ -78,11 +81,11 @@ def _matrix(typingctx: Any, room: Any, n: Any, m: Any) -> Any:
 
 @inner
 def block_in(room, n, m):
-    """Room for a matrix, in this room if it fits."""
+    """Allocate a matrix, in this stack room if it fits."""
     return _matrix(room, n, m) if n * m <= room.size else np.empty((n, m))
 
 
 @inner
 def few_zeros(n):
-    """A vector of zeros."""
+    """Allocate a vector of zeros."""
     return np.zeros(n)

@@ -1,4 +1,6 @@
-"""A new array together with its shadow. Small ones are one piece of memory: to ask for it takes longer than to fill it.
+"""Joint allocation of a new array and its shadow.
+
+Small ones are one piece of memory: to allocate it takes longer than to fill it.
 
 Each of the two refers to the whole piece, which so lives as long as the longer one of them. That is why larger arrays
 have memory of their own: a sweep may need the shadow for long, and the elements for a line.
@@ -28,6 +30,7 @@ def _empty_with_shadow(typingctx: Any, shape: Any, dtype: Any) -> Any:
     kind = types.Array(dtype.dtype, len(shape) if isinstance(shape, types.BaseTuple) else 1, "C")
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit one allocation for both if they are small, else two, and zero-fill the shadow."""
         sizes = arrayobj._parse_shape(context, builder, signature.args[0], args[0])
         slots = [cgutils.alloca_once(builder, context.get_value_type(kind)) for _ in range(2)]
         with builder.if_else(_is_small(context, builder, kind, sizes)) as (small, large):
@@ -54,7 +57,7 @@ def _empty_with_shadow(typingctx: Any, shape: Any, dtype: Any) -> Any:
 
 
 def _is_small(context: Any, builder: Any, kind: Any, sizes: Any) -> Any:
-    """Whether an array of these sizes has at most so many bytes; sizes whose product overflows may pass for small."""
+    """Whether an array of these sizes has at most LARGEST bytes; an overflowing product may pass for small."""
     count = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     for size in sizes:
         count = builder.mul(count, size)
@@ -63,5 +66,5 @@ def _is_small(context: Any, builder: Any, kind: Any, sizes: Any) -> Any:
 
 @inner
 def empty_with_shadow(shape, dtype):
-    """np.empty(shape, dtype), and zeros of the same shape; ValueError if a length is negative, or all are too much."""
+    """Allocate an array and its zeroed shadow; ValueError if a length is negative, or the size is too large."""
     return _empty_with_shadow(shape, dtype)

@@ -1,1 +1,1 @@
-"""Matrix products for emitted code, and their cotangents."""
+"""Matrix products for emitted code, and their adjoints."""

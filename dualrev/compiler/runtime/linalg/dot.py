@@ -1,4 +1,4 @@
-"""np.dot, written as what LLVM takes: numba infers nothing, and compiles it at once.
+"""Calls of BLAS for `np.dot` as LLVM IR, which numba neither infers nor compiles as functions.
 
 Numba's own is seven functions, which take it half a second for each pair of types. BLAS is called as numba calls it, so
 the elements are the same bit by bit. Arrays that have to be copied for BLAS are left to numba.
@@ -24,14 +24,14 @@ _WORDS = {1: "vector", 2: "matrix"}
 
 
 def is_quick(*arrays: Any) -> bool:
-    """Whether BLAS takes arrays of these types as they are."""
+    """Whether BLAS takes arrays of these types without copies."""
     same = all(x.dtype == arrays[0].dtype for x in arrays)
     return same and arrays[0].dtype in (types.float32, types.float64) and all(x.layout in "CF" for x in arrays)
 
 
 @intrinsic
 def dot(typingctx: Any, a: Any, b: Any) -> Any:
-    """np.dot(a, b) of vectors and matrices."""
+    """Product `np.dot(a, b)` of vectors and matrices."""
     if not is_quick(a, b):
         found = typingctx.resolve_function_type(np.dot, (a, b), {}).return_type(a, b)
         return found, lambda context, builder, signature, args: context.compile_internal(builder, _dot, found, args)
@@ -39,6 +39,7 @@ def dot(typingctx: Any, a: Any, b: Any) -> Any:
     made = types.Array(dtype, ndim, "C") if ndim else dtype
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the checks of sizes, the allocation of the result and the call of BLAS."""
         linalg.ensure_blas()
         x, y = (context.make_array(kind)(context, builder, value) for kind, value in zip((a, b), args, strict=True))
         sizes, others = cgutils.unpack_tuple(builder, x.shape), cgutils.unpack_tuple(builder, y.shape)
@@ -70,13 +71,15 @@ def _dot(a, b):
 
 
 def _multiply(context: Any, builder: Any, one: Any, other: Any, made: Any) -> None:
-    """The call of BLAS; a matrix with one row or column is a vector."""
+    """Emit the call of BLAS; a matrix with one row or column is a vector."""
     (a, sizes, x), (b, others, y), (kind, out) = one, other, made
 
     def by_vector() -> None:
+        """Emit matrix times vector."""
         linalg.call_xxgemv(context, builder, a.layout == "C", a, sizes, x, y, out.data)
 
     def vector_by() -> None:
+        """Emit vector times matrix."""
         linalg.call_xxgemv(context, builder, b.layout == "F", b, others, y, x, out.data)
 
     if b.ndim == 1:

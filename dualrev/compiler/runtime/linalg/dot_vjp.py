@@ -1,4 +1,4 @@
-"""What products of vectors and matrices contribute to their operands."""
+"""Adjoints of vector and matrix products: each adds a contribution to the cotangent of one operand."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
@@ -35,14 +35,14 @@ __all__ = [
 
 @inner
 def dot_left_11(d_a, b, ct):
-    """The cotangent of a in dot(a, b): vector times vector."""
+    """Add to the cotangent of `a` in `dot(a, b)`, vector times vector."""
     for i in range(d_a.size):
         d_a[i] += ct * b[i]
 
 
 @inner
 def dot_right_11(d_b, a, ct):
-    """The cotangent of b in dot(a, b): vector times vector."""
+    """Add to the cotangent of `b` in `dot(a, b)`, vector times vector."""
     for i in range(d_b.size):
         d_b[i] += ct * a[i]
 
@@ -95,40 +95,44 @@ def _turned(d_b, a, ct):
 
 @inner
 def _by_columns(a):
-    """Whether the elements of a column are next to one another in memory, and those of a row are not."""
+    """Whether a matrix is stored by columns, as far as its strides tell."""
     return abs(a.strides[0]) < abs(a.strides[1])
 
 
 def dot_left_21(d_a, b, ct):
-    """The cotangent of a in dot(a, b): matrix times vector."""
+    """Add to the cotangent of `a` in `dot(a, b)`, matrix times vector."""
     d_a += np.outer(ct, b)
 
 
 def dot_right_21(d_b, a, ct):
-    """The cotangent of b in dot(a, b): matrix times vector."""
+    """Add to the cotangent of `b` in `dot(a, b)`, matrix times vector."""
     d_b += a.T @ ct
 
 
 def dot_left_22(d_a, b, ct):
-    """The cotangent of a in dot(a, b): matrix times matrix."""
+    """Add to the cotangent of `a` in `dot(a, b)`, matrix times matrix."""
     d_a += ct @ b.T
 
 
 def dot_right_22(d_b, a, ct):
-    """The cotangent of b in dot(a, b): matrix times matrix."""
+    """Add to the cotangent of `b` in `dot(a, b)`, matrix times matrix."""
     d_b += a.T @ ct
 
 
 def _lowers(function):
-    """A decorator: what `choose` gives for three types is the code of a function that Python has already."""
+    """Decorator: register a Python function with numba, with the code generator that `choose` returns for its types."""
 
     def decorator(choose):
+        """Register the type and the lowering of the function."""
+
         @type_callable(function)
         def typed(context):
+            """The typing rule: the function returns nothing."""
             return lambda x, y, ct: types.none
 
         @lower_builtin(function, types.Array, types.Array, types.Array)
         def lower(context, builder, signature, args):
+            """Lower a call by the chosen code generator."""
             return choose(*signature.args)(context, builder, signature, args)
 
         return choose
@@ -161,11 +165,12 @@ def _right_22(d_b, a, ct):
 
 
 def _call(f, *kinds):
-    """The code of a call of a function of the runtime."""
+    """Code generator for a call of a compiled runtime function."""
     f.compile(kinds)
     compiled = f.overloads[kinds]
 
     def codegen(context, builder, signature, args):
+        """Emit the call, and link the callee."""
         context.active_code_library.add_linking_library(compiled.library)
         return context.call_internal(builder, compiled.fndesc, compiled.signature, args)
 
@@ -174,19 +179,19 @@ def _call(f, *kinds):
 
 @inner
 def dot_left_12(d_a, b, ct):
-    """The cotangent of a in dot(a, b): vector times matrix."""
+    """Add to the cotangent of `a` in `dot(a, b)`, vector times matrix."""
     dot_right_21(d_a, b.T, ct)
 
 
 @inner
 def dot_right_12(d_b, a, ct):
-    """The cotangent of b in dot(a, b): vector times matrix."""
+    """Add to the cotangent of `b` in `dot(a, b)`, vector times matrix."""
     dot_left_21(d_b, ct, a)
 
 
 @inner
 def _add(c, a, b):
-    """c += a @ b"""
+    """Accumulate a matrix product by loops: `c += a @ b`."""
     for i in range(c.shape[0]):
         for j in range(c.shape[1]):
             total = 0.0
@@ -197,15 +202,16 @@ def _add(c, a, b):
 
 @inner
 def _is_small(c, a):
-    """Whether loops multiply matrices sooner than BLAS, with the copies and the new array that it needs."""
+    """Whether loops are faster than BLAS for a matrix product, which may need copies and a new array."""
     return c.size * a.shape[1] <= 512
 
 
 def _adding(large):
-    """A function that adds a product of matrices: of small ones by loops, of others by `large`."""
+    """Specialise an accumulating matrix product: loops for small matrices, `large` for others."""
 
     @inner
     def add(c, a, b):
+        """Accumulate `c += a @ b`."""
         if _is_small(c, a):
             _add(c, a, b)
         else:
@@ -229,7 +235,7 @@ def _add_right(d_b, a, ct):
 
 
 def _add_quickly(c, a, b):
-    """The code of c += a @ b; each of a and b is a type, its place among the arguments, and whether it is turned.
+    """Code generator for `c += a @ b`; of `a` and `b`: the type, the argument index, and whether it is transposed.
 
     One function is compiled for all orders of elements: it takes the strides as they are.
     """
@@ -237,7 +243,10 @@ def _add_quickly(c, a, b):
     call = _call(_QUICK[c.dtype], strided, strided, strided)
 
     def codegen(context, builder, signature, args):
+        """Emit the call with strided views."""
+
         def view(kind, k, turned):
+            """Emit a strided view of an argument, transposed if need be."""
             x = context.make_array(kind)(context, builder, args[k])
             shape, strides = (cgutils.unpack_tuple(builder, t) for t in (x.shape, x.strides))
             step = -1 if turned else 1
@@ -267,10 +276,11 @@ def _any_moves(ct):
 
 
 def _apart(f, moves=_any_moves):
-    """The function that contributes what f does, unless the whole cotangent is 0."""
+    """Guard an adjoint: it contributes nothing if the whole cotangent is 0."""
 
     @inner
     def apart(d, other, ct):
+        """Call the adjoint unless the cotangent is 0."""
         if moves(ct):
             f(d, other, ct)
 

@@ -1,4 +1,4 @@
-"""A product of matrices that is added to a matrix, by BLAS: no new array for the product, as np.dot makes it.
+"""Accumulating matrix product `c += a @ b` by BLAS, without a new array for the product.
 
 BLAS knows matrices whose columns have their elements next to one another in memory, and the distance from one column to
 the next. A matrix by rows is the transpose of one; so here every matrix is one by columns, or the transpose of one.
@@ -26,7 +26,7 @@ _PLAIN, _TRANSPOSED = ord("n"), ord("t")
 
 @inner
 def add_product(c, a, b):
-    """c += a @ b"""
+    """Accumulate a matrix product: `c += a @ b`."""
     if c.size > 0 and a.size > 0:
         _add_product(c, a, b)
 
@@ -36,11 +36,12 @@ def _add_product(c, a, b):
 
 
 def _by_blas(dtype):
-    """A function that adds a product of matrices of this type of float, if BLAS knows them, and says if it has."""
+    """Specialise the accumulating BLAS product for a float type; it returns whether BLAS knows the layouts."""
     kind, one = ord(_KINDS[dtype]), _ONES[dtype]
 
     @inner
     def by_blas(c, a, b):
+        """Accumulate `c += a @ b` if BLAS knows the layouts; whether it did."""
         (m, n), k, unit = c.shape, a.shape[1], one.ctypes.data
         (c0, c1), (a0, a1), (b0, b1) = c.strides, a.strides, b.strides
         of_c, of_a, of_b = c.ctypes.data, a.ctypes.data, b.ctypes.data
@@ -55,6 +56,7 @@ BY_BLAS = {dtype: _by_blas(dtype) for dtype in _KINDS}
 @overload(_add_product)
 def _add_product_of_types(c, a, b):
     def by_new_array(c, a, b):
+        """Accumulate `c += a @ b` by way of a new array."""
         c += np.dot(np.ascontiguousarray(a), np.ascontiguousarray(b))
 
     if c.dtype not in BY_BLAS or not c.dtype == a.dtype == b.dtype:
@@ -62,6 +64,7 @@ def _add_product_of_types(c, a, b):
     first, second = BY_BLAS[c.dtype], inner(by_new_array)
 
     def by_either(c, a, b):
+        """Accumulate `c += a @ b` by BLAS if it knows the layouts."""
         if not first(c, a, b):
             second(c, a, b)
 
@@ -70,7 +73,7 @@ def _add_product_of_types(c, a, b):
 
 @inner
 def _add(kind, size, unit, m, n, k, c, c0, c1, a, a0, a1, b, b0, b1):
-    """Add the product of m x k and k x n elements of this size, at these addresses; whether it was possible."""
+    """Call gemm on addresses and strides; whether the layouts allowed it."""
     far_c, far_a, far_b = _distance(size, m, n, c0, c1), _distance(size, m, k, a0, a1), _distance(size, k, n, b0, b1)
     if far_c == 0 or far_a == 0 or far_b == 0:
         return False
@@ -83,7 +86,7 @@ def _add(kind, size, unit, m, n, k, c, c0, c1, a, a0, a1, b, b0, b1):
 
 @inner
 def _distance(size, rows, columns, down, right):
-    """How many elements it is from one column to the next, or, less than 0, from one row to the next; 0: neither.
+    """Leading dimension of a matrix in elements; negative if it is stored by rows, 0 if by neither.
 
     The stride of an axis with one element says nothing.
     """

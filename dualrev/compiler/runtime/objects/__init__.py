@@ -1,1 +1,1 @@
-"""Records, instances and lists for emitted code: taken apart, and put together again."""
+"""Records, instances and lists for emitted code: flattened to leaves, and rebuilt from them."""

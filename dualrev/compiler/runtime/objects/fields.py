@@ -1,4 +1,4 @@
-"""What emitted code does with objects that have fields: it takes them apart, and puts their gradients together.
+"""Flattening of records and instances to leaves, and rebuilding of their gradients.
 
 types/leaves.py says what the leaves of an object are. Here they are made, by their places in memory.
 """
@@ -33,7 +33,7 @@ __all__ = ["fields", "mirror_type", "mirrored", "row", "tangents", "to_return"]
 
 
 def _array(context, builder, kind, data, shape, strides, meminfo=None, parent=None):
-    """An array at an address, which holds the memory that it is a part of."""
+    """Emit an array over an address; it holds a reference to the memory that it is a part of."""
     made = make_array(kind)(context, builder)
     item = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     pointer = builder.bitcast(data, made.data.type)
@@ -45,7 +45,7 @@ def _array(context, builder, kind, data, shape, strides, meminfo=None, parent=No
 
 
 def _column(context, builder, kind, name, leaf, value):
-    """A field of all records."""
+    """Emit a view of one field of all records."""
     array = make_array(kind)(context, builder, value)
     base = builder.ptrtoint(array.data, cgutils.intp_t)
     offset = context.get_constant(types.intp, kind.dtype.offset(name))
@@ -56,14 +56,14 @@ def _column(context, builder, kind, name, leaf, value):
 
 
 def _nested(context, field):
-    """The shape and the strides inside of a field."""
+    """Emit the shape and strides of a nested array field."""
     if not isinstance(field, types.NestedArray):
         return [], []
     return [[context.get_constant(types.intp, x) for x in xs] for xs in (field.shape, field.strides)]
 
 
 def _cell(context, builder, kind, name, leaf, value):
-    """A field of one record."""
+    """Emit a view of one field of one record."""
     offset = context.get_constant(types.intp, kind.offset(name))
     data = builder.add(builder.ptrtoint(value, cgutils.intp_t), offset)
     return _array(
@@ -72,7 +72,7 @@ def _cell(context, builder, kind, name, leaf, value):
 
 
 def _slot(context, builder, kind, name, leaf, value):
-    """A field of an instance."""
+    """Emit one field of an instance, a number as an array without axes."""
     if isinstance(kind, types.StructRef):
         utils, word = _Utils(context, builder, kind), name
         meminfo, data = utils.get_struct_ref(value).meminfo, utils.get_data_struct(value)
@@ -87,11 +87,12 @@ def _slot(context, builder, kind, name, leaf, value):
 
 @intrinsic(prefer_literal=True)
 def _leaf(typingctx, x, name):
-    """The leaf of a field."""
+    """View of a field as a leaf."""
     word, leaf = name.literal_value, members(x)[name.literal_value]
     make = _column if is_records(x) else _cell if is_record(x) else _slot
 
     def codegen(context, builder, signature, args):
+        """Emit the view for the kind of object."""
         return make(context, builder, x, word, leaf, args[0])
 
     return leaf(x, name), codegen
@@ -99,11 +100,12 @@ def _leaf(typingctx, x, name):
 
 @intrinsic
 def _row(typingctx, a, index):
-    """A part of an array, of one element at least: also where it has no axes."""
+    """View of `a[index]` for a nonempty array, as an array even without axes."""
     ndim = a.ndim - len(index.types)
     kind = a.copy(ndim=ndim, layout="A" if ndim else "C")
 
     def codegen(context, builder, signature, args):
+        """Emit the address arithmetic and the view."""
         array = make_array(a)(context, builder, args[0])
         shape, strides = cgutils.unpack_tuple(builder, array.shape), cgutils.unpack_tuple(builder, array.strides)
         places = cgutils.unpack_tuple(builder, args[1])
@@ -121,12 +123,12 @@ def _row(typingctx, a, index):
 
 @inner
 def row(a, index):
-    """A view of a[index], also where that is a number: an array of no axes."""
+    """View of `a[index]`, as an array without axes if that is a number."""
     return _row(a, index)
 
 
 def fields(x):
-    """The tuple of an object's leaves; of a tuple, that of its items."""
+    """Flatten an object to the tuple of its leaves; a tuple, item by item."""
     raise NotImplementedError
 
 
@@ -142,7 +144,7 @@ def _overload_fields(x):
 
 
 def _defined(parameters: str, text: str, **space: Any) -> Any:
-    """A function whose value is an expression."""
+    """Define a function whose body returns an expression."""
     execute(f"def function({parameters}): return {text}", space)
     return space["function"]
 
@@ -152,7 +154,7 @@ def _defined(parameters: str, text: str, **space: Any) -> Any:
 
 @functools.cache
 def mirror_type(kind: Any) -> Any:
-    """The named tuple for the gradient by an instance: a field for each of its own."""
+    """Named tuple type for the gradient by an instance, with a field for each of its fields."""
     called = kind.classname if isinstance(kind, types.ClassInstanceType) else type(kind).__name__
     name = identifier(called, "instance")
     names: list[str] = []
@@ -166,7 +168,7 @@ def mirror_type(kind: Any) -> Any:
 
 
 def mirror(tape, x, leaves):
-    """The gradient by x, of the gradients by its leaves: records like x, a named tuple for an instance.
+    """Rebuild the gradient by `x` from the gradients by its leaves: records like `x`, named tuples for instances.
 
     What may fail is attempted (runtime/tape/memory.py). The rest is not: what is called so has arrays without reference
     counts, and the gradient refers to those of its leaves that are arrays.
@@ -196,13 +198,13 @@ def _overload_mirror(tape, x, leaves):
 
 @inner
 def _number(x):
-    """The number in an array of no axes."""
+    """Number in an array without axes."""
     return x[()]
 
 
 @functools.cache
 def _records_like(x):
-    """A function for records of the type; for one record, an array of no axes. Fields that are no floats are zeros."""
+    """Function that rebuilds records of a type; a single record is an array without axes. Other fields are zeros."""
     dtype = as_dtype(x.dtype if is_records(x) else x)
     reals = [(k, name) for k, (name, leaf) in enumerate(members(x).items()) if isinstance(leaf.dtype, types.Float)]
     shape = "x.shape" if is_records(x) else "()"
@@ -216,13 +218,13 @@ def _records_like(x):
 
 @inner
 def _stored(array, x):
-    """array[...] = x, which has the same shape."""
+    """Copy an array of the same shape elementwise: `array[...] = x`."""
     for index in np.ndindex(x.shape):
         array[index] = x[index]
 
 
 def tangents(x, t):
-    """The tangents of x's leaves, of a tangent of x: records or a named tuple, and nothing for what does not move."""
+    """Flatten a tangent of `x` (records or a named tuple) to the tangents of its leaves."""
     raise NotImplementedError
 
 
@@ -252,7 +254,7 @@ def _overload_moved(x, t):
 
 @inner
 def _whole(x, t):
-    """An array of no axes."""
+    """Wrap a number in an array without axes like `x`."""
     made = np.zeros_like(x)
     made[()] = t
     return made
@@ -260,12 +262,12 @@ def _whole(x, t):
 
 @inner
 def mirrored(tape, x, leaves):
-    """The gradient by x, as a numba function."""
+    """Rebuild the gradient by `x`: `mirror` as a numba function."""
     return mirror(tape, x, leaves)
 
 
 def owned(tape, x):
-    """The same, where arrays without a reference count, which belong to somebody else, are copies."""
+    """Copy the arrays of a value that are lent (without a reference count); others are returned unchanged."""
     raise NotImplementedError
 
 
@@ -291,6 +293,7 @@ def _is_lent(typingctx, x):
     """Whether an array has no reference count."""
 
     def codegen(context, builder, signature, args):
+        """Emit the comparison of the meminfo pointer with null."""
         return cgutils.is_null(builder, make_array(x)(context, builder, args[0]).meminfo)
 
     return types.boolean(x), codegen
@@ -298,5 +301,5 @@ def _is_lent(typingctx, x):
 
 @inner
 def to_return(tape, x):
-    """The same, which may be returned, as a numba function."""
+    """Copy the lent arrays of a value so that it may be returned: `owned` as a numba function."""
     return owned(tape, x)

@@ -1,4 +1,4 @@
-"""What emitted code asks of lists, and of places in arrays: numba functions without derivative, and conversions."""
+"""List and index helpers of emitted code: numba functions without derivative, and conversions."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
@@ -14,13 +14,13 @@ __all__ = ["as_list", "count_in", "elements", "place_in", "place_of", "places_in
 
 @njit
 def sorting_order(a, backwards):
-    """The order in which list.sort has the elements: numba's, for those that are equal or NaN, too."""
+    """Permutation by which `list.sort` orders the elements, ties and NaN as numba treats them."""
     return np.array(arg_sort_backwards(a) if backwards else arg_sort_forwards(a), np.int64)
 
 
 @njit
 def count_in(a, x):
-    """How many elements of a list are equal to x."""
+    """Count the elements of a list that equal `x`."""
     count = 0
     for y in a:
         if y == x:
@@ -30,7 +30,7 @@ def count_in(a, x):
 
 @njit
 def place_in(a, x):
-    """Where a list has x first, or -1."""
+    """Index of the first element of a list that equals `x`, or -1."""
     for k in range(len(a)):
         if a[k] == x:
             return k
@@ -39,7 +39,7 @@ def place_in(a, x):
 
 @njit
 def elements(x):
-    """The numbers of a list in an array."""
+    """Convert a list of numbers to an array."""
     return _elements(x)
 
 
@@ -52,6 +52,7 @@ def _overload_elements(x):
     dtype = numba.np.numpy_support.as_dtype(x.dtype)
 
     def one(x):
+        """Copy the elements one by one."""
         made = np.empty(len(x), dtype)
         for k in range(len(x)):
             made[k] = x[k]
@@ -62,7 +63,7 @@ def _overload_elements(x):
 
 @njit
 def as_list(like, x):
-    """A list of the numbers of an array, of the same kind as another one."""
+    """Convert an array to a list, reflected or typed as `like`."""
     return _as_list(like, x)
 
 
@@ -76,6 +77,7 @@ def _overload_as_list(like, x):
         kind = x.dtype
 
         def one(like, x):
+            """Append the elements to a typed list."""
             made = List.empty_list(kind)
             for k in range(len(x)):
                 made.append(x[k])
@@ -87,7 +89,7 @@ def _overload_as_list(like, x):
 
 @njit
 def places_in(shape):
-    """How many elements an array of this shape has."""
+    """Number of elements of an array with this shape."""
     return _places_in(shape)
 
 
@@ -101,6 +103,7 @@ def _overload_places_in(shape):
         return lambda shape: 1
 
     def product(shape):
+        """Multiply the extents."""
         n = 1
         for size in shape:
             n *= size
@@ -111,7 +114,7 @@ def _overload_places_in(shape):
 
 @njit
 def place_of(shape, k):
-    """The index of the k-th element of an array of this shape, in C order."""
+    """Index tuple of the k-th element of an array with this shape, in C order."""
     return _place_of(shape, k)
 
 
@@ -125,6 +128,7 @@ def _overload_place_of(shape, k):
         return lambda shape, k: shape
 
     def place(shape, k):
+        """Divide `k` by the extents, last axis first."""
         place = shape
         for i in range(len(shape)):
             axis = len(shape) - 1 - i
@@ -137,5 +141,5 @@ def _overload_place_of(shape, k):
 
 @njit
 def windows(a, n):
-    """np.lib.stride_tricks.sliding_window_view of a vector."""
+    """Sliding windows of a vector: `np.lib.stride_tricks.sliding_window_view`."""
     return np.lib.stride_tricks.as_strided(a, (a.shape[0] - n + 1, n), (a.strides[0], a.strides[0]))

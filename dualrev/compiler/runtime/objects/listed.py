@@ -1,4 +1,4 @@
-"""What a loop goes over as a list, if it has no places: for a loop that counts."""
+"""Conversion of iterables without indexing to lists, for a counted loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PLACES = (types.Array, types.BaseTuple, types.UnicodeType, types.Bytes, types.L
 
 
 def listed(x: Any) -> Any:
-    """The elements of a set, of a range, or of the keys, values or items of a dict; what has places, as it is."""
+    """Convert a set, a range or a dict view to a list; return an indexable value unchanged."""
     return x if hasattr(x, "__getitem__") and not isinstance(x, dict) else list(x)
 
 

@@ -1,1 +1,1 @@
-"""Recursive functions in emitted code: the stack guard, and arrays that are passed by reference."""
+"""Recursive functions in emitted code: the stack guard, and arrays passed by reference."""

@@ -1,8 +1,8 @@
-"""Arrays that a recursive function hands on to itself, as one address.
+"""Calling convention for arrays that a recursive function passes unchanged to itself: one address for all.
 
 A call passes seven words for each array, most of them through memory: in a short recursive function that is most of the
-time. The arrays that every call gets as they are lie in the frame of the function that begins the recursion, and
-its calls pass where. No references are counted: the caller of that function holds the arrays until it returns.
+time. The arrays that every call gets unchanged lie in the frame of the function that begins the recursion, and its
+calls pass their address. No references are counted: the caller of that function holds the arrays until it returns.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -20,7 +20,7 @@ __all__ = ["borrow", "lend"]
 
 
 class _Address(types.Type):
-    """Where arrays of these types lie."""
+    """Numba type of the address of a tuple of arrays."""
 
     def __init__(self, arrays: Any) -> None:
         self.arrays = arrays
@@ -29,14 +29,15 @@ class _Address(types.Type):
 
 @register_model(_Address)
 class _Model(models.OpaqueModel):
-    """An address."""
+    """Data model of the address: an opaque pointer."""
 
 
 @intrinsic
 def lend(typingctx: Any, arrays: Any) -> Any:
-    """Where the arrays of a tuple lie, in the frame of the function that calls this, until that returns."""
+    """Store a tuple of arrays in the caller's frame, and return its address, valid until that returns."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the alloca and the store."""
         place = cgutils.alloca_once(builder, args[0].type)
         builder.store(args[0], place)
         return builder.bitcast(place, context.get_value_type(signature.return_type))
@@ -46,9 +47,10 @@ def lend(typingctx: Any, arrays: Any) -> Any:
 
 @intrinsic
 def borrow(typingctx: Any, address: Any) -> Any:
-    """The arrays that lie there, in a function that counts no references."""
+    """Load the arrays at an address, in a function that counts no references."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the loads."""
         kind = context.get_value_type(signature.return_type)
         return _loaded(builder, builder.bitcast(args[0], kind.as_pointer()), kind)
 
@@ -56,7 +58,7 @@ def borrow(typingctx: Any, address: Any) -> Any:
 
 
 def _loaded(builder: Any, place: Any, kind: Any) -> Any:
-    """What lies at a place, loaded word by word: LLVM leaves out those that nobody reads."""
+    """Load an aggregate word by word: LLVM drops the loads that nobody uses."""
     if not isinstance(kind, ir.Aggregate):
         return builder.load(place)
     made = ir.Constant(kind, ir.Undefined)

@@ -1,4 +1,4 @@
-"""How much a thread has left of its stack: recursion that does not fit is refused, where it would crash.
+"""Stack guard: recursion that does not fit on the thread's stack raises, where it would crash.
 
 numba does not look, so a function crashes when it recurses too deep. Its derivative needs larger frames; it looks.
 
@@ -43,7 +43,7 @@ llvmlite.binding.add_symbol(_NAME, ctypes.addressof(_FIRST))
 
 
 def _bounds(builder: Any) -> tuple[Any, Any]:
-    """The lowest address of this thread's stack, and its size; 0, 0 if they are not known."""
+    """Lowest address of this thread's stack, and its size; 0, 0 if they are unknown."""
     this = external(builder, "pthread_self", _INT)
     if sys.platform == "darwin":
         size = external(builder, "pthread_get_stacksize_np", _INT, this)
@@ -60,7 +60,7 @@ def _bounds(builder: Any) -> tuple[Any, Any]:
 
 
 def _write_look(builder: Any, made: Any) -> None:
-    """Whether an address, in the frame of a function, is too near to the end of this thread's stack."""
+    """Emit the slow path of the guard: whether an address is too near to the end of this thread's stack."""
     (here,) = made.args
     lowest, above, key, inside = (builder.gep(_first(builder), [_SHORT(k)]) for k in range(4))
     number = builder.trunc(builder.load(key), _SHORT)
@@ -89,7 +89,7 @@ def _first(builder: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def need_stack(typingctx: Any, name: Any) -> Any:
-    """Raise RecursionError where this thread has no room for many more frames of the function of this name.
+    """Raise RecursionError if the thread's stack has no room for many more frames of the function `name`.
 
     It raises as numba's own code does, by the status that the function returns. A `raise` statement would make numba
     count the references to every array among the arguments, in every call.
@@ -100,6 +100,7 @@ def need_stack(typingctx: Any, name: Any) -> Any:
     text += " more of it than the function: write a loop, or run it where threading.stack_size is larger"
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the fast check against the first thread's bounds, and the slow path."""
         lowest, above = (builder.load(builder.gep(_first(builder), [_SHORT(k)])) for k in (0, 1))
         here = builder.ptrtoint(cgutils.alloca_once(builder, _INT), _INT)
         with cgutils.if_unlikely(builder, builder.icmp_unsigned(">=", builder.sub(here, lowest), above)):

@@ -1,1 +1,1 @@
-"""The tape: its memory, its arena, and how large it gets."""
+"""The tape: its memory, its arena, and its size."""

@@ -1,4 +1,4 @@
-"""Memory for tapes that a thread keeps from one call to the next: one block for each thread, of a bounded size.
+"""Arena: tape memory that a thread keeps between calls, one block per thread, of bounded size (a free list of one).
 
 Large memory that is freed goes back to the system, and its pages are new in the next call. That takes longer than
 what is done with them: a tape of 32 MB has 8,000 pages. So a tape that needs more room than its owner's frame takes the
@@ -36,7 +36,7 @@ llvmlite.binding.add_symbol(_NAME, ctypes.addressof(_key))
 
 
 def function(builder: Any, name: str, result: Any, parameters: list[Any], write: Callable[[Any, Any], None]) -> Any:
-    """A function of the runtime, which is not inlined: written into a module where it is called first."""
+    """Get or define an internal runtime function in a module, not inlined."""
     made = cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, parameters), name)
     if made.is_declaration:
         made.linkage = "internal"
@@ -46,23 +46,23 @@ def function(builder: Any, name: str, result: Any, parameters: list[Any], write:
 
 
 def external(builder: Any, name: str, result: Any, *args: Any) -> Any:
-    """A call of a function of the C library; addresses are ints."""
+    """Emit a call of a C library function; addresses are ints."""
     kind = ir.FunctionType(result, [x.type for x in args])
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
 
 
 def reallocate(builder: Any, address: Any, words: Any) -> Any:
-    """C's realloc, for so many words."""
+    """Emit a call of `realloc`, for so many words."""
     return external(builder, "realloc", _INT, address, builder.mul(words, _INT(8)))
 
 
 def release(builder: Any, address: Any) -> None:
-    """C's free."""
+    """Emit a call of `free`."""
     external(builder, "free", _NOTHING, address)
 
 
 def take(builder: Any) -> tuple[Any, Any]:
-    """The address of the thread's block, and how many words it has: 0, 0 if there is none."""
+    """Take the thread's block from the arena: its address and its size in words; 0, 0 if it has none."""
     pair = ir.LiteralStructType([_INT, _INT])
     if not KNOWN:
         return _INT(0), _INT(0)
@@ -71,7 +71,7 @@ def take(builder: Any) -> tuple[Any, Any]:
 
 
 def give_back(builder: Any, address: Any, words: Any) -> None:
-    """Let the thread keep memory of so many words, or free it."""
+    """Give memory back to the arena, or free it."""
     if not KNOWN:
         release(builder, address)
         return
@@ -107,7 +107,7 @@ def _write_give_back(builder: Any, made: Any) -> None:
 
 
 def _words(builder: Any, address: Any) -> Any:
-    """Where a block that is kept says how many words it has: in its first one."""
+    """Pointer to the size of a kept block: its first word."""
     return builder.inttoptr(address, _INT.as_pointer())
 
 

@@ -1,4 +1,4 @@
-"""The tape of compiled derivatives: its memory, who owns it, and how it comes back after an exception.
+"""The tape of compiled derivatives: its memory, its owner, and its release after an exception.
 
 The tape is a block of ints on the stack of the derivative that was called, its owner. Emitted code holds its address:
 
@@ -78,10 +78,11 @@ def _at(builder: Any, tape: Any, k: int) -> Any:
 
 @intrinsic(prefer_literal=True)
 def new_tape(typingctx: Any, held: Any) -> Any:
-    """An empty tape in the frame of the function that calls this; how many arrays it may hold is a literal."""
+    """Allocate an empty tape in the caller's frame; `held`, a literal, is the number of its slots for held arrays."""
     count = held.literal_value
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the alloca, and initialise the fields."""
         tape = cgutils.alloca_once(builder, _INT, size=_SHORT(SLOTS + count))
         for k in [*range(WORDS), *range(SLOTS, SLOTS + count)]:
             builder.store(_INT(0), _at(builder, tape, k))
@@ -96,7 +97,7 @@ def new_tape(typingctx: Any, held: Any) -> Any:
 
 @intrinsic
 def words(typingctx: Any, tape: Any) -> Any:
-    """The words of a tape as an array of floats."""
+    """View of the tape's words as an array of floats."""
     return _FLOATS(tape), lambda context, builder, signature, args: _words(context, builder, args[0])
 
 
@@ -109,7 +110,7 @@ def _words(context: Any, builder: Any, tape: Any) -> Any:
 
 
 def _enlarge(context: Any, builder: Any, tape: Any, field: int, first: int, needed: Any) -> None:
-    """Move what tape[field] points to where it has more room; MemoryError if there is none, and all is as it was."""
+    """Emit the growth of the words or the arrays of a tape; MemoryError if it fails, with the tape unchanged."""
     enlarge = function(builder, "dualrev_enlarge", _SHORT, [_INT.as_pointer(), _INT, _INT, _INT], _write_enlarge)
     failed = builder.call(enlarge, [tape, _INT(field), _INT(first), needed])
     with cgutils.if_unlikely(builder, builder.trunc(failed, ir.IntType(1))):
@@ -162,9 +163,10 @@ def _is_zero(builder: Any, x: Any) -> Any:
 
 @intrinsic
 def grow(typingctx: Any, tape: Any, needed: Any) -> Any:
-    """Make room for so many words; the new array of words."""
+    """Grow the tape to so many words, and return the new array of words."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the growth, and the view of the words."""
         _enlarge(context, builder, args[0], ADDRESS, WORDS, args[1])
         return _words(context, builder, args[0])
 
@@ -173,10 +175,11 @@ def grow(typingctx: Any, tape: Any, needed: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def column(typingctx: Any, words: Any, first: Any, count: Any, dtype: Any) -> Any:
-    """So many words from the first one on, as an array: `column(words, top, n, "float64")`."""
+    """View of tape words from `first` on, as a column of this dtype: `column(words, top, n, "float64")`."""
     array = types.Array(_element(dtype), 1, "C")
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the view."""
         return _column(context, builder, args, array, _INT(0))
 
     return array(words, types.int64, types.int64, dtype), codegen
@@ -184,17 +187,18 @@ def column(typingctx: Any, words: Any, first: Any, count: Any, dtype: Any) -> An
 
 @intrinsic
 def flags(typingctx: Any, words: Any, first: Any, count: Any, place: Any) -> Any:
-    """So many bools from the first word on, after those of other columns: `flags(words, top, n, 2)` are the third n."""
+    """View of tape words as a column of bools, after `place` others: `flags(words, top, n, 2)` is the third."""
     array = types.Array(types.boolean, 1, "C")
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the view."""
         return _column(context, builder, args, array, builder.mul(args[2], args[3]))
 
     return array(words, types.int64, types.int64, types.int64), codegen
 
 
 def _column(context: Any, builder: Any, args: Any, array: Any, before: Any) -> Any:
-    """A column, which begins so many elements after the first word."""
+    """Emit a column that begins `before` elements after the first word."""
     made = context.make_array(array)(context, builder)
     first = builder.gep(context.make_array(_FLOATS)(context, builder, args[0]).data, [args[1]])
     data = _opaque(builder, builder.gep(builder.bitcast(first, made.data.type), [before]))
@@ -204,7 +208,7 @@ def _column(context: Any, builder: Any, args: Any, array: Any, before: Any) -> A
 
 
 def _opaque(builder: Any, address: Any) -> Any:
-    """The same address, of which LLVM does not know where it comes from.
+    """Hide the origin of an address from LLVM's analysis.
 
     Columns that are taken lie below the ones before. Where LLVM sees that, it asks once for all rounds of an outer loop
     whether columns and arrays are apart, expects addresses that grow, and never uses the vectors that it has made.
@@ -225,9 +229,10 @@ def _fields(context: Any, kind: Any) -> int:
 
 @intrinsic
 def keep(typingctx: Any, tape: Any, array: Any) -> Any:
-    """Record an array: its fields, the memory that it refers to, and how many words the fields are."""
+    """Push an array: its fields, the memory that it refers to, and the number of words of the fields."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the push, with a new reference."""
         tape, value = args
         fields = _fields(context, array)
         count = builder.load(_at(builder, tape, COUNT))
@@ -246,12 +251,12 @@ def keep(typingctx: Any, tape: Any, array: Any) -> Any:
 
 
 def _entry(builder: Any, tape: Any, count: Any) -> Any:
-    """Where so many words of the recorded arrays end."""
+    """Emit the address behind so many words of the recorded arrays."""
     return builder.gep(builder.inttoptr(builder.load(_at(builder, tape, ARRAYS)), _INT.as_pointer()), [count])
 
 
 def _memory(context: Any, builder: Any, array: Any, value: Any) -> Any:
-    """The address of what counts the references to an array."""
+    """Emit the address of an array's reference counter (meminfo)."""
     return builder.ptrtoint(context.make_array(array)(context, builder, value).meminfo, _INT)
 
 
@@ -261,10 +266,11 @@ def _drop(context: Any, builder: Any, address: Any) -> None:
 
 @intrinsic(prefer_literal=True)
 def kept(typingctx: Any, tape: Any, dtype: Any, ndim: Any, layout: Any) -> Any:
-    """Take the array that was recorded last: `kept(tape, "float64", 2, "C")`."""
+    """Pop the array that was recorded last: `kept(tape, "float64", 2, "C")`."""
     array = types.Array(_element(dtype), ndim.literal_value, layout.literal_value)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the pop."""
         tape, kind = args[0], context.get_value_type(array)
         count = builder.sub(builder.load(_at(builder, tape, COUNT)), _INT(_fields(context, array) + 2))
         builder.store(count, _at(builder, tape, COUNT))
@@ -275,10 +281,11 @@ def kept(typingctx: Any, tape: Any, dtype: Any, ndim: Any, layout: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def hold(typingctx: Any, tape: Any, slot: Any, array: Any) -> Any:
-    """The array without its reference count; the tape refers to it in its place, and no more to what had the slot."""
+    """Hold an array in a slot of the tape, which drops the slot's former array; return it without a reference count."""
     place = SLOTS + slot.literal_value
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the exchange of references, and the array without its own."""
         context.nrt.incref(builder, array, args[2])
         before = builder.load(_at(builder, args[0], place))
         builder.store(_memory(context, builder, array, args[2]), _at(builder, args[0], place))
@@ -292,7 +299,7 @@ def hold(typingctx: Any, tape: Any, slot: Any, array: Any) -> Any:
 
 
 def _lent(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """The same arrays without reference counts."""
+    """Emit a value whose arrays have no reference counts."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
         array.meminfo = cgutils.get_null_value(array.meminfo.type)
@@ -307,13 +314,14 @@ def _lent(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 @intrinsic
 def attempt(typingctx: Any, tape: Any, function: Any, *given: Any) -> Any:
-    """Call a numba function; a failure goes to the tape, and then, as after an earlier failure, the value is zeros."""
+    """Call a numba function, and note a failure in the tape; after a failure the value is zeros."""
     if function.dispatcher in _NEW and isinstance(given[0], types.Array):
         return _attempt_new(tape, function, given, _NEW[function.dispatcher])
     typed = function.get_call_type(typingctx, given, {})
     compiled = function.dispatcher.overloads[tuple(typed.args)]
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the guarded call with lent arrays, and the note of a failure."""
         tape = args[0]
         values = cgutils.unpack_tuple(builder, args[2])
         library = context.active_code_library
@@ -342,11 +350,14 @@ _NEW = {zeros_like: "zeros", known_zeros_like: "known zeros", empty_like: ""}
 
 
 def _attempt_new(tape: Any, function: Any, given: Any, fill: str) -> Any:
-    """A new array, for which nothing has to be compiled."""
+    """Allocate an array as an attempt, without a function to compile."""
     kind = kind_like(given[0])
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the guarded allocation."""
+
         def failed() -> None:
+            """Emit the note of a MemoryError."""
             error = context.call_conv._get_excinfo_argument(builder.function)
             context.call_conv.set_static_user_exc(builder, MemoryError, NO_MEMORY)
             builder.store(_INT(RETCODE_USEREXC.constant), _at(builder, args[0], CODE))
@@ -369,9 +380,10 @@ def _is_fine(builder: Any, tape: Any) -> Any:
 
 @intrinsic
 def unless_failed(typingctx: Any, tape: Any, value: Any) -> Any:
-    """The value; zeros in its place if an attempt has failed."""
+    """Return the value, or zeros if an attempt has failed."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the selection, with a new reference."""
         made = cgutils.alloca_once(builder, args[1].type, zfill=True)
         with cgutils.if_likely(builder, _is_fine(builder, args[0])):
             context.nrt.incref(builder, value, args[1])
@@ -383,9 +395,10 @@ def unless_failed(typingctx: Any, tape: Any, value: Any) -> Any:
 
 @intrinsic
 def close(typingctx: Any, tape: Any) -> Any:
-    """Free what the tape has, and raise what has failed."""
+    """Free the tape's memory, and raise a noted failure."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit both."""
         free(context, builder, args[0])
         raise_noted(context, builder, *(builder.load(_at(builder, args[0], k)) for k in (CODE, ERROR)))
         return context.get_dummy_value()
@@ -394,7 +407,7 @@ def close(typingctx: Any, tape: Any) -> Any:
 
 
 def free(context: Any, builder: Any, tape: Any) -> None:
-    """Free what a tape has."""
+    """Emit the release of a tape's memory and references."""
     _drop_recorded(context, builder, tape)
     with cgutils.for_range(builder, builder.load(_at(builder, tape, HELD))) as loop:
         _drop(context, builder, builder.load(builder.gep(tape, [builder.add(loop.index, _INT(SLOTS))])))
@@ -408,7 +421,7 @@ def free(context: Any, builder: Any, tape: Any) -> None:
 
 
 def raise_noted(context: Any, builder: Any, code: Any, error: Any) -> None:
-    """Raise what has failed, if something has: numba's status, and its exception, as they are noted."""
+    """Emit the raise of a noted failure (numba's status and its exception), if one was noted."""
     exception = builder.inttoptr(error, excinfo_ptr_t)
     status = context.call_conv._get_return_status(builder, builder.trunc(code, _SHORT), exception)
     with cgutils.if_unlikely(builder, status.is_error):
@@ -416,7 +429,7 @@ def raise_noted(context: Any, builder: Any, code: Any, error: Any) -> None:
 
 
 def _drop_recorded(context: Any, builder: Any, tape: Any) -> None:
-    """Give back the references to recorded arrays, the last one first."""
+    """Emit the release of the recorded arrays' references, last one first."""
     test, body, done = (builder.append_basic_block(name) for name in ("test", "drop", "done"))
     builder.branch(test)
     builder.position_at_end(test)

@@ -1,4 +1,4 @@
-"""How many rounds loops have, and how many words they need on the tape: without overflow, whatever a range is."""
+"""Trip counts of loops, and the tape words that they need, without overflow."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
@@ -18,9 +18,13 @@ _INT = ir.IntType(64)
 
 @intrinsic
 def room(typingctx: Any, top: Any, each: Any, rounds: Any) -> Any:
-    """How many words there have to be for `each` in every one of so many rounds. No number of rounds overflows."""
+    """Tape words needed when a loop pushes `each` words per iteration: `top + each * rounds`, without overflow.
+
+    A trip count above _MOST counts as _MOST.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the saturated product and the sum."""
         top, each, rounds = args
         less = builder.icmp_signed if signature.args[2].signed else builder.icmp_unsigned
         many = builder.select(less("<", rounds, _INT(_MOST)), rounds, _INT(_MOST))
@@ -32,7 +36,7 @@ def room(typingctx: Any, top: Any, each: Any, rounds: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def rounds(typingctx: Any, start: Any, stop: Any, step: Any) -> Any:
-    """How many rounds a loop over range(start, stop, step) has, or _MOST if there are more.
+    """Trip count of a loop over `range(start, stop, step)`, saturated at _MOST.
 
     Of range(0, stop, 1), the stop itself if it is not negative.
     """
@@ -45,12 +49,14 @@ def rounds(typingctx: Any, start: Any, stop: Any, step: Any) -> Any:
     if known == [0, 1]:
 
         def from_0(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            """Emit the trip count of `range(0, stop, 1)`."""
             return builder.select(builder.icmp_signed(">", args[1], _INT(0)), args[1], _INT(0))
 
         # numba tells implementations apart by the types here, so they have to stay those of known ints.
         return types.int64(start, types.int64, step), from_0
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the trip count of a general range."""
         # _rounds, with both differences at hand: numba has nothing to infer, and LLVM as much to know
         start, stop, step = args
         up = builder.and_(builder.icmp_signed(">", step, _INT(0)), builder.icmp_signed("<", start, stop))
@@ -76,9 +82,9 @@ def _rounds(start, stop, step):
 
 @njit
 def rising(count, first):
-    """How many rounds an inner loop has in all in `count` rounds of an outer one: `first`, and then each time one more.
+    """Total trip count of an inner loop over `count` outer ones, if it starts at `first` and rises by one each time.
 
-    A number below 0 stands for no rounds.
+    A negative trip count means none.
     """
     if first < 0:
         count, first = max(count + first, 0), 0
@@ -87,6 +93,6 @@ def rising(count, first):
 
 @njit
 def falling(count, first):
-    """The same of an inner loop that has each time one round less."""
+    """Total trip count of an inner loop over `count` outer ones, if it starts at `first` and falls by one each time."""
     count = min(count, max(first, 0))
     return count * first - ((count * (count - 1)) >> 1)

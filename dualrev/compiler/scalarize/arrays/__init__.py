@@ -1,1 +1,1 @@
-"""Whole-array operations -> loops over elements."""
+"""Scalarisation of whole-array operations: loops over elements."""

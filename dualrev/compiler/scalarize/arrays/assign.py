@@ -1,4 +1,4 @@
-"""Assignments to elements and to parts of arrays -> stores of elements, and loops over them.
+"""Lower assignments to elements and slices of arrays: element stores, and loops over them.
 
 Takes the writer, the lists, what has been put off, and arrays in indices. Guarantees that what is assigned has been
 computed before the first element changes: where both may share memory, a copy is made, unless numba makes none
@@ -42,13 +42,13 @@ __all__ = ["Assignments"]
 
 
 class Assignments:
-    """array[index] = value, and the same of a whole array."""
+    """Lowering of `array[index] = value` and of assignments to whole arrays."""
 
     def __init__(self, code: Writer, lists: Lists, lazy: Lazy, gathering: Gathering) -> None:
         self.code, self.lists, self.lazy, self.gathering = code, lists, lazy, gathering
 
     def store(self, s: Store) -> None:
-        """array[index] = value."""
+        """Lower `array[index] = value` to a store, a loop of stores or a scatter."""
         code, of = self.code, self.code.kind(s.array)
         if isinstance(of, types.NumpyFlatType):
             code.refuse(s.line, "an assignment to a.flat", "only reading it is known", "a.ravel()[k] = x")
@@ -68,7 +68,7 @@ class Assignments:
             self._to_part(s, index)
 
     def _to_element(self, s: Store, index: tuple[Any, ...]) -> None:
-        """The index is a number for every axis."""
+        """Store to one element: the index has a scalar for every axis."""
         code, kind, value = self.code, self.code.kind(s.value), s.value
         self.lazy.materialise(value)
         self.lazy.flush()
@@ -81,7 +81,7 @@ class Assignments:
         code.put(s.array, index, value, s.line)
 
     def _to_part(self, s: Store, index: tuple[Any, ...]) -> None:
-        """The index leaves an array."""
+        """Assign to a view: the index selects a subarray."""
         code, of = self.code, self.code.kind(s.array)
         self.lazy.flush(keep=s.value)
         numbers = sum(not (isinstance(x, Slice) or x is Ellipsis or x is None) for x in index)
@@ -108,11 +108,11 @@ class Assignments:
         self.assign(view, s.value, s.line, None)
 
     def _is_view_of(self, value: Any, array: str) -> bool:
-        """Whether a variable is an array that may share memory with another one."""
+        """Whether `value` is an array variable that may alias `array`."""
         return isinstance(value, str) and is_array(self.code.kind(value)) and self.code.alias.same(value, array)
 
     def _assign_parts(self, view: str, parts: list[Any], line: int) -> None:
-        """view[...] = a tuple of numbers."""
+        """Store the scalars of a tuple into a vector: `view[...] = (x, y)`."""
         code = self.code
         if any(is_array(code.kind(x)) for x in parts):
             what, instead = "this assignment of a tuple", "its parts, one by one"
@@ -122,7 +122,7 @@ class Assignments:
             code.put(view, (Const(k),), x, line)
 
     def _check_size(self, view: str, size: Atom, line: int, what: str) -> None:
-        """A ValueError, as numba's, where a sequence is not as long as the vector that it is assigned to."""
+        """Emit numba's ValueError for a sequence whose length differs from the vector that it is assigned to."""
         code = self.code
         if code.kind(view).ndim != 1:
             instead = f"np.array of the {what}"
@@ -133,7 +133,7 @@ class Assignments:
 
     @functools.cached_property
     def _in_place(self) -> dict[str, str]:
-        """Temporaries that are views changed in place by `a[i:j] += ...`: the assignment back changes nothing."""
+        """Temporaries of `a[i:j] += ...`, with their arrays: views updated in place, so the store back is redundant."""
         code = self.code
         found: dict[str, str] = {}
         made: dict[str, Let] = {}
@@ -147,7 +147,7 @@ class Assignments:
         return found
 
     def assign(self, array: str, value: Any, line: int, symbol: str | None) -> None:
-        """array[...] = value, or array[...] (symbol)= value."""
+        """Lower `array[...] = value` or `array[...] (symbol)= value`; an aliasing source is copied or materialised."""
         code = self.code
         shared = [a for a in self.lazy.arrays_in(value) if code.alias.same(array, named(a))]
         if symbol is None and shared:
@@ -157,7 +157,7 @@ class Assignments:
         self._each(array, value, line, symbol)
 
     def _each(self, array: str, value: Any, line: int, symbol: str | None) -> None:
-        """The same, one element after another, of what may have changed by then."""
+        """Elementwise loop of an assignment, without a copy: an aliasing source may have changed when it is read."""
         code = self.code
         ndim, kind = code.kind(array).ndim, code.kind(array).dtype
         if value in self.lazy and self.lazy.ndim(value) < ndim and self.lazy.is_costly(value):
@@ -167,6 +167,7 @@ class Assignments:
             element = self.lazy.element_of(value, array, ndim, line)
 
         def one(i: tuple[str, ...]) -> None:
+            """Store to, or accumulate into, the element at index `i`."""
             new = element(i)
             if symbol is not None:
                 old = code.pick(array, i, line)
@@ -177,7 +178,7 @@ class Assignments:
         code.over(array, ndim, line, one)
 
     def _apart(self, value: Any, line: int) -> Any:
-        """The same elements in memory of their own."""
+        """Return the value in memory of its own: materialised if deferred, else copied."""
         code, kind = self.code, self.code.kind(value)
         if value in self.lazy:
             self.lazy.materialise(value)

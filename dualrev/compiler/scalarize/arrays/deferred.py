@@ -1,4 +1,4 @@
-"""Arithmetic of whole arrays that has been put off -> one loop over elements for a whole expression.
+"""Loop fusion of elementwise expressions: deferred array arithmetic becomes one loop, without temporary arrays.
 
 `y = a * b` of arrays is not written where it stands, if one operation reads y: it waits here until its elements are
 wanted, and no array is made of it. Guarantees that what waits is computed before anything that it reads changes:
@@ -26,7 +26,7 @@ __all__ = ["Expression", "Lazy"]
 
 @dataclass(frozen=True)
 class Expression:
-    """A scalar operation on the elements of arrays, and of other expressions that wait.
+    """Deferred elementwise operation on arrays and other deferred expressions.
 
     That of complex numbers (lower_complex.py) is a formula of pairs, and knows itself how to `make` its arrays.
     """
@@ -39,7 +39,7 @@ class Expression:
 
 
 class Lazy:
-    """The expressions that wait, by the variables that they are the values of."""
+    """Deferred elementwise expressions, by the variables that hold their values."""
 
     def __init__(self, code: Writer) -> None:
         self.code = code
@@ -49,44 +49,44 @@ class Lazy:
         return isinstance(x, str) and x in self._waiting
 
     def put_off(self, x: str, expression: Expression) -> None:
-        """Write it when its elements are wanted."""
+        """Defer an elementwise expression until its elements are needed."""
         self._waiting[x] = expression
 
     def taken(self, x: Any) -> dict[str, Expression]:
-        """What waits in x, with x; it does so no longer."""
+        """Remove and return the deferred expressions that `x` is computed from, `x` included."""
         return {y: self._waiting.pop(y) for y in dict.fromkeys(self._names_in(x))}
 
     def is_read_for(self, y: str, x: Any) -> bool:
-        """Whether y is read where x is, which may wait."""
+        """Whether computing `x`, which may be deferred, reads `y`."""
         return x == y or (x in self and any(self.is_read_for(y, a) for a in self._waiting[x].let.args))
 
     def ndim(self, x: str) -> int:
-        """The number of axes of an expression that waits."""
+        """Number of axes of a deferred expression."""
         return self._waiting[x].ndim
 
     def is_costly(self, x: str) -> bool:
-        """Whether what waits in x takes more than additions and products."""
+        """Whether a deferred expression takes more than sums and products: a function, a division or a power."""
         inside = [self._waiting[y].let for y in self._names_in(x)]
         return any(s.op == "func" or s.info in ("/", "//", "%", "**") for s in inside)
 
     # When it is written
 
     def flush(self, keep: Any = None) -> None:
-        """Make arrays of all that waits, in its order, but for what `keep` is made of."""
+        """Materialise all deferred expressions, in their order, except those that `keep` is computed from."""
         inside = set(self._names_in(keep))
         for x in list(self._waiting):
             if x in self._waiting and x not in inside and not self._is_read_by_another(x):
                 self.materialise(x)
 
     def settle(self, s: Let) -> None:
-        """Make arrays of what still reads the variable that an operation is about to assign, or has its name."""
+        """Materialise deferred expressions that read the target of `s`, or are its old value; not those `s` reads."""
         mine = {y for x in reads(s) for y in self._names_in(x)}
         for x in list(self._waiting):
             if x in self._waiting and x not in mine and s.target in (x, *self._waiting[x].let.args):
                 self.materialise(x)
 
     def flush_variables(self, s: Let | Store) -> None:
-        """Make arrays of the user's variables that wait, before an operation that may change memory.
+        """Materialise deferred user variables that `s` does not read, before it may change memory.
 
         It may read some of them. What waits otherwise are parts of the same expression, of which it is one.
         """
@@ -99,19 +99,19 @@ class Lazy:
         return any(x in other.let.args for other in self._waiting.values())
 
     def _names_in(self, x: Any) -> list[str]:
-        """What waits in x, with x."""
+        """Names of the deferred expressions that `x` is computed from, `x` included."""
         if x not in self:
             return []
         return [x, *(y for a in self._waiting[x].let.args for y in self._names_in(a))]
 
     def raise_for_all(self, x: Any) -> None:
-        """Make arrays of what in x may raise, where a branch would compute only some elements of it."""
+        """Materialise the parts of `x` that may raise, because a branch would evaluate them for some elements only."""
         for y in self._names_in(x):
             if y in self._waiting and self._may_raise(self._waiting[y].let):
                 self.materialise(y)
 
     def _may_raise(self, s: Let) -> bool:
-        """Whether it is a power of which 0 has none: of a whole number that may be negative."""
+        """Whether an operation may raise for a zero base: a power whose integer exponent may be negative."""
         if (s.op, s.info) != ("binop", "**"):
             return False
         exponent = s.args[1]
@@ -123,7 +123,7 @@ class Lazy:
     # How it is written
 
     def materialise(self, x: Any) -> None:
-        """Make an array of x, if it waits."""
+        """Allocate the array of `x` and compute its elements, if `x` is deferred."""
         if x not in self:
             return
         if (make := self._waiting[x].make) is not None:
@@ -140,14 +140,14 @@ class Lazy:
         self.code.over(x, ndim, line, lambda i: self.code.put(x, i, element(i), line))
 
     def arrays_in(self, x: Any) -> list[Any]:
-        """The arrays that an expression reads."""
+        """Array operands of an expression, nested deferred ones included."""
         if x in self:
             found = [y for a in self._waiting[x].let.args for y in self.arrays_in(a)]
             return list(dict.fromkeys(found))
         return [x] if not isinstance(x, Const) and is_array(self.code.kind(x)) else []
 
     def over(self, x: Any, line: int) -> tuple[Sizes, Callable[[tuple[str, ...]], Atom]]:
-        """The lengths of the axes of x, and a function that writes its element at an index; no array is made of it."""
+        """Axis lengths of `x`, and an emitter of its element at an index; `x` is not materialised."""
         code, ndim = self.code, self.code.kind(x).ndim
         if x not in self:
             return code.sizes(named(x), ndim, line), lambda i: code.pick(x, i, line)
@@ -159,7 +159,7 @@ class Lazy:
         return sizes, self.element_of(x, sizes, ndim, line)
 
     def element_of(self, x: Any, shape_of: str | Sizes, ndim: int, line: int) -> Callable[[tuple[str, ...]], Atom]:
-        """A function that writes how to compute the element of x at an index of the array `shape_of`, or below lengths.
+        """Return an emitter of the element of `x` at an index, broadcast to `shape_of` (an array or lengths).
 
         What waits in x does so no longer.
         """
@@ -171,6 +171,7 @@ class Lazy:
         inside = {y: self._waiting[y] for y in self._names_in(x)}
 
         def element(i: tuple[str, ...], y: Any = x) -> Atom:
+            """Emit the element of `y` at index `i`."""
             if isinstance(y, str) and y in inside:
                 return self._scalar(inside[y], [functools.partial(element, i, a) for a in inside[y].let.args])
             if y in spread:
@@ -182,7 +183,7 @@ class Lazy:
         return element
 
     def _scalar(self, expression: Expression, args: list[Callable[[], Atom]]) -> Atom:
-        """The operation of an expression on scalars."""
+        """Emit the operation of a deferred expression on scalar operands."""
         s, kind, code = expression.let, expression.dtype, self.code
         if s.op == "func" and known(s.info[0]).product:
             return product(code, s.info[0], args[0](), kind, s.line)
@@ -191,6 +192,7 @@ class Lazy:
             test = args[0]()
 
             def chosen(a: Callable[[], Atom]) -> list[Any]:
+                """Statements of one branch of `np.where`."""
                 return code.collect(lambda: code.let("copy", (a(),), None, s.line, target=target))
 
             code.out.append(If(test, chosen(args[1]), chosen(args[2]), s.line))

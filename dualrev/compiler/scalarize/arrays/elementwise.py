@@ -1,4 +1,4 @@
-"""Operators and functions of elements: which of them are put off, and which happen at once.
+"""Elementwise operators and functions: defer them for loop fusion, or materialise them at once.
 
 Takes the writer, what has been put off, assignments, and `expand`, which writes an operation of numbers.
 """
@@ -17,14 +17,14 @@ from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.arrays.race_test import raise_for_race
 from dualrev.compiler.scalarize.builder import Writer
 from dualrev.compiler.types.predicates import is_array
+from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known
-from dualrev.rules.names import line_of
 
 __all__ = ["Elementwise"]
 
 
 class Elementwise:
-    """Arithmetic of whole arrays."""
+    """Lowering of elementwise arithmetic on arrays."""
 
     def __init__(self, code: Writer, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]) -> None:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
@@ -36,7 +36,7 @@ class Elementwise:
         self._short = {s.target: axes for s in walk(body) if isinstance(s, Let) and any(axes := _short_axes(s))}
 
     def takes(self, s: Let, kind: Any) -> bool:
-        """Whether it was elementwise arithmetic; then it has been put off, or written."""
+        """Lower or defer elementwise arithmetic; False for any other operation."""
         if s.op == "iop" and is_array(self.code.kind(s.args[0])):
             array, value = s.args
             self.lazy.flush(keep=value)
@@ -72,7 +72,7 @@ class Elementwise:
         return True
 
     def _is_repeated(self, x: Any, s: Let) -> bool:
-        """Whether costly elements of x, which waits, would be computed more than once: x has fewer axes, or shorter."""
+        """Whether broadcasting would recompute costly elements of deferred `x`, which has fewer or shorter axes."""
         if x not in self.lazy or not self.lazy.is_costly(x):
             return False
         inside = self.lazy.arrays_in(x)
@@ -82,11 +82,11 @@ class Elementwise:
         return longer or any(self.code.kind(y).ndim > self.lazy.ndim(x) for y in others)
 
     def is_read_once(self, x: str) -> bool:
-        """Whether a variable is a temporary that one operation reads."""
+        """Whether a variable is a temporary with a single use."""
         return self._uses[x] == 1 and self.code.names.is_temporary(x)
 
     def _is_of_elements(self, s: Let) -> bool:
-        """Whether it is an operator with an array, or a function of numbers."""
+        """Whether an operation is elementwise: an operator with an array operand, or a scalar function."""
         if s.op == "func":
             text, keywords = s.info
             line = line_of(text)
@@ -96,7 +96,7 @@ class Elementwise:
         return operator and any(is_array(self.code.kind(x)) for x in s.args)
 
     def _number(self, s: Let, kind: Any) -> bool:
-        """Whether it was arithmetic of arrays without axes, of which numba makes a number: that of their elements."""
+        """Lower arithmetic of 0-d arrays, whose result in numba is a scalar; False for anything else."""
         arrays = [x for x in s.args if is_array(self.code.kind(x)) and self.code.kind(x).ndim == 0]
         if not arrays or not isinstance(kind, types.Float):
             return False
@@ -109,7 +109,7 @@ class Elementwise:
 
 
 def _short_axes(s: Let) -> tuple[bool, ...]:
-    """Which axes of an array have one element, as the text says: x[:, None], x.reshape(-1, 1)."""
+    """Axes of length 1 that the syntax shows, as in `x[:, None]` or `x.reshape(-1, 1)`: a flag for each axis."""
     if s.op == "getitem" and Ellipsis not in s.info:
         return tuple(x is None for x in s.info if x is None or isinstance(x, Slice))
     if s.op == "method" and s.info[0] == "reshape":

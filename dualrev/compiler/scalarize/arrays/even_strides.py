@@ -1,4 +1,4 @@
-"""Whether all strides in a function are multiples of an element's size: then LLVM makes vectors of more loops.
+"""Stride analysis: whether all strides of a function are multiples of the item size, so that LLVM vectorises more.
 
 So it is with arrays that are contiguous, and with all that numpy makes of them (runtime/arrays/broadcast.py). It is not
 certain of an argument with any layout, or of the result of a call, which may be a field of packed records.
@@ -28,7 +28,7 @@ _PLAIN = (
 
 
 def are_even(lowered: Lowered, of: dict[str, Any]) -> bool:
-    """Whether the strides of all arrays in a function are multiples of an element's size."""
+    """Whether all array strides in a function are multiples of the item size; False if not known."""
     lets = [s for s in walk(lowered.body) if isinstance(s, Let)]
     if not all(_is_known(kind) for kind in of.values()) or any("as_strided" in str(s.info) for s in lets):
         return False
@@ -38,7 +38,7 @@ def are_even(lowered: Lowered, of: dict[str, Any]) -> bool:
 
 
 def _is_known(kind: Any) -> bool:
-    """Whether it holds no arrays but those that its type names."""
+    """Whether a type hides no arrays: scalars, arrays of numbers, and tuples of these."""
     if isinstance(kind, types.BaseTuple):
         return all(map(_is_known, kind.types))
     if isinstance(kind, types.Array):

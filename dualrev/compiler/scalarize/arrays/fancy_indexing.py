@@ -1,4 +1,6 @@
-"""Arrays that are indexed by arrays of ints or by masks -> loops over the index, which add up where it repeats itself.
+"""Advanced indexing by integer arrays and masks: gather and scatter loops over the index.
+
+Cotangents of an index that repeats itself add up.
 
 Takes the writer, and what has been put off. The other entries of the index make a view first; a mask becomes the places
 where it is true. numba's order of the axes is numpy's, but for a mask beside ints: its axis stays where it is written.
@@ -26,13 +28,13 @@ _Place = Callable[[tuple[str, ...]], tuple[Any, ...]]
 
 
 class Gathering:
-    """a[index] with arrays in the index, read and written, and functions that select elements of an array."""
+    """Gather, scatter and selection: `a[index]` with arrays in the index, and functions that select elements."""
 
     def __init__(self, code: Writer, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
     def read(self, s: Let, kind: Any) -> None:
-        """target = array[index], a copy."""
+        """Gather: `target = array[index]`, a copy."""
         code = self.code
         view, shape, place = self._subspace(s.args[0], flat_index(code, s.info), s.line)
         if not is_array(kind):
@@ -47,7 +49,7 @@ class Gathering:
         code.copy(s.target, made, s.line)
 
     def store(self, s: Store) -> None:
-        """array[index] = value."""
+        """Scatter: `array[index] = value`."""
         code, value = self.code, s.value
         kind = code.kind(value)
         if isinstance(kind, types.BaseTuple):
@@ -60,6 +62,7 @@ class Gathering:
         code.empty(room, _shape_text(shape), names, s.line)
 
         def write(source: Any) -> None:
+            """Emit the scatter loop that reads `source`."""
             one: Callable[[Any], Any] = lambda i: value  # noqa: E731
             if is_array(kind):
                 spread = code.spread(source, room, len(shape), s.line)
@@ -67,6 +70,7 @@ class Gathering:
             code.over(room, len(shape), s.line, lambda i: code.put(view, place(i), one(i), s.line), False)
 
         def write_copy() -> None:
+            """Copy the value, which may alias the array, and scatter the copy."""
             copy = code.temp(types.Array(kind.dtype, kind.ndim, "C"))
             code.copy_elements(copy, value, s.line)
             write(copy)
@@ -79,7 +83,7 @@ class Gathering:
             code.out.append(If(copied, code.collect(write_copy), code.collect(lambda: write(value)), s.line))
 
     def _subspace(self, base: Any, index: tuple[Any, ...], line: int) -> tuple[Any, list[tuple[str, int]], _Place]:
-        """A view of the array, the axes whose lengths the result has, and what is read of the view for an element."""
+        """View by the basic indices, axes of the result as (array, axis) pairs, and the index map into the view."""
         code = self.code
         entries = self._complete(index, code.kind(base).ndim, line)
         arrays = {n: x for n, x in enumerate(entries) if isinstance(x, (str, Ref)) and is_array(code.kind(x))}
@@ -105,6 +109,7 @@ class Gathering:
         many = dict(zip(arrays, lists, strict=True))
 
         def place(i: tuple[str, ...]) -> tuple[Any, ...]:
+            """Index into the view for index `i` of the result."""
             found: dict[int, Any] = dict(zip(before, i, strict=False))
             found.update(zip(after, i[len(before) + depth :], strict=True))
             inner = i[len(before) : len(before) + depth]
@@ -115,7 +120,7 @@ class Gathering:
         return view, shape, place
 
     def _complete(self, index: tuple[Any, ...], ndim: int, line: int) -> list[Any]:
-        """An entry for every axis."""
+        """Expand an index to one entry for every axis."""
         entries = list(index)
         if None in entries:
             self.code.refuse(line, "None beside an index that is an array", "it is not known", "a reshape afterwards")
@@ -125,7 +130,7 @@ class Gathering:
         return entries
 
     def _check_arrays(self, entries: list[Any], arrays: dict[int, Any], line: int) -> None:
-        """Refuse what numba does not take as numpy does."""
+        """Refuse unsupported entries: a mask must be 1-D and the only array, other arrays hold ints."""
         code = self.code
         for n, entry in enumerate(entries):
             if n not in arrays:
@@ -138,7 +143,7 @@ class Gathering:
                 code.refuse(line, f"an index of numba type {code.kind(x)}", "it holds no ints", "ints")
 
     def _index_arrays(self, arrays: list[Any], line: int) -> list[Any]:
-        """Arrays of ints for the arrays in an index, all of the same shape."""
+        """Integer index arrays of one shape: masks become their nonzero indices, others are broadcast."""
         code = self.code
         found: list[Any] = []
         for x in arrays:
@@ -157,7 +162,9 @@ class Gathering:
     # Functions that select elements
 
     def selected(self, s: Let, kind: Any, base: Any, places: str, zero: bool, **names: Any) -> None:
-        """target = the elements of an array at `places`: an expression of the array `x_` and the places of all, `p_`.
+        """Gather by flat indices: `target` = the elements of `base` at the indices that `places` computes.
+
+        `places` is an expression of the array, `x_`, and of the flat indices of all its elements, `p_`.
 
         With `zero`, places are counted from 1, and 0 stands for no element.
         """
@@ -174,6 +181,7 @@ class Gathering:
         code.empty_like(made, chosen, s.line)
 
         def one(i: tuple[str, ...]) -> None:
+            """Store the selected element at index `i` of the result."""
             k = code.pick(chosen, i, s.line)
             if zero:
                 value = self._element_or_zero(base, k, kind.dtype, s.line)
@@ -185,7 +193,7 @@ class Gathering:
         code.copy(s.target, made, s.line)
 
     def _element_or_zero(self, base: Any, k: str, kind: Any, line: int) -> str:
-        """The element at a place that is counted from 1, or the number 0 for the place 0."""
+        """Load the element at a flat index counted from 1; the constant 0.0 for index 0."""
         code = self.code
         from_one = code.plain("k - 1", line, k=k)
         value = code.temp(kind)
@@ -199,11 +207,11 @@ class Gathering:
 
 
 def _shape_text(shape: list[tuple[str, int]]) -> str:
-    """The shape of a result, each of whose axes is as long as one of another array."""
+    """Source text of a shape, each of whose lengths is an axis length of some array."""
     return "(" + "".join(f"{name}.shape[{axis}], " for name, axis in shape) + ")"
 
 
 def _first(entries: list[Any]) -> int:
-    """The entry at which the axes of the index arrays stand: at the start, if ints or arrays stand apart."""
+    """Entry at which the axes of the index arrays go; -1, for the front, if ints and arrays are not adjacent."""
     single = [n for n, x in enumerate(entries) if not isinstance(x, Slice)]
     return single[0] if single[-1] - single[0] + 1 == len(single) else -1

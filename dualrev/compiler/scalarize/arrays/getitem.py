@@ -1,4 +1,4 @@
-"""Elements and attributes of arrays and tuples -> loads, views, and integers.
+"""Lower indexing and attributes of arrays and tuples to loads, views and integers.
 
 Takes the writer, what has been put off, tuples, and arrays in indices.
 """
@@ -24,7 +24,7 @@ __all__ = ["Items"]
 
 
 class Items:
-    """a[index], and what an array or a named tuple knows of itself."""
+    """Lowering of `a[index]`, and of attributes of arrays and named tuples."""
 
     def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples, gathering: Gathering, layouts: Layouts) -> None:
         self.code, self.lazy, self.tuples, self.gathering = code, lazy, tuples, gathering
@@ -33,7 +33,7 @@ class Items:
         self._flags: dict[str, str] = {}  # and of `a.flags`
 
     def getitem(self, s: Let, kind: Any) -> None:
-        """a[index], which is an element or a view; that of a tuple is one of its parts."""
+        """Lower `a[index]` to a load, a view or a gather; of a tuple, to a component."""
         code, base = self.code, s.args[0]
         of = code.kind(base)
         if isinstance(of, types.BaseTuple):
@@ -50,7 +50,7 @@ class Items:
             code.refuse(s.line, f"an index of a value of numba type {of}", "it is no array or tuple", "an array")
 
     def attribute(self, s: Let, kind: Any) -> None:
-        """a.shape and the like, and the fields of named tuples."""
+        """Lower attributes of arrays, such as `a.shape`, and fields of named tuples."""
         code, base, name = self.code, s.args[0], s.info
         of = code.kind(base)
         if isinstance(of, types.BaseNamedTuple):
@@ -98,22 +98,22 @@ class Items:
             code.refuse(s.line, f"the attribute .{name}", "it is not known", "shape, size, ndim or T")
 
     def shape(self, s: Let, kind: Any) -> None:
-        """np.shape, np.size and np.ndim."""
+        """Lower `np.shape`, `np.size` and `np.ndim`."""
         self.lazy.materialise(s.args[0])
         self.attribute(Let(s.target, "attr", s.args, s.info[0].split(".")[-1], s.line), kind)
 
     def real(self, s: Let, kind: Any) -> None:
-        """np.real: the same memory."""
+        """Lower `np.real` of real values: an alias of the argument."""
         self.lazy.materialise(s.args[0])
         self.attribute(Let(s.target, "attr", s.args, "real", s.line), kind)
 
     def imag(self, s: Let, kind: Any) -> None:
-        """np.imag: zeros."""
+        """Lower `np.imag` of real values: zeros."""
         self.lazy.materialise(s.args[0])
         self.attribute(Let(s.target, "attr", s.args, "imag", s.line), kind)
 
     def stores(self, s: Store) -> bool:
-        """Whether it was a.flat[k] = x; then it has been written."""
+        """Lower `a.flat[k] = x`; False for any other store."""
         if s.array not in self._flats:
             return False
         code, array = self.code, self._flats[s.array]
@@ -127,7 +127,7 @@ class Items:
         return True
 
     def length(self, s: Let, kind: Any) -> None:
-        """len()."""
+        """Lower `len` of a tuple or an array."""
         of = self.code.kind(s.args[0])
         if isinstance(of, types.BaseTuple):
             self.code.let("copy", (Const(len(of.types)),), None, s.line, target=s.target)

@@ -1,4 +1,4 @@
-"""Indices of arrays: what is in them, which are refused, and where an element is. Each function takes the writer."""
+"""Normalisation and legality checks of array indices, and unravelling. Each function takes the writer."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["check_index", "flat_index", "index_of", "is_gathered", "unravelled"]
 
 
 def is_gathered(code: Writer, entries: tuple[Any, ...]) -> bool:
-    """Whether there is an array in an index, or in a tuple of an index."""
+    """Whether an index is advanced: it has an array, directly or inside a tuple."""
     atoms = [x for x in flat_index(code, entries) if isinstance(x, (str, Ref))]
     return any(is_array(code.kind(x)) for x in atoms)
 
 
 def flat_index(code: Writer, entries: tuple[Any, ...]) -> tuple[Any, ...]:
-    """An index with the parts of tuples, such as np.nonzero gives, in their place."""
+    """Flatten the tuples in an index, such as the result of `np.nonzero`, into its entries."""
     return tuple(y for x in entries for y in (leaves(code.tree(x)) if code.is_tuple(x) else [x]))
 
 
 def index_of(code: Writer, entries: tuple[Any, ...], ndim: int, line: int) -> tuple[Any, ...]:
-    """An index of an array with the parts of the tuples in it, and without an ellipsis that stands for no axis."""
+    """Normalise and check a basic index: tuples are flattened, an ellipsis for no axis is dropped."""
     made: list[Any] = []
     for entry in entries:
         tree = entry if entry is None or entry is Ellipsis or isinstance(entry, Slice) else code.tree(entry)
@@ -37,7 +37,7 @@ def index_of(code: Writer, entries: tuple[Any, ...], ndim: int, line: int) -> tu
 
 
 def check_index(code: Writer, index: tuple[Any, ...], line: int) -> None:
-    """Refuse what numba takes as an index, and the compiler does not."""
+    """Refuse index entries that numba accepts and the compiler does not: only ints and slices are supported."""
     for entry in index:
         if isinstance(entry, (str, Ref)) and not isinstance(code.kind(entry), (types.Integer, types.Boolean)):
             what = "an array" if is_array(code.kind(entry)) else f"a value of numba type {code.kind(entry)}"
@@ -49,14 +49,14 @@ def check_index(code: Writer, index: tuple[Any, ...], line: int) -> None:
 
 
 def _check_slice(code: Writer, entry: Slice, line: int) -> None:
-    """The same for the bounds of a slice."""
+    """Refuse slice bounds that are not ints."""
     for x in entry.atoms():
         if isinstance(x, str) and not isinstance(code.kind(x), types.Integer):
             code.refuse(line, f"a slice whose bound is of numba type {code.kind(x)}", "only ints are known", "ints")
 
 
 def unravelled(code: Writer, base: Any, k: Any, line: int) -> tuple[Any, ...]:
-    """The index of the k-th element of an array, in C order."""
+    """Emit the index of the `k`-th element of an array, in C order."""
     ndim = code.kind(base).ndim
     index: list[Any] = []
     for axis in reversed(range(1, ndim)):

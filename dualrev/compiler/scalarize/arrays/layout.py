@@ -1,4 +1,4 @@
-"""Functions that give the elements of one array: views of its memory, or copies, by layout as numba does it.
+"""Views and copies of the elements of one array (reshape, ravel, copy, ...), by memory layout as numba decides it.
 
 Takes the writer, and what has been put off. The table of functions says which of them share memory; where the layout
 decides, and is known at run time only, the program asks (`asks_for_layout`).
@@ -21,14 +21,14 @@ __all__ = ["Layouts"]
 
 
 class Layouts:
-    """The same elements, in the same memory or in new memory."""
+    """Lowering of functions that return the elements of an array: views or copies."""
 
     def __init__(self, code: Writer, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
         self.asks_for_layout = False
 
     def same_elements(self, s: Let, kind: Any) -> None:
-        """target = the elements of an array, by one of the table's functions."""
+        """Lower a table function that returns the elements of its argument: view, copy or run-time choice."""
         code, x, text = self.code, s.args[0], s.info[0]
         if isinstance(code.kind(x), NUMBERS):
             code.empty(s.target, "()", (), s.line)
@@ -52,7 +52,7 @@ class Layouts:
         code.copy(s.target, made, s.line)
 
     def vector(self, x: Any, line: int) -> Any:
-        """All elements of an array or a number, as a vector."""
+        """Return all elements of an array or a scalar as a vector."""
         code, kind = self.code, self.code.kind(x)
         if is_array(kind):
             self.lazy.materialise(x)
@@ -69,7 +69,7 @@ class Layouts:
         return made
 
     def _viewed(self, s: Let, base: str) -> None:
-        """The same memory."""
+        """Lower to a view of the same memory."""
         code = self.code
         if s.info[0] == "np.asarray":
             code.let("copy", (base,), None, s.line, target=s.target)
@@ -88,7 +88,7 @@ class Layouts:
         code.let("view", (base, *names), view, s.line, target=s.target)
 
     def _copied(self, s: Let, base: str, kind: Any) -> None:
-        """New memory."""
+        """Lower to a copy in new memory."""
         code, of = self.code, self.code.kind(base)
         flat = kind.ndim != of.ndim  # in C order, with one axis
         copy = types.Array(kind.dtype, of.ndim, "C") if flat else kind

@@ -22,7 +22,7 @@ _WHOLE, _FIRST = Slice(None, None, None), Slice(Const(0), Const(1), None)
 
 
 def copied_first(code: Writer, array: str, index: tuple[Any, ...], value: Atom, line: int) -> str | None:
-    """Return a flag, whether numba copies the source of array[index] = value; None if it does wherever that matters."""
+    """Emit numba's test whether it copies the source of `array[index] = value`; None if it copies every overlap."""
     ndim = code.kind(array).ndim
     numbers = sum(isinstance(x, Const) or (isinstance(x, str | Ref) and not is_array(code.kind(x))) for x in index)
     arrays = [code.kind(x).ndim for x in index if isinstance(x, str | Ref) and is_array(code.kind(x))]
@@ -41,7 +41,7 @@ def copied_first(code: Writer, array: str, index: tuple[Any, ...], value: Atom, 
 
 
 def _bounds(code: Writer, entry: Any, array: str, axis: int, line: int) -> Slice:
-    """The elements of an axis between those that an entry of the index chooses."""
+    """Slice of one axis that covers the elements selected by an index entry."""
     if isinstance(entry, Slice):
         return Slice(entry.lower, entry.upper, _sign(code, entry.step, line))
     if is_array(code.kind(entry)):

@@ -21,7 +21,7 @@ __all__ = ["raise_for_race", "raise_for_race_of_part"]
 
 
 def raise_for_race(code: Writer, array: str, value: Any, line: int, part: str = "inplace_binop") -> None:
-    """Write a ValueError for array[...] (op)= value, where numba's threads would read what others write."""
+    """Emit a ValueError for `array[...] (op)= value` whose parallel loop in numba has a data race."""
     if code.in_rounds or value == array or not is_parallel(code.lowered.source.dispatcher, part):
         return
     if not is_array(code.kind(value)) or not code.alias.same(array, named(value)):
@@ -37,7 +37,7 @@ def raise_for_race(code: Writer, array: str, value: Any, line: int, part: str = 
 
 
 def raise_for_race_of_part(code: Writer, view: str, index: tuple[Any, ...], value: Any, line: int) -> None:
-    """The same for array[index] = value, if numba runs that in threads: it knows slices without a step."""
+    """Emit the race test for `array[index] = value`, where numba runs it in threads: slices without a step."""
     slices = [x for x in index if isinstance(x, Slice)]
     steps = {None, *(x.step for x in slices)} - {None, Const(None), Const(1)}
     if not steps and is_array(code.kind(value)) and len(slices) == code.kind(value).ndim:

@@ -1,4 +1,4 @@
-"""Views with strides of their own: sliding_window_view, as_strided, view of the same elements, and np.nditer's order.
+"""Strided views: `sliding_window_view`, `as_strided`, `view` of the same dtype, and the order of `np.nditer`.
 
 Takes the writer, what has been put off, and layouts. An element may stand in a view several times: then its cotangents
 add up, as the view of the shadow has the same strides.
@@ -24,13 +24,13 @@ __all__ = ["Windows"]
 
 
 class Windows:
-    """Views that numba makes from strides."""
+    """Lowering of strided views."""
 
     def __init__(self, code: Writer, lazy: Lazy, layouts: Layouts) -> None:
         self.code, self.lazy, self.layouts = code, lazy, layouts
 
     def sliding(self, s: Let, kind: Any) -> None:
-        """sliding_window_view of a vector."""
+        """Lower `sliding_window_view` of a vector."""
         code, (a, n) = self.code, s.args[:2]
         if len(s.args) > 2 or code.kind(a).ndim != 1 or not isinstance(code.kind(n), types.Integer):
             what, why = "sliding_window_view of these arguments", "only that of a vector and an int is known"
@@ -47,7 +47,7 @@ class Windows:
         code.let("view", names, view, s.line, target=s.target)
 
     def strided(self, s: Let, kind: Any) -> None:
-        """as_strided: the shadow has the strides of the array."""
+        """Lower `as_strided` to a view; the view of the shadow has the same strides."""
         code = self.code
         if len(s.args) != 3 or s.info[1] not in ((), ("strides",), ("shape", "strides")):
             code.refuse(s.line, "as_strided of these arguments", "", "as_strided(array, shape, strides)")
@@ -58,7 +58,7 @@ class Windows:
         code.let("view", (s.args[0], *code.names_in(s.args[1:])), view, s.line, target=s.target)
 
     def in_order(self, s: Let, alone: bool) -> None:
-        """A view whose `.flat` goes in the order of np.nditer; beside others, numba counts the layouts of all."""
+        """View whose `.flat` follows the order of `np.nditer`; beside other arrays, Fortran order is refused."""
         code, (a,) = self.code, s.args
         self.lazy.materialise(a)
         if not is_array(code.kind(a)) or (not alone and goes_back(code.kind(a))):
@@ -67,12 +67,13 @@ class Windows:
         code.let("view", (named(a),), to_python.name(view), s.line, target=s.target)
 
     def _base(self, a: Any, line: int) -> None:
+        """Materialise the base of a view; a captured array is refused."""
         self.lazy.materialise(a)
         if not isinstance(a, str):
             self.code.refuse(line, "a view of a frozen array", "it is no variable", "a copy of it")
 
     def of_type(self, s: Let, kind: Any) -> None:
-        """a.view(dtype) of the same dtype."""
+        """Lower `a.view(dtype)` to an alias; a dtype that is not the array's is refused."""
         code, base = self.code, self.code.kind(s.args[0])
         if len(s.args) != 2 or not is_array(kind) or kind.dtype != base.dtype:
             what, why = "a view of other bits", "bits have no derivative"

@@ -1,1 +1,1 @@
-"""Complex numbers -> their real and imaginary parts."""
+"""Scalarisation of complex numbers: their real and imaginary parts."""

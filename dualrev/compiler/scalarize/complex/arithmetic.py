@@ -1,4 +1,4 @@
-"""Arithmetic of complex numbers -> arithmetic of their parts, as numba does it, to the sign of a zero.
+"""Complex arithmetic by real and imaginary parts, as numba computes it, to the sign of a zero.
 
 Takes the writer. A number is a pair of atoms; a real one has the imaginary part 0.0. What a known zero is multiplied
 with has no derivative there, but a value: it decides about signs of zeros, and so about sides of branch cuts.
@@ -14,7 +14,7 @@ from numba.core import types
 from dualrev.compiler.ir.anf.operations import Atom, Const, If, Let, OfElements
 from dualrev.compiler.scalarize.builder import Writer
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
-from dualrev.rules.names import line_of
+from dualrev.rules.emitted_names import line_of
 
 __all__ = ["ComplexNumbers", "Pair"]
 
@@ -24,7 +24,7 @@ ZERO, ONE = Const(0.0), Const(1.0)
 
 
 class ComplexNumbers:
-    """Functions of complex numbers; `kind` is the type of the parts of the result."""
+    """Complex arithmetic on pairs of atoms; `kind` is the type of the parts of the result."""
 
     def __init__(self, code: Writer) -> None:
         self.code = code
@@ -55,7 +55,7 @@ class ComplexNumbers:
     # Real arithmetic
 
     def number(self, x: Atom, kind: Any, line: int) -> Atom:
-        """A real number or an int as one of type `kind`."""
+        """Convert a real number or an int to type `kind`."""
         of = self.code.kind(x)
         if isinstance(x, Const) and kind != types.float32:
             return Const(float(x.value))
@@ -68,12 +68,12 @@ class ComplexNumbers:
         return self.code.plain(f"{text}(x)", line, kind, x=x)
 
     def function(self, text: str, args: tuple[Atom, ...], kind: Any, line: int) -> str:
-        """A real function of real numbers, of which the table has a line."""
+        """Emit a real function that has a line in the table of primitives."""
         assert line_of(text) is not None
         return arithmetic(self.code, Let(self.code.temp(kind), "func", args, (text, ()), line), kind)
 
     def operate(self, symbol: str, x: Atom, y: Atom, kind: Any, line: int) -> Atom:
-        """An operator of real numbers."""
+        """Emit a real operator; constants are folded, and a product with a known 0 has no derivative."""
         if isinstance(x, Const) and isinstance(y, Const) and symbol in ("+", "-", "*"):
             a, b = x.value, y.value
             return Const(a + b if symbol == "+" else a - b if symbol == "-" else a * b)
@@ -86,13 +86,13 @@ class ComplexNumbers:
         return arithmetic(self.code, Let(self.code.temp(kind), "binop", args, OfElements(symbol), line), kind)
 
     def neg(self, x: Atom, kind: Any, line: int) -> Atom:
-        """The number with the other sign."""
+        """Emit the negation of a real number."""
         if isinstance(x, Const):
             return Const(-x.value)
         return arithmetic(self.code, Let(self.code.temp(kind), "unary", (x,), "-", line), kind)
 
     def library(self, name: str, args: tuple[Atom, ...], kind: Any, line: int) -> Pair:
-        """The call of a definition of rules/library/, in double precision."""
+        """Call a definition of rules/library/ in double precision, and convert the pair that it returns."""
         code, double = self.code, types.float64
         given = tuple(self.number(x, double, line) if code.kind(x) != types.int64 else x for x in args)
         made = code.temp(types.UniTuple(double, 2))
@@ -103,29 +103,30 @@ class ComplexNumbers:
     # Operators
 
     def add(self, z: Pair, w: Pair, kind: Any, line: int) -> Pair:
-        """Z + w."""
+        """Emit `z + w`."""
         return self.operate("+", z[0], w[0], kind, line), self.operate("+", z[1], w[1], kind, line)
 
     def sub(self, z: Pair, w: Pair, kind: Any, line: int) -> Pair:
-        """Z - w."""
+        """Emit `z - w`."""
         return self.operate("-", z[0], w[0], kind, line), self.operate("-", z[1], w[1], kind, line)
 
     def mul(self, z: Pair, w: Pair, kind: Any, line: int) -> Pair:
-        """Z * w."""
+        """Emit `z * w`."""
         (a, b), (c, d) = z, w
 
         def of(symbol: str, x: Atom, y: Atom, u: Atom, v: Atom) -> Atom:
+            """Emit a sum or difference of two products: `x * y (symbol) u * v`."""
             left, right = self.operate("*", x, y, kind, line), self.operate("*", u, v, kind, line)
             return self.operate(symbol, left, right, kind, line)
 
         return of("-", a, c, b, d), of("+", a, d, b, c)
 
     def div(self, z: Pair, w: Pair, kind: Any, line: int, of_elements: bool = False) -> Pair:
-        """Z / w."""
+        """Emit `z / w`; with `of_elements`, as numba divides elements of arrays."""
         return self.library("complex_quotient" + "_of_elements" * of_elements, (*z, *w), kind, line)
 
     def power(self, z: Pair, w: Pair, kind: Any, line: int) -> Pair:
-        """Z ** w."""
+        """Emit `z ** w`; constant whole exponents up to 64 have definitions of their own."""
         c, d = w
         if d == ZERO and isinstance(c, Const) and float(c.value).is_integer() and abs(c.value) <= 64:
             if c.value == 2:
@@ -136,15 +137,17 @@ class ComplexNumbers:
     # Functions
 
     def modulus(self, z: Pair, kind: Any, line: int) -> Atom:
-        """abs(z), of which the derivative at 0 is 0, and the second one infinite."""
+        """Emit `abs(z)`, whose derivative at 0 is 0, and whose second derivative there is infinite."""
         code, made = self.code, self.code.temp(kind)
         zero = code.plain("a == 0.0 and b == 0.0", line, types.boolean, a=z[0], b=z[1])
 
         def elsewhere() -> None:
+            """Modulus of a nonzero number, by `hypot`."""
             args = tuple(self.number(x, kind, line) for x in z)
             code.copy(made, self.function("math.hypot", args, kind, line), line)
 
         def at_zero() -> None:  # 0, as u**1.5: its second derivative is infinite, so that of abs(z)**2 is NaN and not 0
+            """Modulus of 0, by a function whose first derivative is 0 there."""
             a, b = (self.operate("**", self.number(x, kind, line), Const(1.5), kind, line) for x in z)
             code.copy(made, self.operate("+", a, b, kind, line), line)
 
@@ -152,22 +155,22 @@ class ComplexNumbers:
         return made
 
     def polar(self, size: Atom, angle: Atom, kind: Any, line: int) -> Pair:
-        """The number of this modulus and this angle."""
+        """Emit the number with this modulus and this argument."""
         turned = [self.function(f, (angle,), kind, line) for f in ("math.cos", "math.sin")]
         return tuple(self.operate("*", size, x, kind, line) for x in turned)  # type: ignore[return-value]
 
     def exp(self, z: Pair, kind: Any, line: int) -> Pair:
-        """The exponential."""
+        """Emit `exp(z)`."""
         return self.polar(self.function("math.exp", z[:1], kind, line), z[1], kind, line)
 
     def log(self, z: Pair, kind: Any, line: int) -> Pair:
-        """The logarithm, whose imaginary part is the angle."""
+        """Emit `log(z)`, whose imaginary part is the argument of `z`."""
         size = self.function("math.hypot", z, kind, line)
         angle = self.function("math.atan2", (z[1], z[0]), kind, line)
         return self.function("np.log", (size,), kind, line), angle
 
     def log10(self, z: Pair, kind: Any, line: int) -> Pair:
-        """The logarithm to the base 10."""
+        """Emit `log10(z)`."""
         ten = Const(math.log(10.0))
         return tuple(self.operate("/", x, ten, kind, line) for x in self.log(z, kind, line))  # type: ignore[return-value]
 
@@ -180,23 +183,23 @@ class ComplexNumbers:
         )
 
     def cosh(self, z: Pair, kind: Any, line: int) -> Pair:
-        """The hyperbolic cosine."""
+        """Emit `cosh(z)`."""
         return self._hyperbolic(z, "math.cosh", "math.sinh", kind, line)
 
     def sinh(self, z: Pair, kind: Any, line: int) -> Pair:
-        """The hyperbolic sine."""
+        """Emit `sinh(z)`."""
         return self._hyperbolic(z, "math.sinh", "math.cosh", kind, line)
 
     def cos(self, z: Pair, kind: Any, line: int) -> Pair:
-        """As cosh(z j)."""
+        """Emit `cos(z)` as `cosh(z j)`."""
         return self.cosh((self.neg(z[1], kind, line), z[0]), kind, line)
 
     def sin(self, z: Pair, kind: Any, line: int) -> Pair:
-        """As -j sinh(z j)."""
+        """Emit `sin(z)` as `-j sinh(z j)`."""
         a, b = self.sinh((self.neg(z[1], kind, line), z[0]), kind, line)
         return b, self.neg(a, kind, line)
 
     def tan(self, z: Pair, kind: Any, line: int) -> Pair:
-        """As -j tanh(z j)."""
+        """Emit `tan(z)` as `-j tanh(z j)`."""
         a, b = self.library("complex_tanh", (self.neg(z[1], kind, line), z[0]), kind, line)
         return b, self.neg(a, kind, line)

@@ -1,4 +1,4 @@
-"""Operations on complex numbers and arrays of them -> operations on their parts.
+"""Lower operations on complex numbers and arrays to operations on their real and imaginary parts.
 
     scalars             arithmetic of two real numbers (arithmetic.py)
     elements of arrays  a loop over both parts
@@ -64,7 +64,7 @@ _METHODS = {
 
 
 class Complexes:
-    """What is done to complex numbers."""
+    """Lowering of operations on complex numbers and arrays."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Complexes:
         self.converted, self.give, self.variables = pairs.converted, pairs.give, pairs.variables
 
     def takes(self, s: Let, kind: Any) -> bool:
-        """Whether it was an operation on complex numbers, which has been written."""
+        """Lower an operation on complex numbers; False if it is none, or is left to the general rules."""
         code = self.code
         kinds = [code.kind(x) for x in s.args if isinstance(x, (str, Const)) or (isinstance(x, Ref) and x.path)]
         if not (holds_complex(kind) or any(map(holds_complex, kinds))):
@@ -104,28 +104,28 @@ class Complexes:
         return mine[s.op](s, kind) is not False
 
     def check(self, s: Any) -> None:
-        """Refuse what prints complex numbers, or raises them."""
+        """Refuse to print or raise complex numbers."""
         for x in reads(s) if isinstance(s, Effect) else ():
             if isinstance(x, (str, Const)) and holds_complex(self.code.kind(x)):
                 what = "a complex number as what is raised or printed"
                 self.code.refuse(s.line, what, "only its parts can be looked at", _INSTEAD)
 
     def truth(self, x: Any, line: int) -> Any:
-        """A condition; of a complex number, whether it is not 0."""
+        """Truth value of a condition; for a complex number, whether it is not 0."""
         if not isinstance(x, (str, Const)) or not self.is_complex(x):
             return x
         a, b = self.pair(x)
         return self.code.plain("a != 0.0 or b != 0.0", line, types.boolean, a=a, b=b)
 
     def refuse(self, s: Any, what: str) -> Any:
-        """UnsupportedError."""
+        """Raise UnsupportedError for an operation on complex numbers."""
         instead = "dr.grad(f.py_func), which takes the tape" if what.startswith("np.linalg.") else _INSTEAD
         self.code.refuse(s.line, what, "it is not known of complex numbers", instead)
 
     # Operations
 
     def copy(self, s: Let, kind: Any) -> bool | None:
-        """target = a number."""
+        """Lower a copy of a number; False for a copy of anything else."""
         if isinstance(kind, Parts) and not is_array(kind.dtype):
             self.give(s.target, self.pair(s.args[0]), s.line)
             return None
@@ -133,7 +133,7 @@ class Complexes:
         return False
 
     def operator(self, s: Let, kind: Any) -> None:
-        """An operator of numbers or of elements; of arrays, `+=` writes to them."""
+        """Lower an operator on numbers or elements; `+=` updates an array in place."""
         if s.info == "@":
             self.product(s, "np.dot")
             return
@@ -152,13 +152,13 @@ class Complexes:
             self.code.copy_tree(self.code.tree(s.target), self.code.tree(s.args[0]), s.line)
 
     def _computed_in(self, args: Sequence[Any], of: Any) -> Any:
-        """The array type of which `+=` computes the parts: numba's loop has the precision of both operands."""
+        """Array type in which `+=` computes the parts: the precision of both operands, as in numba's loop."""
         kinds = [self.code.kind(self.pair(x)[0]) for x in args]
         single = all((k.dtype if is_array(k) else k) in (types.float32, types.boolean) for k in kinds)
         return of if single else of.copy(dtype=types.float64)
 
     def elementwise(self, s: Let, kind: Any, f: Callable[..., Any]) -> None:
-        """target = f(args) of numbers, or of the elements of arrays."""
+        """Lower `target = f(args)` on numbers, or on elements of arrays; deferred if the result is read once."""
         again = any(self.lazy.is_read_for(s.target, x) for x in s.args)
         if again and is_array(kind.dtype if isinstance(kind, Parts) else kind):
             made = self.code.temp(kind)
@@ -178,7 +178,7 @@ class Complexes:
             self.code.copy(s.target, f(*self._elements(args, s.line), of, s.line), s.line)
 
     def _elements(self, args: Sequence[Any], line: int) -> list[Pair]:
-        """The parts of numbers; of an array without axes, those of its element."""
+        """Pairs of parts of scalar operands; a 0-d array gives its element."""
         code, made = self.code, []
         for x in args:
             self.lazy.materialise(x)
@@ -187,7 +187,7 @@ class Complexes:
         return made
 
     def _put_off(self, s: Let, of: Any, f: Callable[..., Any]) -> str:
-        """target = f(args) of elements, when it is needed."""
+        """Defer `target = f(args)` on elements of arrays."""
         args = tuple(self.named(x, s.line) if isinstance(x, Ref) else x for x in s.args)
         if f == self.numbers.div:
             f = functools.partial(f, of_elements=True)
@@ -196,7 +196,7 @@ class Complexes:
         return s.target
 
     def make(self, x: str, into: Sequence[str] = ()) -> None:
-        """Make the arrays of x, which waits; or write its elements into arrays, one after the other, as numba does."""
+        """Materialise deferred `x`; with `into`, store its elements there one after the other, as numba does."""
         code = self.code
         inside = self.lazy.taken(x)
         line, ndim, dtype = inside[x].let.line, inside[x].ndim, inside[x].dtype
@@ -210,12 +210,14 @@ class Complexes:
         spread = {y: y if len(names) == 1 else code.spread(y, made[0], ndim, line) for y in parts}
 
         def element(y: Any, i: tuple[str, ...]) -> Any:
+            """Emit the parts of `y` at index `i`."""
             if y in inside:
                 e = inside[y]
                 return e.formula(*(element(a, i) for a in e.let.args), e.dtype, e.let.line)  # type: ignore[misc]
             return tuple(code.pick(spread[a], i, line) if a in spread else a for a in self.pair(y))
 
         def one(i: tuple[str, ...]) -> None:
+            """Store the parts of the element at index `i`."""
             values = element(x, i)
             for t, value in zip(made, values if len(made) == 2 else (values,), strict=True):
                 code.put(t, i, self.numbers.number(value, dtype, line), line)
@@ -225,7 +227,7 @@ class Complexes:
             code.copy(t, y, line)
 
     def condition(self, s: Let, kind: Any) -> None:
-        """A condition: numbers, elements and arrays are put together again in it."""
+        """Lower a non-differentiable expression: complex values in it are rebuilt from their parts."""
         for x in s.args:
             self.lazy.materialise(x)
         complexes = {x: self.pair(x) for x in s.args if self.is_complex(x)}
@@ -237,14 +239,14 @@ class Complexes:
         self.expand(Let(s.target, "plain", args, tree, s.line))
 
     def getitem(self, s: Let, kind: Any) -> bool | None:
-        """z[index]; items of tuples are left."""
+        """Lower `z[index]`; False for an item of a tuple."""
         if not self.is_complex(s.args[0]):
             return False
         self.partwise(s, kind)
         return None
 
     def store(self, s: Store) -> bool:
-        """Whether it was array[index] = value of complex numbers, which has been written."""
+        """Lower `array[index] = value` of a complex array; False for any other array."""
         if not self.is_complex(s.array):
             return False
         self.lazy.materialise(s.array)
@@ -257,7 +259,7 @@ class Complexes:
         return True
 
     def attribute(self, s: Let, kind: Any) -> bool | None:
-        """z.real, z.shape and the like; fields of tuples are left."""
+        """Lower `z.real`, `z.shape` and the like; False for a field of a tuple."""
         if not self.is_complex(s.args[0]):
             return False
         pair = self.pair(self.named(s.args[0], s.line))
@@ -274,7 +276,7 @@ class Complexes:
     # Functions
 
     def function(self, s: Let, kind: Any) -> bool | None:
-        """A function of numpy, of cmath, or of Python; the length of a tuple is left."""
+        """Lower a function of numpy, cmath or Python; False for the length of a tuple."""
         text, keywords = s.info
         if text == "len" and not self.is_complex(s.args[0]):
             return False
@@ -305,7 +307,7 @@ class Complexes:
         return None
 
     def method(self, s: Let, kind: Any) -> None:
-        """A method of a number or an array."""
+        """Lower a method of a complex number or array."""
         name = s.info[0]
         if name in ("conj", "conjugate"):
             self.elementwise(s, kind, self.numbers.unary["conjugate"])
@@ -319,7 +321,7 @@ class Complexes:
             self.refuse(s, f"the method .{name}")
 
     def partwise(self, s: Let, kind: Any) -> None:
-        """The same operation on the real and on the imaginary parts."""
+        """Lower a linear operation: apply it to the real and to the imaginary parts."""
         if not isinstance(kind, Parts):
             self.refuse(s, "this operation")
         made = []
@@ -331,7 +333,7 @@ class Complexes:
             self.code.copy(t, x, s.line)
 
     def _argument(self, s: Let, place: int, k: int) -> Any:
-        """A part of an argument of a linear operation; shapes, axes and places are what they are."""
+        """Part `k` of an argument of a linear operation; shapes, axes and indices are unchanged."""
         x, text = s.args[place], s.info[0] if s.op == "func" else ""
         if isinstance(x, Ref) and not x.path:  # a dtype
             return Ref({"np.complex64": "np.float32"}.get(x.name, "np.float64"), None) if "complex" in x.name else x
@@ -342,7 +344,7 @@ class Complexes:
         return self.part(x, k, s.line)
 
     def product(self, s: Let, text: str) -> None:
-        """A product of arrays: those of their parts."""
+        """Lower a product of complex arrays to four products of their parts."""
         code, line = self.code, s.line
         if not all(map(self.is_complex, s.args)):
             self.refuse(s, f"{text} of real and complex numbers")
@@ -350,11 +352,13 @@ class Complexes:
         z, w = (self.pair(self.named(x, line)) for x in s.args)
 
         def made(op: str, x: Any, y: Any, info: Any) -> str:
+            """Emit a real operation, whose result is a fresh temporary."""
             target = code.temp(kind)
             self.expand(Let(target, op, (x, y), info, line))
             return target
 
         def times(x: Any, y: Any) -> str:
+            """Emit a product of two part arrays."""
             return made("func", x, y, ("np.dot" if conjugated else text, ()))
 
         real = made("binop", times(z[0], w[0]), times(z[1], w[1]), "+" if conjugated else "-")
@@ -363,7 +367,7 @@ class Complexes:
             code.copy(t, x, line)
 
     def _library(self, s: Let, kind: Any, name: str) -> None:
-        """A function of a matrix with complex values: the library has one for real matrices, and one for complex."""
+        """Call the library function of a matrix with complex results: one for real matrices, one for complex."""
         x = self.named(s.args[0], s.line)
         if self.is_complex(x):
             self.call(s, kind, f"{name}_of_parts", tuple(self.pair(x)))
@@ -371,7 +375,7 @@ class Complexes:
             self.call(s, kind, f"{name}_of_real", (x,))
 
     def _complex(self, s: Let, kind: Any) -> None:
-        """complex(x, y), complex(x) and complex(z)."""
+        """Lower `complex(x, y)`, `complex(x)` and `complex(z)`."""
         if len(s.args) == 2:
             self.give(s.target, (s.args[0], s.args[1]), s.line)
         elif len(s.args) == 1 and not is_array(kind.dtype):
@@ -380,7 +384,7 @@ class Complexes:
             self.refuse(s, s.info[0])
 
     def _made(self, s: Let, kind: Any) -> None:
-        """np.ones and np.eye: the imaginary part is 0."""
+        """Lower `np.ones` and `np.eye`: the imaginary part is 0."""
         real, imag = self.variables(s.target)
         for t in (real, imag):
             args = tuple(self._argument(s, place, 0) for place in range(len(s.args)))
@@ -388,25 +392,25 @@ class Complexes:
         self.code.fill(imag, ZERO, s.line)
 
     def _log(self, s: Let, kind: Any) -> None:
-        """cmath.log, which takes a base."""
+        """Lower `cmath.log`, which takes a base."""
         numbers, of, line = self.numbers, kind.dtype, s.line
         logs = [numbers.log(self.pair(x), of, line) for x in s.args]
         self.give(s.target, logs[0] if len(logs) == 1 else numbers.div(logs[0], logs[1], of, line), line)
 
     def _rect(self, s: Let, kind: Any) -> None:
-        """cmath.rect."""
+        """Lower `cmath.rect`."""
         size, angle = s.args
         self.give(s.target, self.numbers.polar(size, angle, kind.dtype, s.line), s.line)
 
     def _polar(self, s: Let, kind: Any) -> None:
-        """cmath.polar: a tuple."""
+        """Lower `cmath.polar` to a tuple."""
         z, of = self.pair(s.args[0]), kind.types[0]
         made = [self.numbers.real[f](z, of, s.line) for f in ("abs", "phase")]
         for t, x in zip(self.code.tree(s.target).parts, made, strict=True):
             self.code.copy(t, x, s.line)
 
     def _asked(self, s: Let, kind: Any) -> None:
-        """np.isnan and the like."""
+        """Lower a boolean function, such as `np.isnan`, without derivative."""
         pairs = [self.pair(self.named(x, s.line)) for x in s.args]
         arrays = [is_array(self.code.kind(a)) for a, _ in pairs]
         if s.info[1] or any(array and b == ZERO for array, (_, b) in zip(arrays, pairs, strict=True)):

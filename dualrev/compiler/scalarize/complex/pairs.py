@@ -1,4 +1,4 @@
-"""What stands for a complex number, or an array of them: the atoms of its real and of its imaginary part.
+"""Representation of a complex number or array: the atoms of its real and of its imaginary part.
 
 Takes the writer, what has been put off, arithmetic of complex numbers, and `expand`, which writes an operation.
 """
@@ -22,17 +22,17 @@ __all__ = ["Pairs"]
 
 
 class Pairs:
-    """The parts of atoms."""
+    """Real and imaginary parts of atoms."""
 
     def __init__(self, code: Writer, lazy: Lazy, numbers: ComplexNumbers, expand: Callable[[Let], None]) -> None:
         self.code, self.lazy, self.numbers, self.expand = code, lazy, numbers, expand
 
     def is_complex(self, x: Any) -> bool:
-        """Whether an atom is a complex number or an array of them."""
+        """Whether an atom is a complex number or array."""
         return is_complex(self.code.kind(x))
 
     def named(self, x: Any, line: int) -> Any:
-        """An atom, which waits no longer; a frozen array as a variable that has parts."""
+        """Materialise an atom; a captured complex array becomes a variable with two part arrays."""
         self.lazy.materialise(x)
         if not (isinstance(x, Ref) and x.path and self.is_complex(x)):
             return x
@@ -43,7 +43,7 @@ class Pairs:
         return made
 
     def converted(self, x: Any, kind: Any, line: int) -> Any:
-        """An atom that stands in a tuple, in which numba makes some real numbers complex."""
+        """Convert a component of a tuple to the complex type that numba infers for it."""
         if not isinstance(kind, Parts) or self.is_complex(x):
             return self.named(x, line)
         made = self.code.temp(kind)
@@ -51,19 +51,19 @@ class Pairs:
         return made
 
     def pair(self, x: Any) -> Pair:
-        """The parts of an atom; a real number has the imaginary part 0."""
+        """Real and imaginary part of an atom; the imaginary part of a real number is 0."""
         tree = self.code.tree(x)
         if isinstance(tree, Node):
             return tree.parts[0], tree.parts[1]
         return x, ZERO
 
     def variables(self, x: str) -> tuple[str, str]:
-        """The variables for the parts of one."""
+        """Part variables of a complex variable."""
         a, b = leaves(self.code.tree(x))
         return a, b
 
     def part(self, x: Any, k: int, line: int) -> Any:
-        """A part of an array or a number, or of all in a tuple; that of a real array is made of zeros."""
+        """Part `k` of a number, an array or all components of a tuple; zeros as imaginary part of a real array."""
         code = self.code
         x = self.named(x, line)
         kind = code.kind(x)
@@ -89,7 +89,7 @@ class Pairs:
         return items
 
     def give(self, target: str, pair: Pair, line: int) -> None:
-        """Target = a pair, whose second atom may be the first one of the target."""
+        """Assign a pair to `target`; the pair may read the real part of `target`."""
         code, (a, b) = self.code, self.variables(target)
         if pair[1] == a:
             pair = pair[0], code.let("copy", (pair[1],), None, line, code.of[a])

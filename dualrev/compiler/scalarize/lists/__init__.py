@@ -1,1 +1,1 @@
-"""Lists and dicts -> arrays, numbers and tuples."""
+"""Legalisation of lists and dicts: arrays, scalars and tuples."""

@@ -20,7 +20,7 @@ _TAKING = ("pop", "popitem", "clear")
 
 
 class Places:
-    """What becomes of a statement: those that are written go to `out`."""
+    """Statement rewriter: uses of dicts become uses of index dicts and value lists, emitted to `out`."""
 
     def __init__(self, lowered: Lowered, of: dict[str, Any], found: set[str], views: Mapping[str, str]) -> None:
         self.names, self.of, self.views, self.out = lowered.names, of, views, list[Any]()
@@ -33,7 +33,7 @@ class Places:
         self.taking = _taking(lowered.body, found)
 
     def block(self, body: list[Any]) -> None:
-        """The statements of a block, in place."""
+        """Rewrite the statements of a block, in place."""
         before, self.out = self.out, []
         for s in body:
             for inner in blocks(s):
@@ -48,21 +48,21 @@ class Places:
         return isinstance(s, Let) and s.op == "listed" and s.args[0] in self.pairs
 
     def let(self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: Any, target: str = "") -> str:
-        """Write an operation."""
+        """Emit an operation."""
         target = target or self.names.temporary()
         self.of.setdefault(target, kind)
         self.out.append(Let(target, op, args, info, line))
         return target
 
     def inside(self, work: Any) -> list[Any]:
-        """The statements that a piece of work writes."""
+        """Capture and return the statements that `work` emits."""
         before, self.out = self.out, []
         work()
         made, self.out = self.out, before
         return made
 
     def statement(self, s: Any) -> None:
-        """Write what a statement becomes."""
+        """Rewrite one statement."""
         if isinstance(s, Store):
             self.store(s.array, s.index[0], s.value, s.line)
         elif s.op == "written":
@@ -86,7 +86,7 @@ class Places:
             self.view(s)
 
     def start(self, s: Let) -> None:
-        """A new dict."""
+        """Lower the creation of a dict."""
         x, tree, said = s.target, s.info.tree, s.info.refusal
         empty: ast.expr = ast.Dict([], [])
         if isinstance(tree, ast.Call) and tree.args:
@@ -98,7 +98,7 @@ class Places:
             self.store(x, _atom(k), _atom(v), s.line)
 
     def condition(self, s: Let, tree: ast.expr) -> None:
-        """A condition: values are read before; what stands behind `and` and `or`, only if it counts."""
+        """Lower a condition: values are loaded first; after `and` and `or`, only where Python evaluates them."""
         if isinstance(tree, ast.BoolOp) and any(isinstance(n, ast.Subscript) for n in ast.walk(tree)):
             first, *rest = (x if isinstance(x, ast.BoolOp) else to_python.call("bool", x) for x in tree.values)
             self.condition(s, first)
@@ -113,20 +113,22 @@ class Places:
         self.let("plain", read, made, s.line, None, s.target)
 
     def test(self, x: str, k: Atom, line: int) -> str:
-        """k in x."""
+        """Emit the membership test `k in x`."""
         tree = ast.Compare(to_python.atom(k), [ast.In()], [to_python.name(self.places[x])])
         names = tuple(y for y in (k, self.places[x]) if isinstance(y, str))
         return self.let("plain", names, tree, line, types.boolean)
 
     def store(self, x: str, k: Atom, value: Atom, line: int) -> None:
-        """x[k] = value."""
+        """Lower `x[k] = value`: overwrite the value of a known key, append one for a new key."""
         places, values = self.places[x], self.values[x]
 
         def old() -> None:
+            """Overwrite the value of a known key."""
             place = self.let("getitem", (places,), (k,), line, _INT)
             self.out.append(Store(values, (place,), value, line))
 
         def new() -> None:
+            """Append the value of a new key."""
             n = self.let("func", (values,), ("len", ()), line, _INT)
             self.out.append(Store(places, (k,), n, line))
             self.let("method", (values, value), ("append", ()), line, types.none)
@@ -135,20 +137,21 @@ class Places:
         self.out.append(If(test, self.inside(old), self.inside(new), line))
 
     def load(self, x: str, k: Atom, target: str, line: int) -> None:
-        """target = x[k]."""
+        """Lower `target = x[k]`."""
         place = self.let("getitem", (self.places[x],), (k,), line, _INT)
         self.let("getitem", (self.values[x],), (place,), line, None, target)
 
     def _get(self, s: Let) -> None:
-        """target = x.get(k, default)."""
+        """Lower `target = x.get(k, default)`."""
         x, k, default = s.args
         self.chosen(s, lambda made: self.load(x, k, made, s.line), lambda made: self.converted(default, made, s.line))
 
     def _pop(self, s: Let) -> None:
-        """target = x.pop(k), or x.pop(k, default)."""
+        """Lower `target = x.pop(k)` or `x.pop(k, default)`."""
         x, k, *default = s.args
 
         def old(made: str) -> None:
+            """Load the value of a known key, and delete the key."""
             self.load(x, k, made, s.line)
             self.let("method", (self.places[x], k), ("pop", ()), s.line, _INT)
 
@@ -160,17 +163,18 @@ class Places:
             self.let("copy", (made,), None, s.line, None, s.target)
 
     def _setdefault(self, s: Let) -> None:
-        """target = x.setdefault(k, default)."""
+        """Lower `target = x.setdefault(k, default)`."""
         x, k, default = s.args
 
         def new(made: str) -> None:
+            """Store the default for a new key."""
             self.converted(default, made, s.line)
             self.store(x, k, made, s.line)
 
         self.chosen(s, lambda made: self.load(x, k, made, s.line), new)
 
     def _popitem(self, s: Let) -> None:
-        """target = x.popitem()."""
+        """Lower `target = x.popitem()`."""
         x = s.args[0]
         kinds = self.of[self.places[x]].key_type, _INT
         item = self.let("method", (self.places[x],), ("popitem", ()), s.line, types.Tuple(kinds))
@@ -179,27 +183,28 @@ class Places:
         self.let("tuple", (key, value), None, s.line, None, s.target)
 
     def _clear(self, s: Let) -> None:
-        """x.clear(): the values stay, and no place names them any more."""
+        """Lower `x.clear()`: the values stay in the list, and no index refers to them any more."""
         self.let("method", (self.places[s.args[0]],), ("clear", ()), s.line, types.none)
 
     def _copy(self, s: Let) -> None:
-        """target = x.copy()."""
+        """Lower `target = x.copy()`."""
         x = s.args[0]
         self.let("method", (self.places[x],), ("copy", ()), s.line, None, self.places[s.target])
         self.let("getitem", (self.values[x],), _WHOLE, s.line, None, self.values[s.target])
 
     def _update(self, s: Let) -> None:
-        """x.update(y)."""
+        """Lower `x.update(y)`."""
         x, y = s.args
         keys = self.keys(y, s.line)
 
         def one(key: str, value: str) -> None:
+            """Store one item of `y`."""
             self.store(x, key, value, s.line)
 
         self.each(y, keys, one, s.line)
 
     def chosen(self, s: Let, old: Any, new: Any) -> None:
-        """The target of a method, which is one thing for a key that is there, and another one for a new key."""
+        """Branch on whether a key is known: `old` emits the result for a known key, `new` for a new one."""
         x, k = s.args[:2]
         made = self.value(x)  # the default may be the target
         test = self.test(x, k, s.line)
@@ -207,30 +212,31 @@ class Places:
         self.let("copy", (made,), None, s.line, None, s.target)
 
     def value(self, x: str) -> str:
-        """A variable for a value of a dict."""
+        """Fresh variable of a dict's value type."""
         made = self.names.temporary()
         self.of[made] = self.of[self.values[x]].dtype
         return made
 
     def converted(self, x: Atom, target: str, line: int) -> None:
-        """target = x, as a value of the dict."""
+        """Emit `target = x`, converted to the dict's value type."""
         kind = self.of[target]
         same = isinstance(x, str) and self.of[x] == kind
         how = ("copy", None) if same else ("func", (f"np.{kind}", ()))
         self.let(how[0], (x,), how[1], line, None, target)
 
     def keys(self, x: str, line: int, target: str = "") -> str:
-        """The keys, as a list."""
+        """Emit the list of the keys."""
         kind = types.List(self.of[self.places[x]].key_type)
         return self.let("listed", (self.places[x],), None, line, kind, target or self.names.temporary())
 
     def each(self, x: str, keys: str, work: Any, line: int) -> None:
-        """A loop over the keys and the values."""
+        """Emit a loop over the keys and the values."""
         n = self.let("func", (keys,), ("len", ()), line, _INT)
         k = self.names.temporary()
         self.of[k] = _INT
 
         def body() -> None:
+            """Emit one iteration: load the key and its value, and use them."""
             key = self.let("getitem", (keys,), (k,), line, self.of[keys].dtype)
             value = self.value(x)
             self.load(x, key, value, line)
@@ -239,7 +245,7 @@ class Places:
         self.out.append(For(k, Const(0), n, Const(1), self.inside(body), [], line))
 
     def left(self, x: str, keys: str, target: str, line: int) -> str:
-        """The values of a dict from which something has been taken."""
+        """Emit the list of the remaining values of a dict with deletions."""
         kind = self.of[self.values[x]]
         made = self.let("list", (Const(0),), None, line, kind)
         target = self.let("copy", (made,), None, line, kind, target)
@@ -247,7 +253,7 @@ class Places:
         return target
 
     def view(self, s: Let) -> None:
-        """x.keys() and the like, and what a loop goes over."""
+        """Lower `x.keys()` and the like, and the list that a loop iterates over."""
         x = s.args[0]
         if s.op == "method":
             self.pairs[s.target] = x, self.views[s.target]
@@ -266,7 +272,7 @@ class Places:
 
 
 def _taking(body: list[Any], found: set[str]) -> set[str]:
-    """The dicts from which something is taken out, and copies of them."""
+    """Dicts with deletions (`pop`, `popitem`, `clear`), and copies of them."""
     every = [s for s in walk(body) if isinstance(s, Let) and s.args and s.args[0] in found]
     taking = {s.args[0] for s in every if s.op == "method" and s.info[0] in _TAKING}
     while more := {s.target for s in every if s.args[0] in taking and s.target in found} - taking:
@@ -275,12 +281,13 @@ def _taking(body: list[Any], found: set[str]) -> set[str]:
 
 
 class _Reading(ast.NodeTransformer):
-    """x[k] in a condition -> the variable that holds it."""
+    """Hoist the load of `x[k]` out of a condition, into a variable."""
 
     def __init__(self, places: Places, line: int) -> None:
         self.places, self.line = places, line
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Replace `x[k]` by a variable that is loaded before."""
         x = node.value.id if isinstance(node.value, ast.Name) else ""
         if x not in self.places.places:
             return self.generic_visit(node)
@@ -291,5 +298,5 @@ class _Reading(ast.NodeTransformer):
 
 
 def _atom(x: Any) -> Atom:
-    """A constant or a name."""
+    """Constant or name node as an atom."""
     return Const(x.value) if isinstance(x, ast.Constant) else str(x.id)

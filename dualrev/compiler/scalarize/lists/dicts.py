@@ -1,4 +1,4 @@
-"""Dicts of floats, of one function -> a dict of places, through which no derivative goes, and a list of the values.
+"""Split local dicts of floats into a dict of indices, without derivative, and a list of the values.
 
     d = {}          d, d_value = {}, []
     d[k] = v        if k in d: d_value[d[k]] = v
@@ -44,7 +44,7 @@ _KNOWN = "of a dict, d[k] = x, d[k], del d[k], `in`, len, loops over it and its 
 
 
 def by_places(lowered: Lowered, of: dict[str, Any]) -> None:
-    """Replace the dicts, in the body and in the types `of` its variables."""
+    """Split the local dicts of floats, in the body and in the types `of` its variables."""
     _with_one_key(lowered.body, lowered, of)
     every = list(walk(lowered.body))
     found = {x for x, kind in of.items() if _is_of_floats(kind)} - {*lowered.parameters, lowered.result}
@@ -66,7 +66,7 @@ def by_places(lowered: Lowered, of: dict[str, Any]) -> None:
 
 
 def _blame(s: Any, d: str) -> Words | None:
-    """What is said of a dict because of a use that keeps it from being known; its line is that of the use."""
+    """Refusal message for an operation that keeps a dict from being split, with its line; None for other statements."""
     if not isinstance(s, Let) or s.op == "written":  # what it starts with
         return None
     what = "this use of a dict of floats"
@@ -78,7 +78,7 @@ def _blame(s: Any, d: str) -> Words | None:
 
 
 def _with_one_key(body: list[Any], lowered: Lowered, of: dict[str, Any]) -> None:
-    """d[i, j] as d[k], where k = (i, j)."""
+    """Combine multiple keys into a tuple: `d[i, j]` to `d[k]`, where `k = (i, j)`."""
     made: list[Any] = []
     for s in body:
         for inner in blocks(s):
@@ -102,7 +102,7 @@ def _is_of_floats(kind: Any) -> bool:
 
 
 def _is_gone_over(x: str, every: list[Any]) -> bool:
-    """Whether a view of a dict is only what a loop goes over."""
+    """Whether a view of a dict is used only as the iterable of a loop."""
     listed = [s for s in every if x in reads(s)]
     if len(listed) != 1 or not isinstance(listed[0], Let) or listed[0].op != "listed":
         return False
@@ -117,7 +117,7 @@ def _is_gone_over(x: str, every: list[Any]) -> bool:
 def _is_known_use(
     s: Any, x: str, found: set[str], views: Mapping[str, str], uses: Mapping[str, int], every: list[Any]
 ) -> bool:
-    """Whether a statement does with a dict what can be done with places and values."""
+    """Whether a statement uses a dict in a way that indices and a list of values support."""
     if isinstance(s, Store):
         return s.array == x and x not in (s.value, *s.index) and len(s.index) == 1
     if not isinstance(s, Let):
@@ -145,12 +145,12 @@ def _is_known_use(
 
 
 def _parts(tree: ast.expr) -> list[ast.expr]:
-    """The conditions that `and` and `or` join."""
+    """Operands of nested `and` and `or`."""
     return [y for x in tree.values for y in _parts(x)] if isinstance(tree, ast.BoolOp) else [tree]
 
 
 def _is_known_condition(tree: ast.expr, x: str) -> bool:
-    """Whether a condition only asks for the length of a dict, for its keys, and for values that are always read."""
+    """Whether a condition uses a dict only for its length, its keys, and unconditional loads."""
     every = list(ast.walk(tree))
     asked = [n.args[0] for n in every if isinstance(n, ast.Call) and ast.unparse(n.func) == "len"]
     asked += [
@@ -164,7 +164,7 @@ def _is_known_condition(tree: ast.expr, x: str) -> bool:
 
 
 def _is_start(written: Written) -> bool:
-    """Whether an expression is a new dict: {...}, dict(), Dict.empty(key, value)."""
+    """Whether an expression creates a dict: `{...}`, `dict()`, `Dict.empty(key, value)`."""
     tree = written.tree
     if isinstance(tree, ast.Dict):
         return all(isinstance(x, (ast.Constant, ast.Name)) for x in (*tree.keys, *tree.values))

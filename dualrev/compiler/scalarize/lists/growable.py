@@ -1,4 +1,4 @@
-"""Lists of numbers that grow and shrink at their end -> an array with room, and how much of it is used.
+"""Growable lists of numbers: an array with spare capacity, and a variable for the length.
 
     ys = []             ys, n = np.empty(0), 0
     ys.append(x)        if n == ys.size: ys = a larger array with the same elements
@@ -35,7 +35,7 @@ _WHOLE = {"sum", "sorted", "np.array", "np.asarray"}
 
 
 class Growing:
-    """Lists with append, pop and clear."""
+    """Lowering of lists with `append`, `pop` and `clear`."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Growing:
         self.methods = ListMethods(code, lists, lazy, self._filled, self._operation)
 
     def takes(self, s: Any) -> bool:
-        """Whether a statement has to do with a list that grows, or copies a part of a list; then it is written."""
+        """Lower a use of a growable list, a list method or a list slice; False for any other statement."""
         if isinstance(s, Let) and s.target in self.lengths:
             self._started(s)
         elif self.methods.takes(s):
@@ -73,7 +73,7 @@ class Growing:
         return True
 
     def _operation(self, s: Let) -> None:
-        """An operation that takes lists: of those that grow, what is in use."""
+        """Lower an operation whose operands may be lists; growable ones are passed as their used part."""
         if self.methods.takes(s):
             return
         if any(isinstance(x, str) and x in self.lengths for x in reads(s)):
@@ -87,11 +87,11 @@ class Growing:
         self.code.refuse(line, "this use of a list that grows", GROWING, INSTEAD_OF_GROWING)
 
     def _started(self, s: Let) -> None:
-        """A list is made: what is in it now fills its array."""
+        """Lower the definition of a growable list: its initial elements fill the array."""
         source = s.args[0] if s.args else None
         new = s.op in ("binop", "func", "method")  # these make lists that have no other name
         part = s.op == "getitem" and source in self.lengths and source != s.target
-        if not (part or new) and (
+        if not (part or new or self._is_part(s)) and (
             s.op not in ("copy", "getitem") or source in self.lengths or source not in self.lists.made
         ):
             self.code.refuse(s.line, "this list, which grows,", GROWING, INSTEAD_OF_GROWING)
@@ -99,12 +99,12 @@ class Growing:
         self.code.plain("a.size", s.line, target=self.lengths[s.target], a=s.target)
 
     def _used(self, s: Let) -> None:
-        """An operation that reads a list that grows."""
+        """Lower an operation that reads a growable list."""
         x = next(x for x in reads(s) if isinstance(x, str) and x in self.lengths)
         method = s.info[0] if s.op == "method" else ""
         if s.args and s.args[0] == x and METHODS.get(method) == len(s.args) and x not in s.args[1:]:
-            work = {"append": self._append, "pop": self._pop, "clear": self._clear}[method]
-            work(s, x, self.lengths[x])
+            work = {"append": self._append, "pop": self._pop, "clear": self._clear, "lengthen": self._lengthen}
+            work[method](s, x, self.lengths[x])
         elif s.op == "func" and s.info == ("len", ()):
             self.code.let("copy", (self.lengths[x],), None, s.line, target=s.target)
         elif s.op == "func" and s.info[0] in _WHOLE and s.args[0] == x and len(s.args) == 1 + len(s.info[1]):
@@ -112,6 +112,8 @@ class Growing:
         elif s.op == "call":
             args = tuple(self._filled(y, s.line) if y in self.lengths else y for y in s.args)
             self.expand(Let(s.target, s.op, args, s.info, s.line))
+        elif s.op == "window":
+            self.code.let("view", (x,), (Slice(s.args[1], s.args[2], None),), s.line, target=s.target)
         elif s.op == "getitem" and self._is_part(s):
             self._copied_part(s, self._filled(x, s.line))
         elif s.op == "getitem" and not isinstance(s.info[0], Slice):
@@ -128,17 +130,17 @@ class Growing:
             self._refuse_use(s.line)
 
     def _is_part(self, s: Let) -> bool:
-        """Whether an operation is ys[i:j]; that of a comprehension ends where its list is filled."""
+        """Whether an operation is a slice `ys[i:j]` of a list, and not the result of a comprehension."""
         return s.args[0] in self.lists and s.args[0] not in self.lists.made and isinstance(s.info[0], Slice)
 
     def _copied_part(self, s: Let, array: str) -> None:
-        """target = ys[i:j], a new list."""
+        """Lower `target = ys[i:j]` to a copy."""
         of = self.code.of
         part = self.code.let("view", (array,), s.info, s.line, types.Array(of[array].dtype, 1, "A"))
         self.layouts.same_elements(Let(s.target, "func", (part,), ("np.copy", ()), s.line), of[s.target])
 
     def _filled(self, x: str, line: int) -> str:
-        """The part of the array that is used."""
+        """View of the used part of a list's array."""
         view = self.code.temp(types.Array(self.code.of[x].dtype, 1, "A"))
         self.code.let("view", (x,), (Slice(None, self.lengths[x], None),), line, target=view)
         self.lists.names.add(view)
@@ -147,8 +149,10 @@ class Growing:
         return view
 
     def _place(self, x: str, index: tuple[Any, ...], what: str, line: int) -> Any:
-        """An index of the array for one of the list; what raises IndexError if there is no such element."""
+        """Array index for a list index, after a bounds check that raises IndexError."""
         code, (k,), n = self.code, index, self.lengths[x]
+        if x in self.lists.unchecked:
+            return k
         word = "list index" if x in self.lists.typed else what
         self._unless(code.plain("k >= n or k < -n", line, types.boolean, k=k, n=n), f"{word} out of range", line)
         if isinstance(k, Const) and k.value >= 0:
@@ -168,8 +172,17 @@ class Growing:
         self.assignments.store(Store(x, (n,), self._in_type(s.args[1], code.of[x].dtype, s.line), s.line))
         code.plain("n + 1", s.line, target=n, n=n)
 
+    def _lengthen(self, s: Let, x: str, n: str) -> None:
+        """More elements at the end, which are written later (heap_memory.py)."""
+        code, more = self.code, s.args[1]
+        self.lazy.flush()
+        code.plain("n + m", s.line, target=n, n=n, m=more)
+        short = code.plain("n > a.size", s.line, types.boolean, n=n, a=x)
+        larger = Let(x, "func", (x, n), None, s.line)
+        code.out.append(If(short, code.collect(lambda: code.library(larger, "lengthened", (x, n))), [], s.line))
+
     def _in_type(self, value: Any, kind: Any, line: int) -> Any:
-        """A value in the type of the list's elements: an int may stand among floats."""
+        """Return a value to store in a list; a float of another type than the elements is refused, an int is not."""
         given = self.code.kind(value) if isinstance(value, (str, Ref)) else kind
         if given != kind and isinstance(given, types.Float):
             what = f"a value of numba type {given} in a list of {kind}"
@@ -188,12 +201,13 @@ class Growing:
 
 
 class _Lengths(ast.NodeTransformer):
-    """len(ys) in a condition -> the variable for it; x in ys -> x in the part of the array that is used."""
+    """Replace `len(ys)` in a condition by the length variable, and `ys` after `in` by the used part of the array."""
 
     def __init__(self, lengths: dict[str, str], filled: Callable[[str], str]) -> None:
         self.lengths, self.filled = lengths, filled
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """Replace a growable list after `in`."""
         right = node.comparators[0]
         if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(right, ast.Name) and right.id in self.lengths:
             node.comparators[0] = ast.Name(self.filled(right.id), ast.Load())
@@ -201,6 +215,7 @@ class _Lengths(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Replace `len` of a growable list."""
         first = node.args[0] if node.args else None
         measured = isinstance(node.func, ast.Name) and node.func.id == "len" and isinstance(first, ast.Name)
         if measured and first.id in self.lengths:  # type: ignore[union-attr]

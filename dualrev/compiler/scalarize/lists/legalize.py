@@ -1,4 +1,4 @@
-"""Lists of numbers -> arrays that only do what lists do.
+"""Legalise lists of numbers: arrays that support only the operations of lists.
 
 A list is what `[x, y]`, `[]` or a comprehension makes. It may be indexed, changed, measured, gone over, summed, made
 an array of, and passed to a function that reads it; its indices are checked, as numba checks those of lists.
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 #: The methods of lists that grow, and how many arguments they have, with the list.
-METHODS = {"append": 2, "pop": 1, "clear": 1}
+METHODS = {"append": 2, "pop": 1, "clear": 1, "lengthen": 2}
 #: Those that make a list longer or shorter.
 _CHANGING = {*METHODS, "insert", "remove"}
 #: Why a use of such a list is refused, and what to write instead.
@@ -50,13 +50,14 @@ _ALLOWED = {"len", "sum", "sorted", "np.array", "np.asarray", "np.cross", "np.in
 
 @dataclass
 class Lists:
-    """The lists of a function.
+    """Lists of numbers in a function.
 
     names     all variables that are lists
     typed     those of numba.typed
     made      those that an operation of core makes, which alone writes to them
     lengths   the variables for the lengths of those that grow
     within    lists and places in them that are inside, because a loop goes over the list's length
+    unchecked lists whose indices are never out of range: those of a heap
     """
 
     names: set[str]
@@ -64,17 +65,18 @@ class Lists:
     made: set[str]
     lengths: dict[str, str] = field(default_factory=dict)
     within: set[tuple[Any, str]] = field(default_factory=set)
+    unchecked: set[str] = field(default_factory=set)
 
     def __contains__(self, x: object) -> bool:
         return x in self.names
 
     def kind(self, x: str, array: Any) -> Any:
-        """The type that numba has for a list, which has that of an array here."""
+        """Numba's list type for a list, whose type is an array type here."""
         return types.ListType(array.dtype) if x in self.typed else types.List(array.dtype)
 
 
 def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
-    """The lists of a function; the types `of` its variables are changed."""
+    """Find the lists of numbers of a function; their types `of` the variables become array types."""
     every = list(walk(lowered.body))
     _check_calls(lowered, of, every)
     names = {x for x, kind in of.items() if _is_list(kind) and isinstance(kind.dtype, NUMBERS)}
@@ -84,6 +86,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
     found = Lists(
         names, typed, {s.target for s in every if isinstance(s, Let) and s.op == "list" and s.target in names}
     )
+    _handed_on(lowered, found.made, every)
     for x in names:
         of[x] = types.Array(of[x].dtype, 1, "C")
     if lowered.result in names:
@@ -100,7 +103,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
 
 
 def _check_calls(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> None:
-    """Refuse a list that a call gives: it is none of those which are arrays here. One of ints stays a list."""
+    """Refuse a call that returns a list of floats, or a tuple with a list of numbers; a list of ints is opaque."""
     for s in every:
         kind = of.get(s.target) if isinstance(s, Let) and s.op in ("call", "star") else None
         inside = kind.types if isinstance(kind, types.BaseTuple) else ()
@@ -114,14 +117,14 @@ def _is_list(kind: Any) -> TypeGuard[Any]:
 
 
 def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]) -> set[str]:
-    """The lists without floats that are used otherwise than arrays can be: they stay lists (opaque_statements.py)."""
+    """Lists without floats, in uses that arrays do not support: they stay opaque (opaque_statements.py)."""
     discrete = {x for x in names if not isinstance(of[x].dtype, types.Float)}
     found: set[Any] = set()
     for s in every:
         known = not isinstance(s, Opaque)
         if isinstance(s, Let):
             known = (
-                s.op in ("copy", "list", "listed", "func", "plain")
+                s.op in ("copy", "list", "listed", "func", "plain", "window")
                 or (s.op in ("call", "star") and s.target not in discrete)
                 or (s.op == "getitem" and s.args[0] in names)
                 or (s.op == "method" and s.info[0] in (*_CHANGING, *_READING, "reverse", "sort", "extend"))
@@ -141,7 +144,7 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
 
 
 def check_unpacked(lowered: Lowered, of: dict[str, Any]) -> None:
-    """Refuse `u, v = ys` of a list of something else than numbers: whether it has two items is seen when it runs."""
+    """Refuse `u, v = ys` of a list of anything but numbers: its length is known at run time only."""
     for s in walk(lowered.body):
         kind = of.get(s.args[0]) if s in lowered.unpacked else None
         if _is_list(kind) and not isinstance(kind.dtype, NUMBERS):
@@ -155,7 +158,7 @@ def refuse_unpacked(lowered: Lowered, line: int) -> None:
 
 
 def _check_parameters(lowered: Lowered, names: set[str]) -> None:
-    """Refuse a change of a list that is an argument: it would have to be written back."""
+    """Refuse the mutation of a list that is an argument: it would have to be written back."""
     given = names & set(lowered.parameters)
     every = list(walk(lowered.body)) if given else []
     while more := {s.target for s in every if isinstance(s, Let) and s.op == "copy" and s.args[0] in given} - given:
@@ -167,8 +170,19 @@ def _check_parameters(lowered: Lowered, names: set[str]) -> None:
             lowered.source.refuse(s.line, what, "the caller's list would have to change, too", "a copy: list(ys)")
 
 
+def _handed_on(lowered: Lowered, made: set[str], every: list[Any]) -> None:
+    """Add the temporaries to which `ys, zs = [], []` assigns new lists before these have their names."""
+    uses = Counter(x for s in every for x in reads(s) if isinstance(x, str))
+    uses -= Counter(s.array for s in every if isinstance(s, Store) and s.array in made)  # of comprehensions
+    bound = Counter(x for s in every for x in writes(s))
+    for s in every:
+        once = isinstance(s, Let) and s.op == "copy" and s.args[0] in made and uses[s.args[0]] == 1
+        if once and lowered.names.is_temporary(s.target) and (uses[s.target], bound[s.target]) == (1, 1):
+            made.add(s.target)
+
+
 def _check_names(lowered: Lowered, lists: Lists, every: list[Any]) -> None:
-    """Refuse a second name for a list that grows."""
+    """Refuse an alias of a growable list."""
     if not lists.lengths:
         return
     uses = Counter(x for s in every for x in reads(s) if isinstance(x, str))
@@ -182,7 +196,7 @@ def _check_names(lowered: Lowered, lists: Lists, every: list[Any]) -> None:
 
 
 def _gone_over(lowered: Lowered, every: list[Any]) -> set[tuple[Any, str]]:
-    """The lists and places of `for k in range(len(ys))`, where nothing else is assigned to them."""
+    """Lists and in-bounds indices of `for k in range(len(ys))`, where neither is assigned again."""
     lengths = {s.target: s.args[0] for s in every if isinstance(s, Let) and s.op == "func" and s.info[0] == "len"}
     once = {x for x, count in Counter(x for s in every for x in writes(s)).items() if count == 1}
     return {
@@ -194,7 +208,7 @@ def _gone_over(lowered: Lowered, every: list[Any]) -> set[tuple[Any, str]]:
 
 
 def check_places(code: Writer, lists: Lists, s: Any) -> None:
-    """Refuse what a list does otherwise than an array, and write what raises where an index is out of range."""
+    """Refuse uses of a list that its array does not support, and emit the bounds checks of its indices."""
     if not lists.names or not any(x in lists for x in reads(s)):
         return
     if isinstance(s, Store) and s.array in lists and len(s.index) == 1 and s.value not in lists:
@@ -217,7 +231,7 @@ def check_places(code: Writer, lists: Lists, s: Any) -> None:
 
 
 def is_harmless(tree: ast.expr, lists: Lists) -> bool:
-    """Whether a condition only asks for lengths of lists, or whether something is in them."""
+    """Whether a condition uses lists only for their lengths and for membership tests."""
     inside = [x for node in ast.walk(tree) if _asks_length(node) for x in ast.walk(node)]
     inside += [x.comparators[0] for x in ast.walk(tree) if isinstance(x, ast.Compare) and _is_membership(x)]
     names = [x for x in ast.walk(tree) if isinstance(x, ast.Name) and x.id in lists]

@@ -1,4 +1,4 @@
-"""What lists can do besides growing at their end -> calls of rules/library/lists.py, of the arrays that lists are here.
+"""List methods and operators other than append and pop at the end: calls of rules/library/lists.py on arrays.
 
     ys.insert(k, x), ys.pop(k), ys.remove(x)    ys.append and ys.pop, and a loop that moves elements
     ys.reverse(), ys.sort(), sorted(ys)         elements in another order
@@ -29,7 +29,7 @@ _SEARCHES = {"list": "value not in list", "typed": "item not in list"}
 
 
 class ListMethods:
-    """Operations of whole lists."""
+    """Lowering of operations on whole lists."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class ListMethods:
         }
 
     def takes(self, s: Any) -> bool:
-        """Whether it was such an operation; then it has been written."""
+        """Lower an operation on a list; False for any other operation."""
         if not isinstance(s, Let) or not s.args or s.args[0] not in self.lists:
             return False
         if s.op == "method" and s.info == ("copy", ()):
@@ -69,7 +69,7 @@ class ListMethods:
         return True
 
     def _whole(self, s: Let) -> str:
-        """The elements of the list."""
+        """Array of the elements of the operand, after all deferred expressions are materialised."""
         self.lazy.flush()
         return self._elements(s.args[0], s.line)
 
@@ -77,17 +77,17 @@ class ListMethods:
         return self.filled(x, line) if x in self.lists.lengths else x
 
     def _run(self, name: str, *args: Any, line: int) -> None:
-        """Call a definition that changes its first argument."""
+        """Call a library definition that mutates its first argument."""
         self.code.library(Let(self.code.temp(types.int64), "func", (), None, line), name, args)
 
     def _joined(self, s: Let) -> None:
-        """ys + zs, ys * n."""
+        """Lower `ys + zs` and `ys * n`."""
         self.lazy.flush()
         args = [self._elements(x, s.line) if x in self.lists else x for x in s.args]
         self.code.library(s, "two_lists" if s.info == "+" else "repeated", tuple(args))
 
     def sorted(self, s: Let, kind: Any) -> None:
-        """What sorted gives, of a list or a vector."""
+        """Lower `sorted` of a list or a vector."""
         code, x = self.code, s.args[0]
         self.lazy.materialise(x)
         if not is_array(code.kind(x)) or code.kind(x).ndim != 1:
@@ -99,7 +99,7 @@ class ListMethods:
         code.copy(s.target, made, s.line)
 
     def _reorder(self, elements: str, s: Let, args: tuple[Any, ...], keywords: tuple[str, ...]) -> None:
-        """Sort the elements in place, as numba does."""
+        """Sort the elements in place, in numba's order: a permutation without derivative, then a library call."""
         given = dict(zip(keywords, args, strict=False))
         if len(args) > len(keywords) or set(given) - {"reverse"}:
             what, why = "a sort with a key", "which function it is, is not known here"
@@ -121,7 +121,7 @@ class ListMethods:
         self.code.copy(s.target, place, s.line)
 
     def _place(self, s: Let, elements: str, text: str) -> str:
-        """The first place of a value; ValueError if there is none."""
+        """Index of the first occurrence of a value, or a ValueError."""
         place = self.code.plain("runtime.place_in(a, x)", s.line, a=elements, x=s.args[1])
         self._unless("k < 0", raising("ValueError", text), s.line, k=place)
         return place
@@ -153,7 +153,7 @@ class ListMethods:
         self._taken(s, elements, self._place(s, elements, "list.remove(x): x not in list"))
 
     def _taken(self, s: Let, elements: str, place: str) -> None:
-        """The element at a place leaves the list; `pop` gives it."""
+        """Remove the element at an index; `pop` returns it."""
         self._run("moved_up", elements, place, line=s.line)
         gives = s.info[0] == "pop"
         target = s.target if gives else self.code.temp(self.code.kind(s.args[0]).dtype)

@@ -1,4 +1,4 @@
-"""Lists of tuples of numbers -> a list for each place in the tuples, all of the same length.
+"""Split lists of tuples into a list for each component, all of the same length (struct of arrays).
 
     s.append((x, k))     s_0.append(x); s_1.append(k)
     s[k]                 (s_0[k], s_1[k])
@@ -26,7 +26,7 @@ METHODS = {"append": 1, "insert": 2, "pop": None, "reverse": None, "clear": None
 
 
 def by_leaves(lowered: Lowered, of: dict[str, Any]) -> None:
-    """Replace the lists of tuples, in the body and in the types `of` its variables."""
+    """Split the lists of tuples, in the body and in the types `of` its variables."""
     found = {x for x, kind in of.items() if _is_of_tuples(kind)} - {*lowered.parameters, lowered.result}
     every = list(walk(lowered.body))
     while lost := [(x, s) for s in every for x in found & names_in(s) if not is_known_use(s, x, found)]:
@@ -40,7 +40,7 @@ def by_leaves(lowered: Lowered, of: dict[str, Any]) -> None:
 
 
 def _blame(lowered: Lowered, s: Any, x: str) -> None:
-    """Let the refusal of a list name the method that keeps it from being known, of whichever name."""
+    """Record the unsupported method of a list for its refusal, under all names of the list."""
     if isinstance(s, Let) and s.op == "method" and s.args[0] == x and s.info[0] not in METHODS:
         why = f"of a list of tuples, {', '.join(METHODS)}, items, len and loops over it are known"
         said = f".{s.info[0]}() of a list of tuples", why, "a loop, or a list for each place in the tuples", s.line
@@ -50,7 +50,7 @@ def _blame(lowered: Lowered, s: Any, x: str) -> None:
 
 
 def _is_of_tuples(kind: Any) -> bool:
-    """Whether a type is that of a list of tuples of numbers."""
+    """Whether a type is a list of tuples of numbers."""
     item: Any = kind.dtype if isinstance(kind, (types.List, types.ListType)) else None
     if type(item) not in (types.Tuple, types.UniTuple) or not len(item):
         return False
@@ -58,12 +58,12 @@ def _is_of_tuples(kind: Any) -> bool:
 
 
 def names_in(s: Any) -> set[Any]:
-    """The variables of a statement itself."""
+    """Variables that a statement itself reads or writes, the statements in its blocks excluded."""
     return {x for x in [*reads(s), *ends(s), *writes(s)] if isinstance(x, str)}
 
 
 def is_known_use(s: Any, x: str, found: set[str]) -> bool:
-    """Whether a statement does with a list what can be done with one for each place."""
+    """Whether a statement uses a list in a way that the lists which it is split into support."""
     if isinstance(s, Store):
         return s.array == x and s.value != x and not isinstance(s.index[0], Slice) and isinstance(s.value, str)
     if not isinstance(s, Let):
@@ -99,7 +99,7 @@ class _Leaves:
                 of[y] = types.ListType(part) if isinstance(kind, types.ListType) else types.List(part)
 
     def block(self, body: list[Any]) -> None:
-        """The statements of a block, in place."""
+        """Rewrite the statements of a block, in place."""
         made: list[Any] = []
         for s in body:
             for inner in blocks(s):
@@ -109,7 +109,7 @@ class _Leaves:
         body[:] = made
 
     def statement(self, s: Any, named: list[str]) -> list[Any]:
-        """What a statement becomes."""
+        """Rewrite one statement to statements on the component lists."""
         x = s.array if isinstance(s, Store) else s.target if s.target in self.lists else named[0]
         leaves = self.lists[x]
         if isinstance(s, Store):
@@ -133,24 +133,26 @@ class _Leaves:
         if item is not None:
 
             def method(y: str, t: str) -> Let:
+                """Method call on one component list."""
                 return Let(self.temp(types.none), "method", (y, *s.args[1:item], t), s.info, s.line)
 
             return self.each(leaves, s.args[item], s.line, method)
         return self.read(leaves, s)
 
     def temp(self, kind: Any) -> str:
+        """Return a fresh temporary of type `kind`."""
         name = self.names.temporary()
         self.of[name] = kind
         return name
 
     def each(self, leaves: list[str], item: Any, line: int, make: Callable[[str, str], Any]) -> list[Any]:
-        """Something for each list and its part of an item; all parts are read before."""
+        """Make a statement for each component list; all components of the item are loaded before."""
         parts = [self.temp(self.of[y].dtype) for y in leaves]
         first = [Let(t, "getitem", (item,), (Const(k),), line) for k, t in enumerate(parts)]
         return [*first, *(make(y, t) for y, t in zip(leaves, parts, strict=True))]
 
     def display(self, leaves: list[str], s: Let) -> list[Any]:
-        """[(x, k), (y, n)]."""
+        """Lower `[(x, k), (y, n)]`."""
         made: list[Any] = []
         for k, y in enumerate(leaves):
             parts = [self.temp(self.of[item].types[k]) for item in s.args]
@@ -159,7 +161,7 @@ class _Leaves:
         return made
 
     def read(self, leaves: list[str], s: Let) -> list[Any]:
-        """s[k] and s.pop(); reverse and clear, which give nothing."""
+        """Lower `s[k]` and `s.pop()`; also `reverse` and `clear`, which return nothing."""
         gives = s.op == "getitem" or s.info[0] == "pop"
         parts = [self.temp(self.of[y].dtype if gives else types.none) for y in leaves]
         made: list[Any] = [Let(t, s.op, (y, *s.args[1:]), s.info, s.line) for t, y in zip(parts, leaves, strict=True)]

@@ -1,10 +1,11 @@
-"""Lists of arrays, tuples and lists whose length is known -> tuples, which hold their items themselves.
+"""Replace lists of arrays, tuples or lists by tuples, where their length is known at compile time.
 
     s = [a, b]               s = (a, b)
     s[k], len(s), x in loops the same of a tuple; an item is the array that was put there, not a copy
     s = np.split(a, 2)       the same, of views of a
 
-A list stays what it is (and is refused) if it may grow or change, is passed on, or has several lengths.
+A list stays what it is (handles.py) if it may grow or change, if a list in it may grow, if it is passed on, or if it
+has several lengths.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf.operations import Const, Let, Slice, walk, writes
+from dualrev.compiler.ir.union_find import Sets
+from dualrev.compiler.scalarize.lists.heap import CHANGING, is_list
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
 from dualrev.compiler.types.predicates import NUMBERS, is_array
 
@@ -27,15 +30,16 @@ SPLITTING = ("np.split", "np.array_split", "np.vsplit", "np.hsplit", "np.dsplit"
 
 
 def as_tuples(lowered: Lowered, of: dict[str, Any]) -> set[str]:
-    """Replace the lists of known length, in the body and in the types `of` its variables; their names."""
+    """Replace lists of known length, in the body and in the types `of` its variables; return their names."""
     every = list(walk(lowered.body))
     found = {x for x, kind in of.items() if _is_of_items(kind)} - {*lowered.parameters, lowered.result}
     if not found:
         return set()
     counts = _lengths(every, found, of)
+    growing = _growing(every, found, of)
     for s in every:
         for x in names_in(s) & counts.keys():
-            if not _is_known_use(s, x, counts, of):
+            if x in growing or not _is_known_use(s, x, counts, of):
                 counts.pop(x, None)
     while lost := {x for s in every if _is_copy(s, counts, found) for x in (s.target, s.args[0]) if x in counts}:
         for x in lost:
@@ -53,8 +57,21 @@ def as_tuples(lowered: Lowered, of: dict[str, Any]) -> set[str]:
     return set(counts)
 
 
+def _growing(every: list[Any], found: set[str], of: dict[str, Any]) -> set[str]:
+    """The lists in which a list may become longer or shorter, under any of its names."""
+    lists = {x for x, kind in of.items() if is_list(kind)}
+    same, changed = Sets[str](), set[str]()
+    for s in (s for s in every if isinstance(s, Let) and s.args):
+        if s.op in ("copy", "getitem", "list") and s.target in lists:
+            for x in lists.intersection(x for x in s.args if isinstance(x, str)):
+                same.join(s.target, x)
+        if s.args[0] in lists and (s.op == "iop" or (s.op == "method" and s.info[0] in CHANGING)):
+            changed.add(s.args[0])
+    return {x for x in found if any(same.same(x, y) for y in changed)}
+
+
 def _is_of_items(kind: Any) -> bool:
-    """Whether a type is that of a list of something else than numbers, which a tuple can hold."""
+    """Whether a type is a list of items other than numbers that a tuple can hold."""
     if not isinstance(kind, types.List):
         return False
     item = kind.dtype
@@ -65,12 +82,12 @@ def _is_of_items(kind: Any) -> bool:
 
 
 def _item(kind: Any) -> Any:
-    """The type of an item here: lists of numbers are arrays."""
+    """Type of an item as a component of a tuple: a list of numbers is an array."""
     return types.Array(kind.dtype, 1, "C") if isinstance(kind, types.List) else kind
 
 
 def _lengths(every: list[Any], found: set[str], of: dict[str, Any]) -> dict[str, int]:
-    """The lists that have one length, as all that is assigned to them has."""
+    """Lists with one known length in all their definitions, through copies."""
     made: defaultdict[str, set[int | None]] = defaultdict(set)
     copies: list[tuple[str, Any]] = []
     for s in every:
@@ -86,7 +103,7 @@ def _lengths(every: list[Any], found: set[str], of: dict[str, Any]) -> dict[str,
 
 
 def _length(s: Let, of: dict[str, Any]) -> int | None:
-    """How many items an operation puts into a list."""
+    """Number of items that an operation puts into a list; None if not known."""
     if s.op == "list" and s.info == "items":
         return len(s.args) if all(_fits(of.get(x), of[s.target].dtype) for x in s.args if isinstance(x, str)) else None
     if s.op != "func":
@@ -112,7 +129,7 @@ def _fits(kind: Any, item: Any) -> bool:
 
 
 def _is_known_use(s: Any, x: str, counts: dict[str, int], of: dict[str, Any]) -> bool:
-    """Whether a statement does with a list what a tuple can do."""
+    """Whether a statement uses a list in a way that a tuple supports."""
     if not isinstance(s, Let):
         return False
     if s.op == "copy" or (s.target == x and x not in s.args):
@@ -127,14 +144,14 @@ def _is_known_use(s: Any, x: str, counts: dict[str, int], of: dict[str, Any]) ->
 
 
 def _is_copy(s: Any, counts: dict[str, int], found: set[str]) -> bool:
-    """Whether one of two names for a list is no tuple."""
+    """Whether a copy links a list that becomes a tuple with one that does not."""
     if not isinstance(s, Let) or s.op != "copy" or s.target not in found:
         return False
     return (s.target in counts) is not (s.args[0] in counts)
 
 
 def _check_place(lowered: Lowered, s: Let, n: int) -> None:
-    """Refuse a constant place that the list does not have."""
+    """Refuse a constant index that is out of range."""
     (k,) = s.info
     if isinstance(k, Const) and not -n <= k.value < n:
         lowered.source.refuse(s.line, "this index of a list", f"it has {n} items", "an index inside of it")

@@ -1,1 +1,1 @@
-"""Functions of numpy, math and Python -> scalar operations, loops, and calls of library definitions."""
+"""Lowering of functions of numpy, math and Python: scalar operations, loops and library calls."""

@@ -1,4 +1,4 @@
-"""Functions of whole arrays that are made of other operations: of views, arithmetic, and loops over elements.
+"""Array functions composed of other operations: views, arithmetic, and loops over elements.
 
 Takes the writer, what has been put off, layouts, and `expand`, which writes an operation.
 """
@@ -16,19 +16,19 @@ from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import Writer, named
 from dualrev.compiler.scalarize.scalar_ops import extremum
 from dualrev.compiler.types.predicates import is_array
-from dualrev.rules.names import line_of
+from dualrev.rules.emitted_names import line_of
 
 __all__ = ["Composed"]
 
 
 class Composed:
-    """Products, differences, and np.clip."""
+    """Lowering of products, differences, `np.clip` and `np.trim_zeros`."""
 
     def __init__(self, code: Writer, lazy: Lazy, layouts: Layouts, expand: Callable[[Let], None]) -> None:
         self.code, self.lazy, self.layouts, self.expand = code, lazy, layouts, expand
 
     def dot(self, s: Let, kind: Any) -> None:
-        """The product of two arrays."""
+        """Lower the dot product of two arrays."""
         for x in s.args:
             self.lazy.materialise(x)
         if not all(is_array(self.code.kind(x)) for x in s.args) or len(s.args) != 2:
@@ -36,7 +36,7 @@ class Composed:
         self.code.let("array", s.args, ("np.dot",), s.line, target=s.target)
 
     def outer(self, s: Let, kind: Any) -> None:
-        """A column times a row."""
+        """Lower `np.outer` to a column times a row."""
         code = self.code
         if len(s.args) != 2:
             code.refuse(s.line, "np.outer of these arguments", "only that of two arrays is known", "a loop")
@@ -46,7 +46,7 @@ class Composed:
         self.expand(Let(s.target, "binop", (column, right), "*", s.line))
 
     def trimmed(self, s: Let, kind: Any) -> None:
-        """np.trim_zeros: a view from the first element that is not 0 to the last."""
+        """Lower `np.trim_zeros` to a view from the first nonzero element to the last."""
         code, x = self.code, s.args[0]
         if len(s.args) != 1 or not is_array(code.kind(x)) or code.kind(x).ndim != 1:
             why = "only that of a vector is known, at both ends"
@@ -57,7 +57,7 @@ class Composed:
         code.let("view", (x,), (Slice(start, stop, None),), s.line, target=s.target)
 
     def diff(self, s: Let, kind: Any) -> None:
-        """What is behind, minus what is before, along the last axis."""
+        """Lower `np.diff` and `np.ediff1d`: differences of neighbours along the last axis."""
         code, x = self.code, s.args[0]
         if len(s.args) != 1 or not is_array(code.kind(x)):
             code.refuse(s.line, f"{s.info[0]} of these arguments", "only that of an array is known", "a loop")
@@ -71,7 +71,7 @@ class Composed:
         self.expand(Let(s.target, "binop", tuple(views), "-", s.line))
 
     def clip(self, s: Let, kind: Any) -> None:
-        """min(max(x, low), high) for all elements."""
+        """Lower `np.clip` to `min(max(x, low), high)` for all elements."""
         code = self.code
         x, low, high = (*s.args, Const(None), Const(None))[:3]
         arrays = [y for y in (low, high) if is_array(code.kind(y))]
@@ -86,6 +86,7 @@ class Composed:
         spread = {y: code.spread(y, made, kind.ndim, s.line) for y in arrays}
 
         def one(i: tuple[str, ...]) -> None:
+            """Clip the element at index `i`."""
             y: Any = code.pick(x, i, s.line)
             for limit, symbol in ((low, ">"), (high, "<")):
                 if limit != Const(None):
@@ -99,7 +100,7 @@ class Composed:
         code.copy(s.target, made, s.line)
 
     def _clipped(self, s: Let, kind: Any, symbol: str) -> None:
-        """Python's min or max of two numbers, with which numba clips; a tie is shared, as that of np.minimum is."""
+        """Emit Python's min or max of two scalars, as numba clips; at a tie, the derivative of `np.minimum` holds."""
         code, (x, bound) = self.code, s.args
         test = code.plain("x == bound or x != x", s.line, types.boolean, x=x, bound=bound)
         python, table = ("max", "np.maximum") if symbol == ">" else ("min", "np.minimum")

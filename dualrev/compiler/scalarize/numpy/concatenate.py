@@ -1,4 +1,4 @@
-"""Arrays that are put together: np.concatenate, and np.stack and the like, which are that of views with more axes.
+"""Concatenation of arrays; `np.stack` and the like concatenate views with more axes.
 
 Takes the writer, what has been put off, layouts, and assignments: each part is assigned to a slice of the result.
 """
@@ -32,25 +32,25 @@ _STACKS: dict[str, dict[int, tuple[tuple[Any, ...], int]]] = {
 
 
 class Joining:
-    """One array of several."""
+    """Lowering of functions that join several arrays into one."""
 
     def __init__(self, code: Writer, lazy: Lazy, layouts: Layouts, assignments: Assignments) -> None:
         self.code, self.lazy, self.layouts, self.assignments = code, lazy, layouts, assignments
 
     def concatenate(self, s: Let, kind: Any) -> None:
-        """np.concatenate."""
+        """Lower `np.concatenate`."""
         parts = self._parts_of(s)
         self._join(s, kind, [(x, ()) for x in parts], self._axis(s, s.args[1:], kind.ndim))
 
     def stack(self, s: Let, kind: Any) -> None:
-        """np.stack: along a new axis."""
+        """Lower `np.stack`, along a new axis."""
         parts = self._parts_of(s)
         axis = self._axis(s, s.args[1:], kind.ndim)
         index = (*[_ALL] * axis, None, *[_ALL] * (kind.ndim - 1 - axis))
         self._join(s, kind, [(x, index) for x in parts], axis, _SAME)
 
     def stacked(self, s: Let, kind: Any) -> None:
-        """np.vstack, np.hstack, np.dstack, np.column_stack."""
+        """Lower `np.vstack`, `np.hstack`, `np.dstack` and `np.column_stack`."""
         parts = self._parts_of(s)
         known = _STACKS[s.info[0]]
         if any(self.code.kind(x).ndim not in known for x in parts):
@@ -61,7 +61,7 @@ class Joining:
         self._join(s, kind, [(x, index) for x, index, _ in found], found[0][2], text)
 
     def append(self, s: Let, kind: Any) -> None:
-        """np.append: without an axis that of all elements."""
+        """Lower `np.append`; without an axis, both arguments are flattened."""
         both = s.args[:2]
         if len(s.args) > 2 and s.args[2] != Const(None):
             if not all(is_array(self.code.kind(x)) for x in both):
@@ -74,7 +74,7 @@ class Joining:
         self._join(s, kind, [(self.layouts.vector(x, s.line), ()) for x in both], 0)
 
     def _parts_of(self, s: Let) -> list[Any]:
-        """The arrays in the tuple."""
+        """Arrays in the tuple that is the first argument."""
         parts = leaves(self.code.tree(s.args[0]))
         if s.info[1] or any(not is_array(self.code.kind(x)) for x in parts):
             what, why = f"{s.info[0]} of these arguments", "only that of a tuple of arrays is known"
@@ -82,14 +82,14 @@ class Joining:
         return parts
 
     def _axis(self, s: Let, given: tuple[Any, ...], ndim: int) -> int:
-        """The axis, which is a constant; 0 if it is not given."""
+        """Axis of the join, a constant that is not negative; 0 if it is not given."""
         axis = given[0] if given else Const(0)
         if not isinstance(axis, Const) or type(axis.value) is not int or not -ndim <= axis.value < ndim:
             self.code.refuse(s.line, f"{s.info[0]} with this axis", "only an int that is a constant is known", "a loop")
         return int(axis.value) % ndim
 
     def _join(self, s: Let, kind: Any, parts: list[tuple[Any, tuple[Any, ...]]], axis: int, differ: str = "") -> None:
-        """One after the other along an axis; `differ` is numba's error if they have different shapes."""
+        """Assign the arrays to consecutive slices of a new one; `differ` is numba's error for unequal shapes."""
         code = self.code
         views = [self._with_axes(s, x, index, kind.ndim) for x, index in parts]
         names = [named(x) for x in views]
@@ -109,7 +109,7 @@ class Joining:
         code.copy(s.target, made, s.line)
 
     def _with_axes(self, s: Let, x: Any, index: tuple[Any, ...], ndim: int) -> Any:
-        """A part, with the axes of the result."""
+        """View of an operand, with the axes of the result."""
         code, of = self.code, self.code.kind(x)
         if of.ndim + sum(k is None for k in index) != ndim:
             code.refuse(s.line, f"{s.info[0]} of these arguments", "their numbers of axes differ", "a loop")
@@ -121,7 +121,7 @@ class Joining:
         return view
 
     def _check_shapes(self, names: list[str], ndim: int, axis: int, differ: str, line: int) -> None:
-        """Raise what numba raises."""
+        """Emit numba's ValueError for unequal shapes."""
         for k in range(ndim):
             if k == axis:
                 continue

@@ -1,4 +1,4 @@
-"""Functions that make arrays: of values that are written one by one, of a rule, or of another array.
+"""Array creation: from scalars one by one, by a rule such as `np.arange`, or as a copy of another array.
 
 Takes the writer, and layouts.
 """
@@ -20,23 +20,23 @@ __all__ = ["Making"]
 
 
 class Making:
-    """New arrays."""
+    """Lowering of functions that create arrays."""
 
     def __init__(self, code: Writer, layouts: Layouts) -> None:
         self.code, self.layouts = code, layouts
 
     def alloc(self, s: Let, kind: Any) -> None:
-        """np.zeros and the like: as they are written."""
+        """Emit `np.zeros` and the like unchanged."""
         self.code.alloc(s)
 
     def kaiser(self, s: Let, kind: Any) -> None:
-        """np.kaiser of constants."""
+        """Emit `np.kaiser` of constants; a real variable is refused."""
         if any(isinstance(x, str) and is_real(self.code.kind(x)) for x in s.args):
             self.code.refuse(s.line, "np.kaiser by a variable", "its derivative is not known", "a constant")
         self.code.alloc(s)
 
     def full(self, s: Let, kind: Any) -> None:
-        """np.full and np.full_like."""
+        """Lower `np.full` and `np.full_like`."""
         code, value = self.code, s.args[1]
         rest = [*s.args[:1], *s.args[2:]]
         keywords = s.info[1]
@@ -51,7 +51,7 @@ class Making:
         code.copy(s.target, made, s.line)
 
     def steps(self, s: Let, kind: Any) -> None:
-        """np.arange and np.linspace."""
+        """Lower `np.arange` and `np.linspace`: library calls for real variables, unchanged otherwise."""
         code = self.code
         name = s.info[0].split(".")[-1]
         count = 2 if name == "linspace" else 3
@@ -68,7 +68,7 @@ class Making:
         code.library(s, name, args)
 
     def array(self, s: Let, kind: Any) -> None:
-        """np.array of an array, or of a list of numbers, which is one here; or of a number, without axes."""
+        """Lower `np.array` of an array, a list (an array here), a tuple of numbers, or a number."""
         stores = len(s.args) == 1 or (len(s.args) == 2 and s.info[1] in ((), ("dtype",)) and is_real(kind.dtype))
         if isinstance(self.code.kind(s.args[0]), NUMBERS) and stores:
             made = s.target if s.target not in s.args else self.code.temp(kind)
@@ -87,7 +87,7 @@ class Making:
         self.layouts.same_elements(Let(s.target, "func", s.args[:1], ("np.copy", ()), s.line), kind)
 
     def literal(self, s: Let, kind: Any) -> None:
-        """np.array([[x, y], [z, w]])."""
+        """Lower `np.array([[x, y], [z, w]])`."""
         code = self.code
         flat = list(to_python.flattened(s.info))
         if any(not isinstance(code.kind(s.args[k]), NUMBERS) for k in flat):
@@ -95,6 +95,7 @@ class Making:
         places: list[tuple[tuple[int, ...], int]] = []
 
         def visit(tree: Any, index: tuple[int, ...]) -> None:
+            """Collect the indices of the elements in nested lists."""
             for k, x in enumerate(tree):
                 if isinstance(x, list):
                     visit(x, (*index, k))
@@ -110,7 +111,7 @@ class Making:
         code.copy(s.target, made, s.line)
 
     def list_of(self, s: Let, kind: Any) -> None:
-        """[x, y], or room for a comprehension: a list is an array here."""
+        """Lower `[x, y]`, or allocate room for a comprehension: a list is an array here."""
         code = self.code
         items = s.info == "items"
         (size,) = (Const(len(s.args)),) if items else s.args

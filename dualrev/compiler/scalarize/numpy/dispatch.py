@@ -1,4 +1,4 @@
-"""Functions of numpy, math and Python, and methods of arrays: which of the ways that the table names each one goes.
+"""Dispatch of functions of numpy, math and Python, and of array methods, to their lowering in the table of functions.
 
 Takes the writer, what has been put off, the collaborators for the ways, and the rules by the names that the table of
 functions gives them: for arrays and tuples (`core`), and for numbers (`scalar`). Guarantees that a function without any
@@ -38,7 +38,7 @@ _DISCRETE = ("argmin", "argmax", "any", "all", "item")
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules that the table names: one for arrays and tuples, and one for numbers, which says whether it fitted."""
+    """Rules that the table names: `core` for arrays and tuples; `scalar` for numbers, which return whether they fit."""
 
     core: Mapping[str, Callable[[Let, Any], None]]
     scalar: Mapping[str, Callable[[Let, Any], bool]]
@@ -46,7 +46,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Ways:
-    """What a function may be, but for a rule of its own."""
+    """Collaborators that lower a function without a rule of its own."""
 
     drawings: Drawings
     definitions: Definitions
@@ -58,14 +58,14 @@ class Ways:
 
 
 class Functions:
-    """Functions and methods: each becomes a line of the table, loops, or the call of a definition."""
+    """Lowering of functions and methods to primitives, loops or library calls."""
 
     def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples, lists: Lists, ways: Ways, rules: Rules) -> None:
         self.code, self.lazy, self.tuples, self.lists = code, lazy, tuples, lists
         self.ways, self.rules = ways, rules
 
     def write(self, s: Let, kind: Any) -> None:
-        """target = a function of these arguments; the first way that takes it is taken."""
+        """Lower a function call, by the first way that takes it."""
         text, keywords = s.info
         f, ways = known(text), self.ways
         of_arrays = text.startswith("np.")  # len and the like know tuples of anything
@@ -97,19 +97,19 @@ class Functions:
             ways.inactive.without_rule(s, kind)
 
     def _double(self, s: Let, kind: Any) -> None:
-        """The value of a stencil's kernel."""
+        """Lower the result of a stencil's kernel, which has to be a float64."""
         if kind != types.float64:
             what, why = "the call of a stencil", f"its kernel gives {kind}, and only arrays of float64 are made here"
             self.code.refuse(s.line, what, why, "np.float64(...) of its value, or the call in a numba function of data")
         self.code.copy(s.target, s.args[0], s.line)
 
     def _is_of_arrays(self, s: Let) -> bool:
-        """Whether there is an array or a tuple among the arguments."""
+        """Whether an argument is an array or a tuple."""
         kinds = (self.code.kind(x) for x in s.args if not isinstance(x, Ref) or x.path)
         return any(is_array(k) or isinstance(k, types.BaseTuple) for k in kinds)
 
     def method(self, s: Let, kind: Any) -> None:
-        """target = a method of an array."""
+        """Lower a method call on an array, a number or a string."""
         code, ways = self.code, self.ways
         method = s.info[0]
         base = code.kind(s.args[0])
@@ -147,14 +147,14 @@ class Functions:
             code.refuse(s.line, f"the method .{method}", "", "a loop")
 
     def _conjugate(self, s: Let, kind: Any) -> None:
-        """x.conj() of real numbers: new ones, as numba has it."""
+        """Lower `x.conj()` of real numbers to a copy, as numba does."""
         if is_array(kind):
             self.ways.layouts.same_elements(Let(s.target, "func", s.args[:1], ("np.copy", ()), s.line), kind)
         else:
             self.code.let("copy", (s.args[0],), None, s.line, target=s.target)
 
     def _as_function(self, s: Let) -> Let:
-        """numpy's function of the same name, which takes a shape as a tuple."""
+        """Rewrite a method call to numpy's function of the same name, which takes a shape as a tuple."""
         (method, keywords), args = s.info, s.args
         if method in ("reshape", "transpose") and len(args) > 2:
             shape = self.code.temp(types.UniTuple(types.int64, len(args) - 1))

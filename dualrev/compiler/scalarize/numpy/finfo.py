@@ -1,4 +1,4 @@
-"""Constant folding of the attributes of np.finfo and np.iinfo, where type inference tells the dtype.
+"""Constant folding of the attributes of `np.finfo` and `np.iinfo`, where type inference tells the dtype.
 
 f = np.finfo(x.dtype)
 eps = f.eps                     eps = 2.220446049250313e-16
@@ -24,7 +24,7 @@ _LIMITS = {"finfo": np.finfo, "iinfo": np.iinfo}
 
 
 def with_limits(lowered: Lowered, of: dict[str, Any]) -> None:
-    """Replace the attributes of such objects, in the body; objects without other uses go, and their types `of` them."""
+    """Fold attributes of finfo and iinfo objects to constants; drop objects without other uses, and their types."""
     found: dict[str, Any] = {}
     for s in walk(lowered.body):
         if isinstance(s, Let) and s.target in of and (name := _name(of[s.target])):
@@ -42,13 +42,13 @@ def with_limits(lowered: Lowered, of: dict[str, Any]) -> None:
 
 
 def _name(kind: Any) -> str:
-    """The name of the function that gives objects of a type; an empty text for other types."""
+    """Name of the function that returns objects of a type, `finfo` or `iinfo`; empty for any other type."""
     cls = kind.instance_class if isinstance(kind, types.BaseNamedTuple) else None
     return cls.__name__ if cls is not None and cls.__module__.startswith("numba.") and cls.__name__ in _LIMITS else ""
 
 
 def _of(name: str, s: Let, of: dict[str, Any]) -> Any:
-    """What the function gives for the type of its argument; None if that is not known."""
+    """The finfo or iinfo object for the dtype of the argument; None if it is not known."""
     kinds = [of.get(x) for x in s.args]
     match s.info:
         case Written(tree=ast.Call(args=[ast.Attribute(value=ast.Name("np"), attr=attr)], keywords=[])):

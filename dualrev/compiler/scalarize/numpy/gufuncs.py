@@ -1,8 +1,8 @@
-"""Calls of ufuncs that numba.guvectorize has made -> calls of their kernels, in loops over the axes in front.
+"""Lower calls of `numba.guvectorize` ufuncs to calls of their kernels, in loops over the leading axes.
 
 f(a, b, made) with the signature (n),()->(n): of every argument the last axes go to the kernel, as many as the signature
 says, and the loops go over the others. Numba knows such calls with all results among the arguments. Arguments without
-axes in front are the same in every round; all others have the same lengths there. Numba would
+axes in front are the same in every iteration; all others have the same lengths there. Numba would
 stretch a length of 1.
 """
 
@@ -26,7 +26,7 @@ _WHOLE = Slice(None, None, None)
 
 
 def generalized(code: Writer, lazy: Lazy, s: Let, kernel: Ref) -> None:
-    """Write the call of a generalized ufunc, whose kernel is a numba function."""
+    """Lower the call of a generalized ufunc, whose kernel is a numba function."""
     f, count = s.info.value, len(s.args)
     inputs, outputs = parse_signature(f.gufunc_builder.signature)
     core = [*inputs, *outputs]
@@ -45,6 +45,7 @@ def generalized(code: Writer, lazy: Lazy, s: Let, kernel: Ref) -> None:
     places = {x: named(x) for x in s.args if is_array(code.kind(x))}
 
     def one(i: tuple[str, ...]) -> None:
+        """Call the kernel at one index of the leading axes."""
         args = []
         for x, dims, before, kind in zip(s.args, core, front, wanted.args, strict=True):
             index = i if before else ()
@@ -57,7 +58,7 @@ def generalized(code: Writer, lazy: Lazy, s: Let, kernel: Ref) -> None:
 
 
 def _part(code: Writer, array: str, index: tuple[str, ...], rank: int, kind: Any, line: int) -> Any:
-    """What the kernel gets of an array: a number, or a view of its last axes."""
+    """Argument of the kernel from an array: a scalar, or a view of its last axes."""
     of = code.kind(array)
     if not is_array(kind):
         return code.pick(array, index, line)
@@ -73,7 +74,7 @@ def _part(code: Writer, array: str, index: tuple[str, ...], rank: int, kind: Any
 
 
 def _check_lengths(code: Writer, s: Let, core: list[Any], front: list[int], depth: int) -> None:
-    """Raise where lengths differ that have to be the same."""
+    """Emit a ValueError for axis lengths that have to be equal and are not."""
     seen: dict[Any, tuple[str, int]] = {}
     for x, dims, before in zip(s.args, core, front, strict=True):
         axes = [*range(depth)] if before else []

@@ -1,4 +1,4 @@
-"""Functions and methods that write to an array that they are given.
+"""In-place functions and methods: output arguments, `fill`, `fill_diagonal` and `sort`.
 
 Takes the writer, what has been put off, assignments, and `expand`, which writes an operation. All that has been put off
 is written first, as it may read the array.
@@ -17,20 +17,20 @@ from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.builder import Writer, named
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_real, is_real_array
 from dualrev.diagnostics.quoting import raising
+from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known
-from dualrev.rules.names import line_of
 
 __all__ = ["InPlace"]
 
 
 class InPlace:
-    """Arrays that change."""
+    """Lowering of functions that mutate an array."""
 
     def __init__(self, code: Writer, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]) -> None:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
 
     def takes(self, s: Let, kind: Any) -> bool:
-        """Whether it was a function of elements, or np.dot, with an array for its result; then it has been written."""
+        """Lower an elementwise function, or `np.dot`, with an output array; False for any other call."""
         code = self.code
         text, keywords = s.info
         line = line_of(text)
@@ -64,12 +64,12 @@ class InPlace:
         return True
 
     def _overlaps(self, args: tuple[Any, ...], array: str) -> bool:
-        """Whether a view of other elements of the array may be among the arguments."""
+        """Whether an operand may be another view of the output array's memory."""
         views = {y for x in args for y in self.lazy.arrays_in(x)} - {array}
         return any(self.code.alias.same(array, named(y)) for y in views)
 
     def _element_by_element(self, s: Let, array: str, kind: Any) -> None:
-        """As numba does it: what it writes may be an argument of elements that follow."""
+        """Elementwise loop without a copy, as in numba: an iteration may read what an earlier one wrote."""
         for x in s.args:
             self.lazy.materialise(x)
         self.lazy.flush()
@@ -78,12 +78,12 @@ class InPlace:
         self.code.over(array, kind.ndim, s.line, lambda i: self.code.put(array, i, element(i), s.line))
 
     def fill(self, s: Let) -> None:
-        """a.fill(x)."""
+        """Lower `a.fill(x)`."""
         self.lazy.flush()
         self.code.fill(s.args[0], s.args[1], s.line)
 
     def fill_diagonal(self, s: Let, kind: Any) -> None:
-        """np.fill_diagonal of a matrix by a number."""
+        """Lower `np.fill_diagonal` of a matrix by a number."""
         code, (array, value) = self.code, s.args[:2]
         of = code.kind(array)
         if len(s.args) > 2 or not is_array(of) or of.ndim != 2 or not isinstance(code.kind(value), NUMBERS):
@@ -94,7 +94,7 @@ class InPlace:
         code.count(n, s.line, lambda k: code.put(named(array), (k, k), value, s.line))
 
     def sort(self, s: Let) -> None:
-        """a.sort()."""
+        """Lower `a.sort()` of a vector."""
         code, array = self.code, s.args[0]
         of = code.kind(array)
         if len(s.args) > 1 or of.ndim != 1:

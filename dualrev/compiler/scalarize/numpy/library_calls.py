@@ -1,4 +1,4 @@
-"""Functions of numpy that have a definition in numba code, or give elements of an array at places that numba computes.
+"""Library calls and selections: numpy functions that have a definition in numba code, or gather at computed indices.
 
 Takes the writer, what has been put off, arrays in indices, and layouts. A definition is called with C-contiguous
 arrays, and what it gives gets the layout that numba's types say.
@@ -24,13 +24,13 @@ __all__ = ["Definitions"]
 
 
 class Definitions:
-    """Definitions and selections, as the table of functions has them."""
+    """Lowering by library definitions and by selections, as the table of functions has them."""
 
     def __init__(self, code: Writer, lazy: Lazy, gathering: Gathering, layouts: Layouts) -> None:
         self.code, self.lazy, self.gathering, self.layouts = code, lazy, gathering, layouts
 
     def takes(self, s: Let, kind: Any) -> bool:
-        """Whether a function has a definition for these arguments, or selects elements; then it has been written."""
+        """Lower a function by a definition for these arguments, or by a selection; False if it has neither."""
         f = known(s.info[0])
         if not holds_reals(kind):
             return False
@@ -47,7 +47,7 @@ class Definitions:
         return False
 
     def _fits(self, definition: Definition, given: list[Any]) -> bool:
-        """Whether a definition is one for these arguments."""
+        """Whether the pattern of a definition matches the arguments."""
         if len(definition.pattern) < len(given):
             if any(x is not None for x in given[len(definition.pattern) :]):
                 return False
@@ -63,7 +63,7 @@ class Definitions:
         return True
 
     def _is_like(self, letter: str, x: Any) -> bool:
-        """Whether an argument is what a letter of a pattern stands for."""
+        """Whether an argument matches a letter of a pattern."""
         if x is None or letter == "_":
             return x is None and letter == "_"
         if letter == "c":
@@ -76,7 +76,7 @@ class Definitions:
         return is_array(kind) and kind.ndim == {"v": 1, "m": 2}.get(letter, kind.ndim)
 
     def _call(self, s: Let, kind: Any, definition: Definition, given: list[Any]) -> None:
-        """target = a call of the definition, whose arrays are C-contiguous."""
+        """Call a definition: arguments of letters `e` and `f` are flattened, and `e` shapes the result."""
         code = self.code
         args: list[Any] = []
         like: Any = None  # whose shape the result has
@@ -100,7 +100,7 @@ class Definitions:
             self.call(s, kind, definition.name, tuple(args))
 
     def call(self, s: Let, kind: Any, name: str, args: tuple[Any, ...]) -> None:
-        """target = a call of a function of the library, which gives C-contiguous arrays."""
+        """Call a library function, and copy its C-ordered results to the layouts of the target."""
         code = self.code
         if not any(_is_in_other_order(code.kind(x)) for x in leaves(code.tree(s.target))):
             code.library(s, name, args)
@@ -112,7 +112,7 @@ class Definitions:
             self._in_layout(x, y, s.line)
 
     def _in_layout(self, target: str, source: str, line: int) -> None:
-        """target = source, in the layout that numba's types say."""
+        """Emit `target = source`, in the layout that numba infers for `target`."""
         code, kind = self.code, self.code.kind(target)
         if not _is_fortran(kind):
             code.let("copy", (source,), None, line, target=target)
@@ -121,7 +121,7 @@ class Definitions:
         code.over(source, kind.ndim, line, lambda i: code.put(target, i, code.pick(source, i, line), line), False)
 
     def _select(self, s: Let, kind: Any, selection: Selection, given: list[Any]) -> None:
-        """target = elements of an argument."""
+        """Lower a selection: gather elements of an argument."""
         code = self.code
         base, places = given[selection.argument], selection.places
         others = [x for k, x in enumerate(given) if k != selection.argument]
@@ -145,6 +145,7 @@ class Definitions:
         test = code.plain("a.size == b.size", s.line, types.boolean, a=made, b=base)
 
         def shared() -> None:
+            """Make the target a view of the argument, if the result has as many elements."""
             code.let("view", (base, made), to_python.name(f"np.reshape(BASE, {made}.shape)"), s.line, target=view)
             code.copy(s.target, view, s.line)
 
@@ -154,7 +155,7 @@ class Definitions:
 
 
 def _by_position(s: Let) -> list[Any] | None:
-    """The arguments by position, None where nothing is given; None if there is a keyword that is not known."""
+    """Arguments by position, None where nothing is given; None if a keyword is not known."""
     text, keywords = s.info
     count = len(s.args) - len(keywords)
     names = known(text).names
@@ -168,17 +169,17 @@ def _by_position(s: Let) -> list[Any] | None:
 
 
 def _is_fortran(kind: Any) -> bool:
-    """Whether a type is that of arrays in Fortran's order, and in no other."""
+    """Whether a type is an array in Fortran order, and in no other."""
     return bool(is_array(kind) and kind.layout == "F" and kind.ndim > 1)
 
 
 def _is_in_other_order(kind: Any) -> bool:
-    """Whether a type is that of arrays which need not be in C's order: a variable may hold others beside the result."""
+    """Whether a type is an array that need not be in C order: a variable may hold others beside the result."""
     return bool(is_array(kind) and kind.layout != "C")
 
 
 def _in_c(kind: Any) -> Any:
-    """A type with C-contiguous arrays in place of others."""
+    """Type with C-ordered arrays in place of others."""
     if isinstance(kind, types.BaseTuple):
         return types.Tuple([_in_c(x) for x in kind])
     return types.Array(kind.dtype, kind.ndim, "C") if is_array(kind) else kind

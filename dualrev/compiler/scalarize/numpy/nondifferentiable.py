@@ -1,4 +1,4 @@
-"""What has no derivative -> as it is written; and constants, which are made of numbers that had one.
+"""Non-differentiable functions, emitted unchanged; and `stop_gradient`, which makes constants of active values.
 
 Takes the writer, and what has been put off. Guarantees that no view of a real array is written as such.
 """
@@ -19,13 +19,13 @@ __all__ = ["Inactive"]
 
 
 class Inactive:
-    """Functions without derivative, and dualrev.stop_gradient."""
+    """Lowering of functions without derivative, and of `dualrev.stop_gradient`."""
 
     def __init__(self, code: Writer, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
     def write(self, s: Let, kind: Any) -> None:
-        """target = the function as it is written; a tuple of results part by part."""
+        """Emit a function unchanged; a tuple of results component by component."""
         code = self.code
         for x in s.args:
             self.lazy.materialise(x)
@@ -43,13 +43,13 @@ class Inactive:
             code.let("copy", (x,), None, s.line, target=t)
 
     def without_rule(self, s: Let, kind: Any) -> None:
-        """A function that has no rule: as it is written, if its result is discrete."""
+        """Emit a function that has no rule unchanged, if its result is discrete; refuse it otherwise."""
         if is_real(kind) or isinstance(kind, types.BaseTuple) or is_real_array(kind):
             self.code.refuse(s.line, f"{s.info[0]} of these arguments", "", "a loop")
         self.write(s, kind)
 
     def elements(self, s: Let, kind: Any) -> None:
-        """A function of elements that is piecewise constant: np.around, np.angle."""
+        """Lower a piecewise constant function of elements: `np.around`, `np.angle`."""
         code, (x, *rest) = self.code, s.args
         if not is_real_array(kind) or len(rest) > 1 or any(is_array(code.kind(y)) for y in rest):
             code.refuse(s.line, f"{s.info[0]} of these arguments", "", "a loop")
@@ -59,6 +59,7 @@ class Inactive:
         text = f"{s.info[0]}(x, k)" if rest else f"{s.info[0]}(x)"
 
         def one(i: tuple[str, ...]) -> None:
+            """Store the function of the element at index `i`."""
             value = code.pick(x, i, s.line)
             names = {"x": value, **({"k": rest[0]} if rest else {})}
             code.put(made, i, code.plain(text, s.line, kind.dtype, **names), s.line)
@@ -67,20 +68,20 @@ class Inactive:
         code.copy(s.target, made, s.line)
 
     def has_no_derivative(self, s: Let, kind: Any) -> bool:
-        """Whether its value is discrete, or is made of discrete values: of numbers, in new arrays."""
+        """Whether a result is inactive by its types: discrete, or computed from discrete values only."""
         code = self.code
         known = all(is_array(x) or isinstance(x, (types.Number, types.Boolean)) for x in _parts_of(kind))
         of_reals = any(_has_reals(code.kind(x)) for a in s.args for x in leaves(code.tree(a)) if x is not None)
         return known and not (of_reals and any(map(_has_reals, _parts_of(kind))))
 
     def stopped(self, s: Let) -> None:
-        """dualrev.stop_gradient: a constant, and a copy of an array of real numbers."""
+        """Lower `dualrev.stop_gradient` to a constant, or to a copy of a real array."""
         (x,) = s.args
         self.lazy.materialise(x)
         self._stopped_tree(self.code.tree(s.target), self.code.tree(x), s.line)
 
     def _stopped_tree(self, target: Any, source: Any, line: int) -> None:
-        """What is `plain` has no derivative."""
+        """Copy the leaves of a tree by `plain` expressions, which have no derivative."""
         code = self.code
         if isinstance(target, Node):
             for t, x in zip(target.parts, source.parts, strict=True):
@@ -92,6 +93,7 @@ class Inactive:
             code.empty_like(made, named(source), line)
 
             def one(i: tuple[str, ...]) -> None:
+                """Store the element at index `i`, as a constant."""
                 code.put(made, i, self._constant(code.pick(source, i, line), line), line)
 
             code.over(made, kind.ndim, line, one)
@@ -100,17 +102,17 @@ class Inactive:
             code.copy(target, self._constant(source, line) if is_real(kind) else source, line)
 
     def _constant(self, x: Atom, line: int) -> str:
-        """The value of a real number as a constant."""
+        """Emit the value of a real number as a constant."""
         return self.code.plain("x", line, self.code.kind(x), x=x)
 
 
 def _has_reals(kind: Any) -> bool:
-    """Whether a value of this type may depend on what is differentiated, in a way that has a derivative."""
+    """Whether a value of this type may be active: real or complex numbers, or a list."""
     if isinstance(kind, types.BaseTuple):
         return any(map(_has_reals, kind.types))
     return is_real(kind) or is_real_array(kind) or isinstance(kind, (types.List, types.Complex))
 
 
 def _parts_of(kind: Any) -> list[Any]:
-    """The types of the items of a tuple; a type that is none, by itself."""
+    """Component types of a tuple type; any other type by itself."""
     return list(kind.types) if isinstance(kind, types.BaseTuple) else [kind]

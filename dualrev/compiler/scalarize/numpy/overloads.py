@@ -1,4 +1,4 @@
-"""Calls of Python functions of which `numba.extending.overload` has given numba an implementation, by types.
+"""Calls with a `numba.extending.overload` implementation, which numba selects by types: calls of that implementation.
 
     f(x, k)    impl(x, k), the numba function that numba has chosen for these types
     x.f(k)     the same, of overload_method
@@ -34,13 +34,13 @@ _NOT_THE_USERS = {"numpy", "numba", "dualrev", "scipy", *sys.stdlib_module_names
 
 
 class Overloads:
-    """Calls of such functions."""
+    """Lowering of calls that numba's overloads implement."""
 
     def __init__(self, code: Writer, expand: Callable[[Let], None]) -> None:
         self.code, self.expand = code, expand
 
     def takes(self, s: Let) -> bool:
-        """Whether it was one, of floats; then the call of the implementation has been written."""
+        """Lower a call of an overload with floats to a call of the implementation; False for any other operation."""
         if s.op == "method":
             return self._method(s)
         if s.op != "written" or not isinstance(s.info.tree, ast.Call) or not isinstance(s.info.tree.func, ast.Name):
@@ -64,7 +64,7 @@ class Overloads:
         return args is not None and self._call(s, chosen, args, (*ref.path, ("overload", chosen)))
 
     def _method(self, s: Let) -> bool:
-        """Whether it was a method of numbers or arrays that overload_method has given them."""
+        """Lower a method of numbers or arrays from `overload_method`; False for any other method."""
         name, keywords = s.info
         kinds = [self._kind(x) for x in s.args]
         if not isinstance(kinds[0], (types.Number, types.Array)):
@@ -87,7 +87,7 @@ class Overloads:
         return self._call(s, chosen, args, (("overload", chosen),))
 
     def _kind(self, x: Any) -> Any:
-        """The type that numba has for an atom."""
+        """Type that numba infers for an atom."""
         return types.unliteral(joined(self.code.kind(x)))
 
     def _call(self, s: Let, chosen: Any, args: tuple[Any, ...], path: tuple[Any, ...]) -> bool:
@@ -101,7 +101,7 @@ class Overloads:
 
 
 def _unknown(chosen: Any) -> tuple[str, str]:
-    """Why an implementation is not known, and what to write instead; empty if it is known."""
+    """Reason and remedy, if an implementation cannot be read or has a frozen global; empty texts otherwise."""
     if not is_readable(chosen):
         return "the source of its implementation, by `overload`, cannot be read", "it with `def`, in a file"
     if name := frozen_in(chosen.py_func, chosen.py_func.__code__.co_freevars):
@@ -115,7 +115,7 @@ def _is_users(f: Any) -> bool:
 
 
 def _atom(code: Writer, x: ast.expr) -> Atom | None:
-    """An argument as an atom, if it is a variable, a constant or something frozen."""
+    """Argument as an atom, if it is a variable, a constant or a captured value."""
     if isinstance(x, ast.Constant):
         return Const(x.value)
     if isinstance(x, ast.UnaryOp) and isinstance(x.op, ast.USub) and isinstance(x.operand, ast.Constant):
@@ -126,7 +126,7 @@ def _atom(code: Writer, x: ast.expr) -> Atom | None:
 
 
 def _implementation(f: Any, kinds: list[Any], keywords: list[str]) -> Any:
-    """The numba function that numba calls for arguments of these types; None if it has another way."""
+    """Implementation that numba selects for arguments of these types; None if it is no overload's."""
     context = cpu_target.typing_context
     known: Any = context.resolve_value_type(f)
     count = len(kinds) - len(keywords)
@@ -144,7 +144,7 @@ def _implementation(f: Any, kinds: list[Any], keywords: list[str]) -> Any:
 
 
 def _method_for(f: Any, kinds: list[Any], keywords: tuple[str, ...]) -> Any:
-    """The numba function of what an overload gives for these types: always the same."""
+    """Memoised numba function of the implementation that an overload returns for these types."""
     count = len(kinds) - len(keywords)
     known, key = vars(f).setdefault("_dualrev_implementations", {}), (tuple(kinds), keywords)
     if key not in known:
@@ -153,7 +153,7 @@ def _method_for(f: Any, kinds: list[Any], keywords: tuple[str, ...]) -> Any:
 
 
 def _ordered(f: Any, values: list[Any], keywords: list[str]) -> tuple[Atom, ...] | None:
-    """The arguments in the order of the parameters, with constant defaults; None if they do not fit."""
+    """Arguments in the order of the parameters, with constant defaults; None if they do not fit."""
     signature = inspect.signature(f.py_func)
     count = len(values) - len(keywords)
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()):

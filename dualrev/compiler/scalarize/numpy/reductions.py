@@ -1,4 +1,4 @@
-"""Sums, means, products and extremes of arrays -> loops, in the order in which numba takes the elements.
+"""Reductions of arrays (sum, mean, product, min, max) to loops, in numba's order of the elements.
 
 Takes the writer, what has been put off, and tuples. The sum of an expression that has been put off makes no array.
 """
@@ -22,13 +22,13 @@ __all__ = ["Reductions"]
 
 
 class Reductions:
-    """Of all elements, and along an axis."""
+    """Reductions of all elements, and sums along an axis."""
 
     def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples) -> None:
         self.code, self.lazy, self.tuples = code, lazy, tuples
 
     def sum(self, s: Let, kind: Any) -> None:
-        """Sum, mean and product."""
+        """Lower sum, mean and product."""
         x, name = s.args[0], _short(s)
         if self.code.is_tuple(x) or (isinstance(x, Ref) and isinstance(x.value, tuple)):
             self.tuples.reduce(s, kind)
@@ -41,7 +41,7 @@ class Reductions:
             self.code.as_written(s)
 
     def extreme(self, s: Let, kind: Any) -> None:
-        """np.min and np.max."""
+        """Lower `np.min` and `np.max`."""
         if self.code.is_tuple(s.args[0]):
             self.tuples.reduce(s, kind)
             return
@@ -54,14 +54,14 @@ class Reductions:
             self.code.as_written(s)
 
     def spread(self, s: Let, kind: Any) -> None:
-        """np.var and np.std."""
+        """Lower `np.var` and `np.std` to library calls."""
         self.lazy.materialise(s.args[0])
         if len(s.args) > 1 or not is_real_array(self.code.kind(s.args[0])):
             self.code.refuse(s.line, f"{s.info[0]} of these arguments", "it has no derivative here", "a loop")
         self.code.library(s, _short(s), s.args)
 
     def _of_all(self, s: Let, kind: Any, name: str) -> None:
-        """Sum, mean and product of all elements, in the order in which numba takes them."""
+        """Reduce all elements by sum, mean or product, in numba's order."""
         code, x = self.code, s.args[0]
         axis = s.args[1] if len(s.args) > 1 else Const(None)
         if len(s.args) > 2 or (axis != Const(None) and (name != "sum" or code.kind(x).ndim > 1)):
@@ -71,6 +71,7 @@ class Reductions:
         symbol = "*" if name == "prod" else "+"
 
         def one(i: tuple[str, ...]) -> None:
+            """Accumulate the element at index `i`."""
             arithmetic(code, Let(total, "binop", (total, element(i)), symbol, s.line), kind)
 
         code.nest(sizes, s.line, one)
@@ -82,7 +83,7 @@ class Reductions:
             code.let("copy", (total,), None, s.line, target=s.target)
 
     def _started(self, unit: float, kind: Any, line: int) -> str:
-        """A variable that a sum or a product is made in."""
+        """Initialise the accumulator of a sum or a product."""
         code, total = self.code, self.code.temp(kind)
         start: Atom = Const(unit)
         if kind == types.float32:
@@ -91,7 +92,7 @@ class Reductions:
         return total
 
     def _along_axis(self, s: Let, kind: Any) -> None:
-        """np.sum(a, axis)."""
+        """Lower `np.sum(a, axis)`."""
         code, (x, axis) = self.code, s.args[:2]
         ndim = code.kind(x).ndim
         known = isinstance(axis, Const) and type(axis.value) is int and -ndim <= axis.value < ndim
@@ -104,14 +105,17 @@ class Reductions:
         shape = f"(({', '.join(rest)},), {dtype_name(kind.dtype)})"
 
         def add(total: Any, i: tuple[str, ...], target: str) -> Atom:
+            """Emit `target = total + element`."""
             return arithmetic(code, Let(target, "binop", (total, element(i)), "+", s.line), kind.dtype)
 
         def row(i: tuple[str, ...]) -> None:
+            """Reduce one row along the last axis, in a scalar accumulator."""
             total = self._started(0.0, kind.dtype, s.line)
             code.count(sizes[-1], s.line, lambda k: add(total, (*i, k), total))
             code.put(made, i, total, s.line)
 
         def one(i: tuple[str, ...]) -> None:
+            """Accumulate the element at index `i` in the result array."""
             place = tuple(k for n, k in enumerate(i) if n != skipped)
             code.put(made, place, add(code.pick(made, place, s.line), i, code.temp(kind.dtype)), s.line)
 
@@ -125,5 +129,5 @@ class Reductions:
 
 
 def _short(s: Let) -> str:
-    """The name of a function without its module."""
+    """Name of a function without its module."""
     return str(s.info[0].split(".")[-1])

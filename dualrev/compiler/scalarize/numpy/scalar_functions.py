@@ -1,4 +1,4 @@
-"""Functions of numbers -> lines of the table of primitives, products, comparisons and branches.
+"""Lower functions of scalars to primitives of the table, products, comparisons and branches.
 
 Takes the writer, what has been put off, and tuples. Each rule says whether the function was one for these arguments;
 then it has been written.
@@ -17,20 +17,20 @@ from dualrev.compiler.scalarize.scalar_ops import arithmetic, extremum, product
 from dualrev.compiler.scalarize.tuples import Tuples
 from dualrev.compiler.types.complex_parts import joined
 from dualrev.compiler.types.predicates import is_array, is_real
+from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known
-from dualrev.rules.names import line_of
 
 __all__ = ["Numbers"]
 
 
 class Numbers:
-    """What the table calls `line`, `product` and `scalar`."""
+    """Lowering rules that the table calls `line`, `product` and `scalar`."""
 
     def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples) -> None:
         self.code, self.lazy, self.tuples = code, lazy, tuples
 
     def takes(self, s: Let, kind: Any) -> bool:
-        """A product or a quotient, or a line of the table of primitives."""
+        """Lower a real function to a product, a quotient or a primitive of the table; False if it has none."""
         text = s.info[0]
         line = line_of(text)
         if not is_real(kind):
@@ -46,7 +46,7 @@ class Numbers:
         return True
 
     def extremum(self, s: Let, kind: Any) -> bool:
-        """Python's min and max."""
+        """Lower Python's `min` and `max`."""
         if len(s.args) == 1 and isinstance(self.code.kind(s.args[0]), types.BaseTuple):
             self.tuples.reduce(s, kind)
         elif len(s.args) == 1 and is_array(self.code.kind(s.args[0])) and self.code.kind(s.args[0]).ndim == 1:
@@ -59,12 +59,12 @@ class Numbers:
         return True
 
     def divmod(self, s: Let, kind: Any) -> bool:
-        """A call of its definition."""
+        """Lower `divmod` to a library call."""
         self.code.library(s, "divmod_of", s.args)
         return True
 
     def to_float(self, s: Let, kind: Any) -> bool:
-        """A conversion, which does nothing to a real number."""
+        """Lower a conversion to a float type, differentiable if the argument is real."""
         if any(is_array(self.code.kind(x)) for x in s.args):
             return False
         if s.args and is_real(self.code.kind(s.args[0])):
@@ -74,7 +74,7 @@ class Numbers:
         return True
 
     def converted(self, x: Any, wanted: Any, line: int) -> str | None:
-        """A number of another type, as a signature converts it; None where it says something else than a number."""
+        """Convert a number to the type that a signature declares; None if either type is no number."""
         code, kind = self.code, joined(self.code.kind(x))
         if not isinstance(kind, (types.Integer, types.Boolean, types.Float)):
             return None
@@ -88,13 +88,13 @@ class Numbers:
         return code.plain(f"np.{wanted}(_)", line, wanted, _=x)
 
     def ldexp(self, s: Let, kind: Any) -> bool:
-        """math.ldexp: the product with a power of 2."""
+        """Lower `math.ldexp` to the product with a power of 2."""
         power = self.code.plain("math.ldexp(1.0, n)", s.line, kind, n=s.args[1])
         arithmetic(self.code, Let(s.target, "binop", (s.args[0], power), "*", s.line), kind)
         return True
 
     def frexp(self, s: Let, kind: Any) -> bool:
-        """math.frexp: a product with a power of 2, in two steps, as the power may be too large."""
+        """Lower `math.frexp` to a product with a power of 2, in two steps, as the power may be too large."""
         code, (m, e), x = self.code, self.code.tree(s.target).parts, s.args[0]
         whole = code.plain("math.frexp(x)[1]", s.line, x=x)
         half = code.plain("-n // 2", s.line, n=whole)
@@ -106,35 +106,35 @@ class Numbers:
         return True
 
     def itself(self, s: Let, kind: Any) -> bool:
-        """A function of an array's elements, such as np.sum, of a number: that number."""
+        """Lower a reduction of a scalar, such as `np.sum`: the scalar itself."""
         if self._is_one(s, kind):
             self.code.copy(s.target, self._alike(s, kind), s.line)
         return self._is_one(s, kind)
 
     def nothing(self, s: Let, kind: Any) -> bool:
-        """A function of how elements differ, such as np.std, of a number: x - x, which is NaN at infinity."""
+        """Lower a spread of a scalar, such as `np.std`: `x - x`, which is NaN at infinity."""
         if self._is_one(s, kind):
             x = self._alike(s, kind)
             arithmetic(self.code, Let(s.target, "binop", (x, x), "-", s.line), kind)
         return self._is_one(s, kind)
 
     def zero(self, s: Let, kind: Any) -> bool:
-        """np.imag of a number."""
+        """Lower `np.imag` of a real number, without derivative."""
         if self._is_one(s, kind):
             self.code.as_written(s)
         return self._is_one(s, kind)
 
     def _is_one(self, s: Let, kind: Any) -> bool:
-        """Whether a function has a real number for its only argument, and gives one."""
+        """Whether a function has one argument, a real number, and a real result."""
         return len(s.args) == 1 and is_real(kind) and is_real(joined(self.code.kind(s.args[0])))
 
     def _alike(self, s: Let, kind: Any) -> Any:
-        """The argument in the type of the result."""
+        """Argument, converted to the type of the result."""
         x = s.args[0]
         return x if joined(self.code.kind(x)) == kind else self.converted(x, kind, s.line)
 
     def round(self, s: Let, kind: Any) -> bool:
-        """To a number of digits: piecewise constant."""
+        """Lower rounding to a number of digits, which is piecewise constant."""
         if is_real(kind):
             self.code.as_written(s)
         return is_real(kind)

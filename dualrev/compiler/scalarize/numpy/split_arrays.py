@@ -1,4 +1,4 @@
-"""Functions that give a list of views: np.split and its relatives, np.broadcast_arrays.
+"""Functions that return a list of views: `np.split` and the like, `np.broadcast_arrays`.
 
 Takes the writer, and what has been put off. The list is a tuple already (to_tuples.py).
 """
@@ -23,13 +23,13 @@ _WHOLE = Slice(None, None, None)
 
 
 class Splitting:
-    """Parts of an array, and arrays in one shape."""
+    """Lowering of array splits, and of `np.broadcast_arrays`."""
 
     def __init__(self, code: Writer, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
     def split(self, s: Let, kind: Any) -> None:
-        """np.split and the like."""
+        """Lower `np.split` and the like to views."""
         code, (base, where), text = self.code, s.args[:2], s.info[0]
         self.lazy.materialise(base)
         parts, axis = code.tree(s.target).parts, self._axis(s)
@@ -44,7 +44,7 @@ class Splitting:
             code.let("view", (base,), index, s.line, target=part)
 
     def _axis(self, s: Let) -> int:
-        """The axis that is split, for s itself and its shape."""
+        """Axis that is split: a constant, or the one that the function's name implies; never negative."""
         code, text, ndim = self.code, s.info[0], self.code.kind(s.args[0]).ndim
         axis = s.args[2] if len(s.args) > 2 else Const(0)
         if not isinstance(axis, Const) or type(axis.value) is not int:
@@ -61,14 +61,14 @@ class Splitting:
         self.code.out.append(If(wrong, [Effect(text, (), s.line, True)], [], s.line))
 
     def _bound(self, base: Any, axis: int, k: int, n: int, line: int) -> Any:
-        """Where the k-th part begins: the first parts have one element more, if there are some left."""
+        """Start of the `k`-th part: the first parts have one element more, until the remainder is used up."""
         if k == 0:
             return Const(0)
         size = f"a.shape[{axis}]"
         return self.code.plain(f"{k} * ({size} // {n}) + min({k}, {size} % {n})", line, a=base)
 
     def broadcast(self, s: Let, kind: Any) -> None:
-        """np.broadcast_arrays."""
+        """Lower `np.broadcast_arrays` to views."""
         code = self.code
         if not all(is_array(code.kind(x)) and isinstance(x, str) for x in s.args):
             code.refuse(s.line, "np.broadcast_arrays of these arguments", "only that of arrays is known", "np.full")

@@ -1,4 +1,4 @@
-"""Calls of ufuncs that numba.vectorize has made -> calls of their kernels, for each element.
+"""Lower calls of `numba.vectorize` ufuncs to calls of their kernels, for each element.
 
 Takes the writer, and what has been put off.
 """
@@ -21,13 +21,13 @@ __all__ = ["Ufuncs"]
 
 
 class Ufuncs:
-    """Ufuncs of the user's."""
+    """Lowering of the user's ufuncs."""
 
     def __init__(self, code: Writer, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
     def call(self, s: Let, kind: Any) -> None:
-        """target = ufunc(x, y), of numbers or arrays."""
+        """Lower `target = ufunc(x, y)` of numbers or arrays."""
         code = self.code
         if is_generalized(s.info.value):
             generalized(code, self.lazy, s, self._kernel(s.info))
@@ -46,6 +46,7 @@ class Ufuncs:
             views[x] = code.spread(x, made, kind.ndim, s.line)
 
         def one(i: tuple[str, ...]) -> None:
+            """Call the kernel with the elements at index `i`."""
             elements = tuple(code.pick(views[x], i, s.line) if x in views else x for x in s.args)
             args = self._cast(elements, wanted, s.line)
             value = code.temp(kind.dtype)
@@ -56,7 +57,7 @@ class Ufuncs:
         code.copy(s.target, made, s.line)
 
     def _kernel(self, ufunc: Ref) -> Ref:
-        """The name of the numba function of scalars."""
+        """Reference to the ufunc's scalar kernel, a numba function."""
         refs = self.code.lowered.refs
         path = (*ufunc.path, ("jitted", ""))
         found = next((r for r in refs.values() if r.path == path), None)
@@ -66,7 +67,7 @@ class Ufuncs:
         return found
 
     def _loop(self, s: Let) -> list[Any]:
-        """The types of the scalars that numba's loop for these arguments takes."""
+        """Types of the scalars that numba's loop for these arguments takes."""
         kinds = [types.unliteral(self.code.kind(x)) for x in s.args]
         found = None
         if len(kinds) == s.info.value.nin and not any(is_array(k) and not k.ndim for k in kinds):
@@ -77,7 +78,7 @@ class Ufuncs:
         return list(found.inputs)  # type: ignore[union-attr]
 
     def _cast(self, args: tuple[Any, ...], wanted: list[Any], line: int) -> list[Any]:
-        """Scalars in the types that the loop takes."""
+        """Convert scalars to the types that the loop takes."""
         return [self._cast_one(x, w, line) for x, w in zip(args, wanted, strict=True)]
 
     def _cast_one(self, x: Any, wanted: Any, line: int) -> Any:

@@ -1,1 +1,1 @@
-"""Statements that are kept as they are written: sets, dicts, strings, try blocks."""
+"""Opaque statements, emitted unchanged: sets, dicts, strings, try blocks."""

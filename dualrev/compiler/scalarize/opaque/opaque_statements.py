@@ -1,4 +1,4 @@
-"""What no derivative goes through -> statements of Python, which the forward sweep executes as they are.
+"""Opaque statements: Python without derivative, which the forward sweep executes unchanged.
 
     s.add(k), d[k] = v, x.split("-"), k in s, a call of which only numba knows what it does, `try` and `objmode` blocks
 
@@ -20,7 +20,6 @@ from dualrev.compiler.frontend.messages import Words
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import (
     Const,
-    For,
     If,
     Let,
     Node,
@@ -28,6 +27,7 @@ from dualrev.compiler.ir.anf.operations import (
     Slice,
     Store,
     While,
+    blocks,
     leaves,
     reads,
     walk,
@@ -35,6 +35,7 @@ from dualrev.compiler.ir.anf.operations import (
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import Writer
 from dualrev.compiler.scalarize.lists.legalize import Lists
+from dualrev.compiler.scalarize.opaque.container_loops import READING, check_loops
 from dualrev.compiler.scalarize.type_messages import about
 from dualrev.compiler.types.complex_parts import Parts, holds_complex
 from dualrev.compiler.types.leaves import is_linked
@@ -43,52 +44,47 @@ from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Opaques", "without_listed"]
 
-#: Methods of sets, dicts and lists that change nothing.
-_READING = {"get", "keys", "values", "items", "copy", "count", "index", "union", "intersection", "difference"}
-_READING |= {"symmetric_difference", "issubset", "issuperset", "isdisjoint", "indices"}
 _TREES = ("tuple", "call", "star", "copy")
 _SEQUENCES = (types.UnicodeType, types.Bytes, types.List, types.ListType)
 
 
-def without_listed(lowered: Lowered, of: Mapping[str, Any]) -> None:
-    """What a loop goes over becomes a list only where it has no places: the others are copied as they are."""
-    for s in walk(lowered.body):
+def without_listed(lowered: Lowered, of: dict[str, Any]) -> None:
+    """Make a list of a loop's iterable only if it cannot be indexed: any other iterable is iterated itself."""
+    every = list(walk(lowered.body))
+    lists = set[Any]()
+    for s in every:
         if isinstance(s, Let) and s.op == "listed":
             kind = of.get(s.args[0]) if isinstance(s.args[0], str) else None
             if kind is None or not is_opaque(kind) or isinstance(kind, _SEQUENCES):
                 s.op = "copy"
-    _check_loops(lowered, of)
+                if isinstance(kind, (types.List, types.ListType)) and _goes_over(every, s.target, s.args[0]):
+                    lists.add(s)
+                    del of[s.target]
+    if lists:
+        _leave_out(lowered.body, lists)
+    check_loops(lowered, of)
 
 
-def _check_loops(lowered: Lowered, of: Mapping[str, Any]) -> None:
-    """Refuse loops over containers that may change in them: numba would see that, and a list of now does not."""
-    every = list(walk(lowered.body))
-    listed = {s.target: _container(of[s.args[0]]) for s in every if isinstance(s, Let) and s.op == "listed"}
-    for loop in (s for s in every if isinstance(s, For)):
-        inside = list(walk(loop.body))
-        items = [s for s in inside if isinstance(s, Let) and s.op == "getitem" and loop.target in s.info]
-        over = {listed[s.args[0]] for s in items if s.args[0] in listed}
-        for s in inside if over else ():
-            changed = [s.array] if isinstance(s, Store) else s.args if _may_change(s) else ()
-            if any(isinstance(x, str) and _container(of.get(x)) in over for x in changed):
-                what, why = "a container that changes in a loop over one like it", "the loop may see the change"
-                lowered.source.refuse(s.line, what, why, "a loop over a list of it, or a change after the loop")
+def _goes_over(every: list[Any], listed: str, ys: str) -> bool:
+    """Whether a loop may go over a list itself, which has no second name then if it grows; it does so now."""
+    reading = [s for s in every if listed in reads(s)]
+    if not all(isinstance(s, Let) and s.op in ("getitem", "func") and s.args == (listed,) for s in reading):
+        return False
+    for s in reading:
+        s.args = (ys,)
+    return True
 
 
-def _may_change(s: Any) -> bool:
-    """Whether a statement may change a container among its arguments."""
-    if not isinstance(s, Let) or s.op in ("call", "star"):
-        return isinstance(s, (Let, Opaque))
-    return (s.op == "method" and s.info[0] not in _READING) or (s.op == "written" and not s.info.pure)
-
-
-def _container(kind: Any) -> str:
-    """The type of what a view is of, such as that of the items of a dict; without what numba knows of its content."""
-    return str(getattr(kind, "parent", kind)).split("<iv")[0]
+def _leave_out(body: list[Any], some: set[Any]) -> None:
+    """Remove statements from a block and those inside of it."""
+    body[:] = [s for s in body if s not in some]
+    for s in body:
+        for inner in blocks(s):
+            _leave_out(inner, some)
 
 
 class Opaques:
-    """Operations on opaque values, and blocks of statements."""
+    """Lowering of operations on opaque values, and of opaque blocks."""
 
     def __init__(self, code: Writer, lazy: Lazy, lists: Lists) -> None:
         self.code, self.lazy, self.lists = code, lazy, lists
@@ -96,7 +92,7 @@ class Opaques:
     # What is one
 
     def takes(self, s: Any) -> bool:
-        """Whether a statement has to do with opaque values; then it has been written."""
+        """Lower a statement on opaque values; False for any other statement."""
         code = self.code
         if isinstance(s, Opaque):
             self._block(s)
@@ -135,7 +131,7 @@ class Opaques:
                 what, why = f"the method .{s.info[0]} of a node", "it might change nodes that are read again"
                 code.refuse(s.line, what, why, "a function that reads fields")
             text = isinstance(code.kind(s.args[0]), types.UnicodeType)
-            changes = not text and s.info[0] not in _READING
+            changes = not text and s.info[0] not in READING
         if s.op == "written":
             unknown = changes and not s.info.fixed
             if s.target in self.lists:
@@ -153,7 +149,7 @@ class Opaques:
         after()
 
     def _assign(self, s: Let, tree: ast.expr, names: list[str], changes: bool, unknown: bool, said: Words) -> None:
-        """target = the expression; its parts, if it is a tuple, and copies of arrays."""
+        """Emit `target` = an opaque expression: the components of a tuple, and copies of arrays."""
         code, whole = self.code, self.code.tree(s.target)
         parts = [x for x in leaves(whole) if isinstance(x, str)]
         made = {x: code.temp(code.of[x]) for x in parts if is_array(code.of[x])}
@@ -163,7 +159,7 @@ class Opaques:
             code.let("alloc", (fresh,), to_python.name(f"np.copy({fresh})"), s.line, target=x)
 
     def _store(self, s: Store) -> None:
-        """d[k] = v, or an element that a comprehension adds."""
+        """Lower `d[k] = v`, or the append of an element by a comprehension."""
         code = self.code
         for x in (s.value, *s.index):
             self.lazy.materialise(x)
@@ -182,7 +178,7 @@ class Opaques:
         self._write([], list(code.names_in(atoms)), made, s.line, True, False, said)
 
     def _block(self, s: Opaque) -> None:
-        """A block, of which arrays may only be read."""
+        """Emit an opaque block, which may only read arrays."""
         code = self.code
         kinds = {x: code.of[x] for x in [*s.targets, *s.args] if x in code.of}
         for x in s.args:
@@ -208,7 +204,7 @@ class Opaques:
     def _with_arrays(
         self, target: str, tree: ast.expr, names: list[str], changes: bool, said: Words, line: int
     ) -> tuple[ast.expr, list[str], Callable[[], None]]:
-        """An expression that may change arrays gets copies of them, whose elements come back by stores."""
+        """Copy-in and copy-out of the arrays that an opaque expression may mutate."""
         code = self.code
         for x in names:
             self.lazy.materialise(x)
@@ -221,6 +217,7 @@ class Opaques:
             code.let("alloc", (x,), to_python.name(f"np.copy({x})"), line, target=fresh)
 
         def back() -> None:
+            """Store the elements of the copies back."""
             for x, fresh in made.items():
                 code.over(x, code.of[x].ndim, line, lambda i, x=x, t=fresh: code.put(x, i, code.pick(t, i, line), line))  # type: ignore[misc]
 
@@ -230,7 +227,7 @@ class Opaques:
     # Conditions
 
     def truth(self, x: Any, line: int) -> Any:
-        """A condition; of a string, a container or a tuple, whether it is not empty."""
+        """Truth value of a condition; for a string, a container or a tuple, whether it is not empty."""
         if self.code.is_tuple(x) and not isinstance(self.code.of[x], Parts):
             length = Const(bool(self.code.tree(x).parts))
             return self.code.let("copy", (length,), None, line, types.boolean)
@@ -242,7 +239,7 @@ class Opaques:
         return test
 
     def in_body(self, s: While) -> While:
-        """A loop whose condition is opaque: it is computed in the body, once in each round."""
+        """Move an opaque loop condition into the body, where it is computed once per iteration."""
         if not any(isinstance(t, Opaque) for t in walk(s.test_block)):
             return s
         code = self.code
@@ -254,7 +251,7 @@ class Opaques:
     # Slices
 
     def without_slices(self, s: Let | Store) -> None:
-        """a[slice(i, j)] as a[i:j]."""
+        """Lower `a[slice(i, j)]` to `a[i:j]`."""
         code, index = self.code, s.info if isinstance(s, Let) else s.index
         if not isinstance(index, tuple) or not any(isinstance(x, str) and _is_slice(code.of.get(x)) for x in index):
             return
@@ -281,11 +278,11 @@ class Opaques:
 
     @property
     def comprehensions(self) -> set[str]:
-        """The lists that an operation makes, to which only it adds."""
+        """Lists that a `list` operation creates; only their comprehension appends to them."""
         return {s.target for s in walk(self.code.lowered.body) if isinstance(s, Let) and s.op == "list"}
 
     def _said(self, s: Let) -> Words:
-        """What is said if a derivative would have to go through."""
+        """Refusal message, in case a derivative would have to pass through the operation."""
         if s.op == "written":
             said: Words = self.code.lowered.blamed.get(s.target, s.info.refusal)
             return said
@@ -295,7 +292,7 @@ class Opaques:
         raise AssertionError(s)
 
     def _about(self, x: str) -> Words:
-        """What is said of an opaque variable, or of the use of a dict that keeps it from being known."""
+        """Refusal message for an opaque variable, or for the use of a dict that keeps it from being split."""
         return self.code.lowered.blamed.get(x) or about(x, self.code.of[x])
 
 
@@ -304,7 +301,7 @@ def _is_slice(kind: Any) -> bool:
 
 
 def _plain(tree: Any, made: Mapping[str, str]) -> Any:
-    """A tree as a target: tuples without classes, with other names."""
+    """Assignment target for a tree: tuples without classes, with other names."""
     if isinstance(tree, Node):
         return Node(tuple(_plain(x, made) for x in tree.parts))
     return made.get(tree, tree) if isinstance(tree, str) else "_"

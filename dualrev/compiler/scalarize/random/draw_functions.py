@@ -1,4 +1,4 @@
-"""Functions that draw random numbers -> calls of rules/library/random/drawing.py.
+"""Lower random sampling functions to calls of rules/library/random/drawing.py.
 
 Takes the writer, what has been put off, and tuples.
 """
@@ -24,13 +24,13 @@ _OF_ARRAYS = ("np_choice", "np_permuted", "np_shuffle", "py_shuffle", "np_multin
 
 
 class Drawings:
-    """Random numbers, by numpy's and by Python's generator, as numba has them."""
+    """Lowering of random sampling by numpy's and Python's generators, as numba implements them."""
 
     def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples) -> None:
         self.code, self.lazy, self.tuples = code, lazy, tuples
 
     def takes(self, s: Let, kind: Any) -> bool:
-        """Whether it was a function that draws; then it has been written."""
+        """Lower a sampling function; False for any other function."""
         known = DRAWING.get(s.info[0])
         if known is None:
             return False
@@ -48,7 +48,7 @@ class Drawings:
         return True
 
     def _definition(self, s: Let, known: Drawing, args: list[Any]) -> tuple[str, list[Any]]:
-        """The name of the definition, and what it is passed."""
+        """Name of the library definition, and its arguments."""
         code, name = self.code, known.name
         if name == "np_randint" and args[1] == Const(None):
             args = [Const(0), args[0]]
@@ -65,7 +65,7 @@ class Drawings:
         return name, args
 
     def _parameters(self, s: Let, known: Drawing) -> tuple[list[Any], Any]:
-        """The parameters of a function that draws, and the size; None for one number."""
+        """Parameters of a sampling function, and the size; the size is None for one number."""
         code, (text, keywords) = self.code, s.info
         if text in ("np.random.rand", "np.random.randn"):
             if not s.args:
@@ -88,5 +88,5 @@ class Drawings:
 
 
 def _as_float(x: Any) -> Any:
-    """A parameter as a float: ints and floats are drawn for by the same functions."""
+    """Parameter as a float constant: ints and floats share their samplers."""
     return Const(float(x.value)) if isinstance(x, Const) and type(x.value) is int else x

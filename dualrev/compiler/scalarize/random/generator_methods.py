@@ -1,4 +1,4 @@
-"""Methods of a numpy Generator -> standard samples, which are opaque, and smooth functions of these and the parameters.
+"""Reparameterised samples of a numpy Generator: opaque standard samples, and smooth functions of the parameters.
 
     rng.normal(mu, sigma)      z = rng.standard_normal(), and mu + sigma * z
     rng.integers(n)            stays as it is: nothing is differentiated through it
@@ -24,7 +24,7 @@ __all__ = ["SAMPLES", "GeneratorDraws"]
 
 @dataclass(frozen=True)
 class _Sample:
-    """A method: the standard sample, the definition in library/drawing.py, its parameters, and their defaults."""
+    """Reparameterisation of a method: standard sample, definition in rules/library/, parameters, and their defaults."""
 
     standard: str
     definition: str
@@ -45,13 +45,13 @@ SAMPLES = {
 
 
 class GeneratorDraws:
-    """Random numbers of a generator that is an argument, or that a closure holds."""
+    """Lowering of samples from a generator that is an argument or a captured value."""
 
     def __init__(self, code: Writer, opaques: Opaques) -> None:
         self.code, self.opaques = code, opaques
 
     def takes(self, s: Any) -> bool:
-        """Whether a statement was such a sample; then it has been written."""
+        """Lower a sampling method by reparameterisation; False for any other statement."""
         if not (isinstance(s, Let) and s.op == "method" and s.info[0] in SAMPLES):
             return False
         code = self.code
@@ -71,7 +71,7 @@ class GeneratorDraws:
         return True
 
     def _given(self, s: Let) -> dict[str, Any] | None:
-        """The parameters by their names, and the size if there is one; None if numba's own signature is another."""
+        """Parameters by name, and the size if it is given; None if the arguments do not fit."""
         sample, keywords = SAMPLES[s.info[0]], s.info[1]
         names = (*sample.parameters, "size")
         count = len(s.args) - 1 - len(keywords)

@@ -1,1 +1,1 @@
-"""Records and instances of jitclasses -> their fields."""
+"""Scalar replacement (SROA) of records and jitclass instances by their fields."""

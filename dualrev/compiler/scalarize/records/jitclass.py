@@ -1,4 +1,4 @@
-"""Instances of jitclasses: their methods and properties are calls, and so is their construction.
+"""Lower methods, properties and construction of jitclass instances to calls.
 
 Takes the writer, and `expand`, which writes an operation. A method is a numba function whose first argument is the
 instance. The leaves of an instance (types/leaves.py) are made where it is constructed; `__init__` gets them, and
@@ -28,7 +28,7 @@ __all__ = ["Objects"]
 
 
 class Objects:
-    """Calls of functions of classes; `made` is the instance that the function constructs, if it is `__init__`."""
+    """Calls of methods of jitclasses; `made` is the instance that the function constructs, if it is `__init__`."""
 
     def __init__(self, code: Writer, expand: Callable[[Let], None]) -> None:
         self.code, self.expand = code, expand
@@ -39,7 +39,7 @@ class Objects:
             self.made = parameters[0]
 
     def check_use(self, s: Let) -> None:
-        """Refuse a second name for an instance that is being constructed: its fields are not bound yet."""
+        """Refuse an alias of an instance that is being constructed: its fields are not bound yet."""
         if s.op in ("copy", "tuple", "object") and self.made in s.args:
             what, why = "a second name for `self` in __init__", "its fields may be bound afterwards"
             self.code.refuse(s.line, what, why, "`self`")
@@ -47,7 +47,7 @@ class Objects:
     # Methods and properties
 
     def method(self, s: Let) -> None:
-        """x.name(y)."""
+        """Lower `x.name(y)`."""
         kind, (name, keywords) = self.code.kind(s.args[0]), s.info
         methods, static = getattr(kind, "jit_methods", {}), getattr(kind, "jit_static_methods", {})
         if name not in methods and name not in static:
@@ -58,14 +58,14 @@ class Objects:
         self._call(s.target, f, self._ordered(f, args, keywords, s.line), s.line)
 
     def property(self, s: Let, kind: Any, name: str) -> bool:
-        """Whether x.name is a property; then the call of its function has been written."""
+        """Lower `x.name` to a call, if it is a property; False otherwise."""
         getter = getattr(kind, "jit_props", {}).get(name, {}).get("get")
         if getter is not None:
             self._call(s.target, getter, s.args, s.line)
         return getter is not None
 
     def set_property(self, s: Store, name: str) -> bool:
-        """The same of x.name = value."""
+        """Lower `x.name = value` to a call, if it is a property with a setter; False otherwise."""
         setter = getattr(self.code.kind(s.array), "jit_props", {}).get(name, {}).get("set")
         if setter is not None:
             self._call(self.code.temp(types.none), setter, (s.array, s.value), s.line)
@@ -75,7 +75,7 @@ class Objects:
         self.expand(Let(target, "call", args, self._ref(f, line), line))
 
     def _ref(self, f: Any, line: int) -> Ref:
-        """The name of a function of a class."""
+        """Reference to a function of a class."""
         found = next((ref for ref in self.code.lowered.refs.values() if ref.value is f), None)
         if found is None:
             why = "no argument, and no name in the function, leads to its class"
@@ -84,7 +84,7 @@ class Objects:
         return found
 
     def _ordered(self, f: Any, args: tuple[Any, ...], keywords: tuple[str, ...], line: int) -> tuple[Any, ...]:
-        """The arguments in the order of the parameters, with constant defaults."""
+        """Arguments in the order of the parameters, with constant defaults."""
         parameters = list(inspect.signature(f.py_func).parameters.values())
         count = len(args) - len(keywords)
         given = dict(zip((p.name for p in parameters), args[:count], strict=False))
@@ -107,7 +107,7 @@ class Objects:
     # Construction
 
     def construct(self, s: Let, kind: Any) -> None:
-        """target = Box(x, y)."""
+        """Lower `target = Box(x, y)`: initialise the leaves, and call `__init__`."""
         code = self.code
         instance = code.temp(kind)
         for leaf in code.tree(instance).parts:
@@ -121,13 +121,13 @@ class Objects:
         code.copy_tree(code.tree(s.target), code.tree(instance), s.line)
 
     def bound(self, x: str) -> Node:
-        """The leaves of an instance that are bound to its fields."""
+        """Leaves of an instance that are bound to its fields: arrays and objects, not scalars."""
         leaves = members(self.code.kind(x)).values()
         parts = zip(self.code.tree(x).parts, leaves, strict=True)
         return Node(tuple(part for part, leaf in parts if is_bound(leaf)))
 
     def _start(self, leaf: Any, line: int) -> None:
-        """A number is 0, and an array has no elements, until something is assigned."""
+        """Initialise leaves: a scalar is 0, and an array has no elements, until something is assigned."""
         if isinstance(leaf, Node):
             for part in leaf.parts:
                 self._start(part, line)

@@ -1,4 +1,4 @@
-"""Records, arrays of records, jitclass instances and structrefs -> loads, stores and views of their leaves.
+"""Scalar replacement of records, arrays of records, jitclass instances and structrefs by their leaves.
 
 Takes the writer, what has been put off, assignments, and `expand`, which writes an operation. What the leaves are, says
 types/leaves.py. An object is never more than its leaves: what asks for anything else is refused.
@@ -53,7 +53,7 @@ _OF_ARRAYS = {name.removeprefix("resolve_") for name in dir(ArrayAttribute) if n
 
 
 class Structures:
-    """Objects that have fields."""
+    """Scalar replacement of objects that have fields."""
 
     def __init__(self, code: Writer, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]) -> None:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
@@ -67,7 +67,7 @@ class Structures:
                 code.of[x] = types.Array(kind.dtype, kind.ndim, "A")
 
     def takes(self, s: Any) -> bool:
-        """Whether a statement is about an object; then it is written."""
+        """Lower a statement on an object; False if it is none, or if its operation takes whole objects."""
         if isinstance(s, Store) and s.index and isinstance(s.index[0], Member) and not self._is(s.array):
             what, instead = "an assignment to an attribute", "a variable"
             self.code.refuse(s.line, what, "only variables, elements of arrays and fields can change", instead)
@@ -126,7 +126,7 @@ class Structures:
             self._refuse_use(base, s.line)
 
     def _part(self, s: Let) -> None:
-        """a[index]: a record, or an array of records."""
+        """Lower `a[index]` to a record, or to an array of records."""
         code, base = self.code, s.args[0]
         of, kind = code.kind(base), code.kind(s.target)
         if is_gathered(code, s.info):
@@ -152,12 +152,12 @@ class Structures:
                 code.let("view", (a,), self._longer(index, a, base), line, target=t)
 
     def _longer(self, index: tuple[Any, ...], leaf: str, base: str) -> tuple[Any, ...]:
-        """An index for a field that has more axes than the records."""
+        """Index for a field that has more axes than the records."""
         more = self.code.kind(leaf).ndim - self.code.kind(base).ndim
         return (*index, *[Slice(None, None, None)] * more) if Ellipsis in index else index
 
     def _make_places(self, atoms: list[Any], line: int) -> None:
-        """Write the views of records that have no name, since more than a field of them is asked for."""
+        """Emit the views of unnamed records that are used other than by loads of fields."""
         for x in atoms:
             if x in self._places:
                 self._write_part(x, *self._places[x], line)
@@ -166,14 +166,14 @@ class Structures:
         return list(self.code.tree(x).parts)
 
     def _first(self, x: Any, line: int) -> str:
-        """A leaf of an array of records."""
+        """First leaf of an array of records."""
         found = self._leaf_names(x)
         if not found:
             self.code.refuse(line, "records without a field of numbers", f"of the fields of objects, {_FIELDS}", "one")
         return found[0]
 
     def _leaf(self, x: Any, name: str, line: int) -> tuple[Any, tuple[Any, ...]]:
-        """The leaf of a field, and the index of what x is in it."""
+        """Leaf of a field, and the index of `x` in it."""
         kind, index = self.code.kind(x), ()
         if x in self._places:
             x, index = self._places[x]
@@ -187,7 +187,7 @@ class Structures:
         return leaf, index
 
     def _field(self, s: Let, name: str) -> None:
-        """x.name."""
+        """Lower the load of `x.name`."""
         code, base = self.code, s.args[0]
         kind = code.kind(base)
         if self.objects.property(s, kind, name):
@@ -207,7 +207,7 @@ class Structures:
                 code.copy(s.target, leaf, s.line)
 
     def _of_array(self, s: Let, name: str) -> bool:
-        """What an array of records knows of itself: numba prefers that to a field of this name."""
+        """Lower an attribute of an array of records, which numba prefers to a field of this name; False for a field."""
         code, kind, first = self.code, self.code.kind(s.args[0]), self._first(s.args[0], s.line)
         if name == "ndim":
             code.let("copy", (Const(kind.ndim),), None, s.line, target=s.target)
@@ -223,13 +223,14 @@ class Structures:
         return name in _OF_ARRAYS
 
     def _condition(self, s: Let) -> None:
-        """An expression without derivative: the fields in it become variables."""
+        """Lower a non-differentiable expression: the fields in it become variables."""
         if isinstance(s.info, ast.BoolOp) and any(map(self._is_instance, s.args)):
             self._shortcut(s, s.info.values, isinstance(s.info.op, ast.And))
             return
         found: list[str] = []
 
         def loaded(x: str, name: str) -> ast.expr:
+            """Load a field into a variable."""
             leaf, _ = self._leaf(x, name, s.line)
             kind = self.code.kind(leaf)
             made = leaf if kind.ndim else self.code.let("load", (leaf,), (), s.line, kind.dtype)
@@ -248,7 +249,7 @@ class Structures:
         self.expand(Let(s.target, "plain", args, tree, s.line))
 
     def _shortcut(self, s: Let, values: list[ast.expr], conjunction: bool) -> None:
-        """`and` and `or`: a method that a condition calls runs only if what stands before leaves it open."""
+        """Short-circuit `and` and `or`: a method in a condition runs only if the operands before it leave it open."""
         first, *rest = values
         names = {x.id for x in ast.walk(first) if isinstance(x, ast.Name)}
         args = tuple(x for x in s.args if x in names)
@@ -281,7 +282,7 @@ class Structures:
             self._refuse_use(s.array, s.line)
 
     def _assign(self, s: Store, name: str) -> None:
-        """x.name = value."""
+        """Lower `x.name = value`."""
         code = self.code
         if self._read.get(s.value) == (s.array, name):
             return  # `x.name += value` has changed the array
@@ -301,7 +302,7 @@ class Structures:
         self.assignments.store(Store(leaf, index, s.value, s.line))
 
     def _copy_record(self, s: Store) -> None:
-        """a[i] = r."""
+        """Lower `a[i] = r` to a copy of each field."""
         code, of, value = self.code, self.code.kind(s.array), self.code.kind(s.value)
         index = index_of(code, s.index, of.ndim, s.line) if not is_gathered(code, s.index) else ()
         whole = len(index) == of.ndim and not any(isinstance(i, Slice) or i is Ellipsis or i is None for i in index)
@@ -316,7 +317,7 @@ class Structures:
 
 
 def _deferred(code: Writer) -> Iterator[str]:
-    """Variables a[i] without a name, of which fields are asked for before a or i can be another one."""
+    """Temporaries `a[i]` whose fields are all loaded before `a` or `i` changes: they need no views."""
     every = list(walk(code.lowered.body))
     assigned = Counter(x for s in every for x in writes(s))
     read = Counter(x for s in every for x in set(reads(s)) if isinstance(x, str))
@@ -332,7 +333,7 @@ def _deferred(code: Writer) -> Iterator[str]:
 
 
 def _augmented(code: Writer) -> Iterator[str]:
-    """Variables for the field in `x.field += value`: they are read, and changed in place."""
+    """Temporaries for the field in `x.field += value`, which are updated in place."""
     found: dict[str, list[str]] = {}
     for s in walk(code.lowered.body):
         if isinstance(s, (Let, For)):
@@ -341,7 +342,7 @@ def _augmented(code: Writer) -> Iterator[str]:
 
 
 class _Fields(ast.NodeTransformer):
-    """r["x"] in an expression -> the variable that `loaded` makes; len(a) -> that of a leaf."""
+    """Replace `r["x"]` in an expression by the variable that `loaded` returns, and `len(a)` by the length of a leaf."""
 
     def __init__(
         self, is_object: Callable[[str], bool], loaded: Callable[[str, str], ast.expr], first: Callable[[str], str]
@@ -349,6 +350,7 @@ class _Fields(ast.NodeTransformer):
         self.is_object, self.loaded, self.first = is_object, loaded, first
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Replace the load of a field."""
         named = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
         if named and isinstance(node.value, ast.Name) and self.is_object(node.value.id):
             assert isinstance(node.slice, ast.Constant)
@@ -356,6 +358,7 @@ class _Fields(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Replace `len` of an array of records."""
         base = node.args[0] if len(node.args) == 1 else None
         if ast.unparse(node.func) == "len" and isinstance(base, ast.Name) and self.is_object(base.id):
             node.args = [ast.Name(self.first(base.id))]
@@ -363,18 +366,18 @@ class _Fields(ast.NodeTransformer):
 
 
 def _field_of(index: tuple[Any, ...]) -> str | None:
-    """The name of the field that an index is."""
+    """Field name that an index is; None for any other index."""
     first = index[0] if index else None
     return first.value if isinstance(first, Const) and isinstance(first.value, str) else None
 
 
 def _is_frozen(x: Any) -> bool:
-    """Whether a frozen value is a record, or an array of them."""
+    """Whether a captured value is a record, or an array of records."""
     return isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names is not None)
 
 
 def _fields(kind: Any) -> Any:
-    """The names of all fields of an object."""
+    """Names of all fields of an object."""
     if is_instance(kind):
         return kind.struct if isinstance(kind, types.ClassInstanceType) else kind.field_dict
     return (kind.dtype if is_records(kind) else kind).fields

@@ -1,4 +1,4 @@
-"""Operators, functions of Python, and items of jitclass instances: which method of the class they call, as in numba.
+"""Operator overloading of jitclass instances: operators, builtins and items call special methods, as in numba.
 
 x + y is x.__add__(y), len(x) is x.__len__(), x[i] is x.__getitem__(i); the instance stands first. Takes the writer, and
 the calls of methods (jitclass.py).
@@ -38,13 +38,13 @@ _COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: 
 
 
 class Dunders:
-    """Methods with underscores; `expand` writes an operation."""
+    """Dispatch to special methods, such as `__add__`; `expand` writes an operation."""
 
     def __init__(self, code: Writer, objects: Objects, expand: Callable[[Let], None]) -> None:
         self.code, self.objects, self.expand = code, objects, expand
 
     def takes(self, s: Let) -> bool:
-        """Whether it was such an operation, and its class has the method; then the call is written."""
+        """Lower an operation to the call of a special method; False if the class does not have it."""
         x, rest = s.args[0], s.args[1:]
         if s.op in ("binop", "iop") and s.info in _BINARY:
             name = _BINARY[s.info]
@@ -58,32 +58,32 @@ class Dunders:
         return False
 
     def stores(self, s: Store) -> bool:
-        """Whether it was x[index] = value of such a class."""
+        """Lower `x[index] = value` to `__setitem__`; False if the class does not have it."""
         if not is_instance(self.code.kind(s.array)) or not self.has(s.array, "setitem"):
             return False
         call = Let(self.code.temp(types.none), "", (), None, s.line)
         return self._call(call, "setitem", s.array, (self._index(s.index, s.line), s.value))
 
     def resolved(self, tree: ast.expr, is_object: Callable[[str], bool], line: int) -> tuple[ast.expr, list[str]]:
-        """A condition with the calls of such methods computed before, and their names; not if some may not run."""
+        """Hoist calls of special methods out of a condition, if all run; return it, and the names of their results."""
         calls = _Calls(self, is_object, line)
         if not any(isinstance(x, (ast.BoolOp, ast.IfExp)) for x in ast.walk(tree)):
             tree = calls.visit(tree)
         return tree, calls.made
 
     def value(self, name: str, x: str, args: tuple[Any, ...], kind: Any, line: int) -> str | None:
-        """The value of a method; None if the class does not have it."""
+        """Call a special method, and return the variable of its result; None if the class does not have it."""
         made = Let(self.code.temp(kind), "", (), None, line)
         return made.target if self._call(made, name, x, args) else None
 
     def returned(self, x: str, name: str, args: tuple[Any, ...]) -> Any:
-        """The type of what a method returns, by numba."""
+        """Return type of a special method, inferred by numba."""
         f = types.Dispatcher(self.code.kind(x).jit_methods[f"__{name}__"])
         kinds = tuple(types.unliteral(self.code.kind(a)) for a in (x, *args))
         return f.get_call_type(cpu_target.typing_context, kinds, {}).return_type
 
     def has(self, x: Any, name: str) -> bool:
-        """Whether the class of an instance has a method."""
+        """Whether the class of an instance has a special method."""
         return f"__{name}__" in getattr(self.code.kind(x), "jit_methods", {})
 
     def _call(self, s: Let, name: str, x: Any, args: tuple[Any, ...] = ()) -> bool:
@@ -93,7 +93,7 @@ class Dunders:
         return True
 
     def _index(self, entries: tuple[Any, ...], line: int) -> Any:
-        """What stands in brackets, as one value."""
+        """Index as one value: several entries become a tuple."""
         if any(x is None or x is Ellipsis or isinstance(x, Slice) for x in entries):
             self.code.refuse(line, "a slice of an instance", "only places are known", "a method with the bounds")
         if len(entries) == 1:
@@ -105,13 +105,14 @@ class Dunders:
 
 
 class _Calls(ast.NodeTransformer):
-    """x < y, x[i], len(x) and y in x -> the variable with the value of the method."""
+    """Replace `x < y`, `x[i]`, `len(x)` and `y in x` by variables with the results of special methods."""
 
     def __init__(self, dunders: Dunders, is_object: Callable[[str], bool], line: int) -> None:
         self.dunders, self.is_object, self.line = dunders, is_object, line
         self.made: list[str] = []
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """Replace a comparison or a membership test."""
         self.generic_visit(node)
         (op, *more), left, right = node.ops, node.left, node.comparators[0]
         if more:
@@ -125,10 +126,12 @@ class _Calls(ast.NodeTransformer):
         return made or node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Replace an item."""
         self.generic_visit(node)
         return self._value("getitem", node.value, node.slice) or node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Replace `len` and other builtins."""
         node.args = [self.visit(x) for x in node.args]
         text = ast.unparse(node.func)
         return (self._value(text, *node.args) if text in _FUNCTIONS and len(node.args) == 1 else None) or node
@@ -147,7 +150,7 @@ class _Calls(ast.NodeTransformer):
 
 
 def _atom(x: ast.expr) -> Any:
-    """A name or a constant as an atom."""
+    """Constant or name node as an atom; None for any other node."""
     if isinstance(x, ast.Constant):
         return Const(x.value)
     return x.id if isinstance(x, ast.Name) else None

@@ -1,0 +1,249 @@
+"""The memory of a heap: lists of all elements, of where items begin, of their lengths and of the room they have.
+
+    new item          its handle is the number of items so far; start.append(len(elements)); size.append(n)
+    window            elements[start[h] : start[h] + size[h]], an array that shares memory with the list
+    item.append(x)    if size[h] == room[h]: the elements move to the end, with twice as much room
+                      elements[start[h] + size[h]] = x; size[h] += 1
+
+Item 0 is empty: a variable that has no handle yet has this one. All of this is written before lists become arrays
+(legalize.py); `window` and the method `lengthen` are what lists do not have: growable.py knows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Atom, Const, Effect, For, If, Let, Slice, Store
+from dualrev.compiler.ir.names import Names
+from dualrev.compiler.scalarize.lists.heap import Heap, is_list
+from dualrev.diagnostics.quoting import raising
+
+__all__ = ["Memory", "Statements"]
+
+_INT = types.int64
+
+
+class Statements:
+    """Writes statements in lowered core: to `out`."""
+
+    def __init__(self, names: Names, of: dict[str, Any]) -> None:
+        self.names, self.of, self.out = names, of, list[Any]()
+
+    def temp(self, kind: Any) -> str:
+        """A new variable."""
+        made = self.names.temporary()
+        self.of[made] = kind
+        return made
+
+    def let(self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: Any, target: str = "") -> str:
+        """Write an operation."""
+        target = target or self.temp(kind)
+        self.of.setdefault(target, kind)
+        self.out.append(Let(target, op, args, info, line))
+        return target
+
+    def inside(self, work: Callable[[], object]) -> list[Any]:
+        """The statements that a piece of work writes."""
+        before, self.out = self.out, []
+        work()
+        made, self.out = self.out, before
+        return made
+
+    def plain(self, text: str, line: int, kind: Any = _INT, target: str = "", **names: Atom) -> str:
+        """target = the text, with atoms for the names in it."""
+        tree = to_python.substitute(to_python.name(text), lambda x: to_python.atom(names[x]) if x in names else None)
+        return self.let("plain", tuple(x for x in names.values() if isinstance(x, str)), tree, line, kind, target)
+
+    def when(self, test: str, line: int, work: Callable[[], object], **names: Atom) -> None:
+        """A branch."""
+        made = self.plain(test, line, types.boolean, "", **names)
+        self.out.append(If(made, self.inside(work), [], line))
+
+    def raises(self, test: str, error: str, text: str, line: int, **names: Atom) -> None:
+        """Raise an error, if the test holds."""
+        self.when(test, line, lambda: self.out.append(Effect(raising(error, text), (), line, True)), **names)
+
+    def each(self, n: Atom, line: int, work: Callable[[str], object]) -> None:
+        """A loop over range(n)."""
+        k = self.temp(_INT)
+        self.out.append(For(k, Const(0), n, Const(1), self.inside(lambda: work(k)), [], line))
+
+
+class Memory:
+    """The memory of one heap, and what is done to it."""
+
+    def __init__(self, code: Statements, heap: Heap) -> None:
+        self.code, self.heap, self.kind = code, heap, heap.item
+        self.is_list = is_list(heap.item)
+        count = 1 if self.is_list else heap.item.ndim
+        words = ["elements", "start", *(f"size{k}" if count > 1 else "size" for k in range(count)), "room"]
+        self.names = [code.names.fresh(f"heap_{word}") for word in words]
+        self.elements, self.start, *self.sizes, self.room = self.names
+        code.of.update(dict.fromkeys(self.names, types.List(_INT)))
+        code.of[self.elements] = types.List(heap.item.dtype)
+
+    def begin(self, line: int) -> None:
+        """An empty heap, with the empty item 0."""
+        code = self.code
+        for x in self.names if self.is_list else self.names[:-1]:
+            made = code.let("list", (Const(0),), None, line, code.of[x])
+            code.let("copy", (made,), None, line, None, x)
+        self._registered(Const(0), [Const(0) for _ in self.sizes], Const(0), line)
+
+    def _registered(self, start: Atom, sizes: list[Any], room: Atom, line: int) -> str:
+        """The handle of a new item."""
+        code = self.code
+        handle = code.let("func", (self.start,), ("len", ()), line, _INT)
+        entries = [(self.start, start), *zip(self.sizes, sizes, strict=True), (self.room, room)]
+        for x, value in entries if self.is_list else entries[:-1]:
+            code.let("method", (x, value), ("append", ()), line, types.none)
+        return handle
+
+    def _lengthened(self, n: Atom, line: int) -> str:
+        """The heap has n elements more; where they begin."""
+        start = self.code.let("func", (self.elements,), ("len", ()), line, _INT)
+        self.code.let("method", (self.elements, n), ("lengthen", ()), line, types.none)
+        return start
+
+    def _at(self, table: str, handle: Atom, line: int) -> str:
+        return self.code.let("getitem", (table,), (handle,), line, _INT)
+
+    # Arrays
+
+    def new_array(self, a: Atom, line: int) -> str:
+        """The handle of an item with the elements of an array."""
+        code, ndim = self.code, self.kind.ndim
+        shape = code.let("attr", (a,), "shape", line, types.UniTuple(_INT, ndim))
+        sizes = [code.let("getitem", (shape,), (Const(k),), line, _INT) for k in range(ndim)]
+        start = self._lengthened(self._product(sizes, line), line)
+        handle = self._registered(start, sizes, Const(0), line)
+        code.out.append(Store(self._window(start, sizes, line), (Slice(None, None, None),) * ndim, a, line))
+        return handle
+
+    def array(self, handle: Atom, line: int) -> str:
+        """The item with this handle, as an array that shares memory with it."""
+        start = self._at(self.start, handle, line)
+        return self._window(start, [self._at(x, handle, line) for x in self.sizes], line)
+
+    def _product(self, sizes: list[str], line: int) -> str:
+        n = sizes[0]
+        for size in sizes[1:]:
+            n = self.code.let("binop", (n, size), "*", line, _INT)
+        return n
+
+    def _window(self, start: Atom, sizes: list[str], line: int) -> str:
+        code, dtype = self.code, self.kind.dtype
+        end = code.let("binop", (start, self._product(sizes, line)), "+", line, _INT)
+        made = code.let("window", (self.elements, start, end), None, line, types.Array(dtype, 1, "C"))
+        if len(sizes) == 1:
+            return made
+        shape = code.let("tuple", tuple(sizes), None, line, types.UniTuple(_INT, len(sizes)))
+        return code.let("func", (made, shape), ("np.reshape", ()), line, types.Array(dtype, len(sizes), "C"))
+
+    # Lists
+
+    def new_list(self, ys: str, line: int) -> str:
+        """The handle of an item with the elements of a list."""
+        n = self.code.let("func", (ys,), ("len", ()), line, _INT)
+        start = self._lengthened(n, line)
+        self._copied(ys, Const(0), start, n, line)
+        return self._registered(start, [n], n, line)
+
+    def new_display(self, items: tuple[Any, ...], line: int) -> str:
+        """The handle of an item with these elements."""
+        start = self._lengthened(Const(len(items)), line)
+        for k, x in enumerate(items):
+            place = self.code.let("binop", (start, Const(k)), "+", line, _INT)
+            self.code.out.append(Store(self.elements, (place,), x, line))
+        return self._registered(start, [Const(len(items))], Const(len(items)), line)
+
+    def new_room(self, n: Atom, line: int) -> str:
+        """The handle of an item with n elements, which are written later."""
+        return self._registered(self._lengthened(n, line), [n], n, line)
+
+    def _copied(self, ys: str, first: Atom, start: Atom, n: Atom, line: int) -> None:
+        """elements[start : start + n] = ys[first : first + n]."""
+        code = self.code
+
+        def one(k: str) -> None:
+            value = code.temp(self.kind.dtype)
+            source = code.let("binop", (first, k), "+", line, _INT)
+            code.let("getitem", (ys,), (source,), line, None, value)
+            place = code.let("binop", (start, k), "+", line, _INT)
+            code.out.append(Store(self.elements, (place,), value, line))
+
+        code.each(n, line, one)
+
+    def length(self, handle: Atom, line: int, target: str = "") -> str:
+        """How many elements a list has."""
+        return self.code.let("getitem", (self.sizes[0],), (handle,), line, _INT, target)
+
+    def list_of_now(self, handle: Atom, line: int) -> str:
+        """A new list with the elements of one."""
+        start = self._at(self.start, handle, line)
+        end = self.code.let("binop", (start, self.length(handle, line)), "+", line, _INT)
+        return self.code.let("getitem", (self.elements,), (Slice(start, end, None),), line, types.List(self.kind.dtype))
+
+    def place(self, handle: Atom, k: Atom, what: str, line: int) -> str:
+        """The index of an element in the heap; what raises IndexError if there is no such element."""
+        code, n = self.code, self.length(handle, line)
+        text = "list index out of range" if isinstance(self.kind, types.ListType) else f"{what} out of range"
+        code.raises("k >= n or k < -n", "IndexError", text, line, k=k, n=n)
+        inside = k
+        if not isinstance(k, Const):
+            inside = code.plain("k + n if k < 0 else k", line, k=k, n=n)
+        elif k.value < 0:
+            inside = code.plain("k + n", line, k=k, n=n)
+        return code.let("binop", (self._at(self.start, handle, line), inside), "+", line, _INT)
+
+    def append(self, handle: Atom, x: Atom, line: int) -> None:
+        """ys.append(x)."""
+        code, n = self.code, self.length(handle, line)
+        room = self._at(self.room, handle, line)
+        code.when("n == m", line, lambda: self._moved(handle, n, n, line), n=n, m=room)
+        place = code.let("binop", (self._at(self.start, handle, line), n), "+", line, _INT)
+        code.out.append(Store(self.elements, (place,), x, line))
+        self._sized(handle, code.let("binop", (n, Const(1)), "+", line, _INT), line)
+
+    def _sized(self, handle: Atom, n: Atom, line: int) -> None:
+        self.code.out.append(Store(self.sizes[0], (handle,), n, line))
+
+    def _moved(self, handle: Atom, n: Atom, least: Atom, line: int) -> None:
+        """A list moves to the end of the heap, where it has room for twice as many elements."""
+        code = self.code
+        room = code.plain("2 * n + 4", line, n=least)
+        old, new = self._at(self.start, handle, line), self._lengthened(room, line)
+        self._copied(self.elements, old, new, n, line)
+        code.out.append(Store(self.start, (handle,), new, line))
+        code.out.append(Store(self.room, (handle,), room, line))
+
+    def pop(self, handle: Atom, target: str, line: int) -> None:
+        """target = ys.pop()."""
+        code, n = self.code, self.length(handle, line)
+        code.raises("n == 0", "IndexError", "pop from empty list", line, n=n)
+        last = code.let("binop", (n, Const(1)), "-", line, _INT)
+        place = code.let("binop", (self._at(self.start, handle, line), last), "+", line, _INT)
+        self._sized(handle, last, line)
+        code.let("getitem", (self.elements,), (place,), line, self.kind.dtype, target)
+
+    def extend(self, handle: Atom, ys: str, line: int) -> None:
+        """ys.extend(zs)."""
+        n = self.code.let("func", (ys,), ("len", ()), line, _INT)
+
+        def one(k: str) -> None:
+            self.append(handle, self.code.let("getitem", (ys,), (k,), line, self.code.of[ys].dtype), line)
+
+        self.code.each(n, line, one)
+
+    def replaced(self, handle: Atom, ys: str, line: int) -> None:
+        """All elements of a list are those of another one now."""
+        code = self.code
+        n = code.let("func", (ys,), ("len", ()), line, _INT)
+        room = self._at(self.room, handle, line)
+        code.when("n > m", line, lambda: self._moved(handle, Const(0), n, line), n=n, m=room)
+        self._copied(ys, Const(0), self._at(self.start, handle, line), n, line)
+        self._sized(handle, n, line)

@@ -1,0 +1,278 @@
+"""Lowering of statements on containers of arrays and of lists: to handles and heaps (handles.py)."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Atom, Const, For, Let, Slice, Store, Written, blocks, reads, walk
+from dualrev.compiler.scalarize.lists.heap import Heap, is_list, values_of
+from dualrev.compiler.scalarize.lists.heap_memory import Memory, Statements
+from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
+from dualrev.compiler.types.predicates import is_array
+
+__all__ = ["HeapStatements"]
+
+_INT = types.int64
+
+
+class HeapStatements:
+    """What becomes of the statements of a function."""
+
+    def __init__(self, lowered: Lowered, of: dict[str, Any], heaps: list[Heap]) -> None:
+        self.lowered, self.of, self.heaps = lowered, of, heaps
+        self.code = Statements(lowered.names, of)
+        self.memory = {heap: Memory(self.code, heap) for heap in heaps}
+        self.kinds = {x: kind.type if isinstance(kind, types.Optional) else kind for x, kind in of.items()}
+        self.holding = {x: heap for heap in heaps for x in heap.items}
+        for heap in heaps:
+            for x in heap.containers | heap.views | heap.pairs | heap.items | heap.outer:
+                of[x] = heap.swapped(of[x])
+
+    def function(self) -> set[str]:
+        """The whole body; the lists of the heaps, whose indices need no check."""
+        lowered, line = self.lowered, self.lowered.source.tree.lineno
+        self._block(lowered.body)
+        result = lowered.result
+        if result in self.holding:
+            lowered.result = self._copied(str(result), line)
+            lowered.body += self.code.out
+        self.code.out = []
+        for memory in self.memory.values():
+            memory.begin(line)
+        lowered.body[:0] = self.code.out
+        return {x for memory in self.memory.values() for x in memory.names}
+
+    def _block(self, body: list[Any]) -> None:
+        """The statements of a block, in place."""
+        code, watched = self.code, list[tuple[str, str, Heap]]()
+        before, code.out = code.out, []
+        for s in body:
+            self._check_threads(s)
+            moving = {heap for heap in self.heaps if any(map(heap.changes_length, walk([s])))}
+            for inner in blocks(s):
+                self._block(inner)
+            if isinstance(s, For):
+                for handle, length, heap in watched:
+                    if heap in moving:
+                        self._watch(s, handle, length, heap)
+                watched = []
+            self._statement(s)
+            if s in self.lowered.lengths and s.args[0] in self.holding:
+                heap = self.holding[s.args[0]]
+                watched.append((code.let("copy", (s.args[0],), None, s.line, _INT), s.target, heap))
+        body[:], code.out = code.out, before
+
+    def _check_threads(self, s: Any) -> None:
+        """Refuse items that are made in a parallel loop: its threads would share the heap."""
+        for t in walk(s.body) if isinstance(s, For) and s.parallel else ():
+            if any(heap.grows(t) for heap in self.heaps):
+                what = "a container of arrays or lists that is filled in a parallel loop"
+                self.lowered.source.refuse(t.line, what, "its threads share memory", "range in place of prange")
+
+    def _watch(self, loop: For, handle: str, length: str, heap: Heap) -> None:
+        """Raise an error at the end of an iteration, if the list that a loop goes over has another length by then."""
+        code, line = self.code, loop.line
+        ends = "".join(f" and not {x}" for x in loop.exits)
+        text = "a list has changed its length in a loop over it, which cannot be differentiated: go over ys.copy()"
+        names = dict(zip(loop.exits, loop.exits, strict=True))
+
+        def test() -> None:
+            n = self.memory[heap].length(handle, line)
+            code.raises(f"n != m{ends}", "RuntimeError", text, line, n=n, m=length, **names)
+
+        loop.body += code.inside(test)
+
+    def _statement(self, s: Any) -> None:
+        """Write what a statement becomes."""
+        for heap in self.heaps:
+            if heap.put(s) or heap.taken(s) or (isinstance(s, Let) and s.target in heap.containers):
+                self._of_container(s, heap)
+                return
+        own = self.holding.get(s.target) if isinstance(s, Let) else None
+        if own is not None and own.keeps(s):
+            self._kept(s, own)
+        elif own is not None:
+            self._made(s, own)
+        elif any(x in self.holding for x in names_in(s)):
+            self._used(s)
+        else:
+            self.code.out.append(s)
+
+    def _of_container(self, s: Any, heap: Heap) -> None:
+        """An operation on a container, with handles for what is no item yet."""
+        handles: dict[Any, Any] = {x: self._new(x, heap, s.line) for x in heap.put(s) if x not in heap.items}
+        if isinstance(s, Store):
+            s.value = handles.get(s.value, s.value)
+        elif s.op == "written":
+            tree = s.info.tree
+            if isinstance(tree, ast.Dict):
+                atoms = [heap.refs.get(x, x) for x in values_of(tree)]
+                values = [to_python.name(handles.get(x, x)) for x in atoms]
+                tree = ast.Dict(tree.keys, values)
+                s.args = tuple(x.id for x in [*tree.keys, *values] if isinstance(x, ast.Name))
+            elif tree.args:
+                tree = ast.Call(tree.func, [tree.args[0], to_python.name("np.int64")], [])
+            s.info = Written(tree, s.info.refusal)
+        elif handles:
+            s.args = tuple(handles.get(x, x) for x in s.args)
+        self.code.out.append(s)
+
+    def _new(self, x: Atom, heap: Heap, line: int) -> str:
+        """The handle of a new item with these elements."""
+        memory = self.memory[heap]
+        return memory.new_list(str(x), line) if memory.is_list else memory.new_array(x, line)
+
+    def _kept(self, s: Let, heap: Heap) -> None:
+        """v = u; v += x."""
+        if s.op == "copy":
+            self.code.out.append(s)
+        elif is_list(heap.item):
+            self.memory[heap].extend(s.target, self._value(s.args[1], s.line), s.line)
+        else:
+            window = self.memory[heap].array(s.target, s.line)
+            self.code.out.append(Let(window, s.op, (window, self._value(s.args[1], s.line)), s.info, s.line))
+
+    def _made(self, s: Let, heap: Heap) -> None:
+        """A new item."""
+        code, memory = self.code, self.memory[heap]
+        if memory.is_list and s.op == "list" and s.info == "items":
+            handle = memory.new_display(s.args, s.line)
+        elif memory.is_list and s.op == "list":
+            handle = memory.new_room(s.args[0], s.line)
+        elif s.op == "copy":
+            handle = self._new(s.args[0], heap, s.line)
+        else:
+            made = code.temp(self.kinds[s.target])
+            self._written(s, made)
+            handle = self._new(made, heap, s.line)
+        code.let("copy", (handle,), None, s.line, None, s.target)
+
+    def _value(self, x: Any, line: int) -> Any:
+        """An atom; of an item, the array that shares its memory, or a list of its elements."""
+        heap = self.holding.get(x) if isinstance(x, str) else None
+        if heap is None:
+            return x
+        memory = self.memory[heap]
+        return memory.list_of_now(x, line) if memory.is_list else memory.array(x, line)
+
+    def _copied(self, x: str, line: int) -> str:
+        """A new array with the elements of an item."""
+        kind = self.kinds[x]
+        return self.code.let(
+            "func", (self._value(x, line),), ("np.copy", ()), line, types.Array(kind.dtype, kind.ndim, "C")
+        )
+
+    def _written(self, s: Any, target: str = "") -> None:
+        """A statement with arrays or lists in place of handles."""
+        values = {
+            x: self._value(x, s.line) for x in dict.fromkeys(reads(s)) if isinstance(x, str) and x in self.holding
+        }
+
+        def value(x: Any) -> Any:
+            if isinstance(x, Slice):
+                return Slice(value(x.lower), value(x.upper), value(x.step))
+            return values.get(x, x) if isinstance(x, str) else x
+
+        if isinstance(s, Store):
+            self.code.out.append(Store(value(s.array), tuple(map(value, s.index)), value(s.value), s.line, s.op))
+        elif isinstance(s, Let):
+            info = tuple(map(value, s.info)) if s.op == "getitem" else s.info
+            if s.op == "plain":
+                info = to_python.substitute(s.info, lambda x: to_python.name(values[x]) if x in values else None)
+            made = Let(target or s.target, s.op, tuple(map(value, s.args)), info, s.line)
+            if s in self.lowered.unpacked:
+                self.lowered.unpacked[made] = self.lowered.unpacked[s]
+            self.code.out.append(made)
+        else:
+            s.args = tuple(map(value, s.args))
+            self.code.out.append(s)
+
+    def _used(self, s: Any) -> None:
+        """A statement that reads items, or writes to one."""
+        x = s.array if isinstance(s, Store) else s.args[0] if isinstance(s, Let) and s.args else None
+        heap = self.holding.get(str(x))
+        if isinstance(s, Let) and s.target == self.lowered.result and s.op in ("copy", "tuple"):
+            args = [self._copied(y, s.line) if self._is_array(y) else y for y in s.args]
+            self._written(Let(s.target, s.op, tuple(args), s.info, s.line))
+        elif heap is not None and is_list(heap.item) and self._of_list(s, str(x), self.memory[heap]):
+            pass
+        elif isinstance(s, Let) and s.op == "plain":
+            self._written(self._with_lengths(s))
+        else:
+            self._written(s)
+
+    def _is_array(self, x: Any) -> bool:
+        return isinstance(x, str) and x in self.holding and is_array(self.holding[x].item)
+
+    def _with_lengths(self, s: Let) -> Let:
+        """A condition, with numbers for the lengths of lists."""
+        made = _Lengths(self, s.line).visit(to_python.substitute(s.info, lambda _: None))
+        names = (n.id for n in ast.walk(made) if isinstance(n, ast.Name) and n.id in self.of)
+        return Let(s.target, "plain", tuple(dict.fromkeys(names)), made, s.line)
+
+    def length(self, x: str, line: int) -> str | None:
+        """The length of a variable that is a list in a heap."""
+        heap = self.holding.get(x)
+        return self.memory[heap].length(x, line) if heap is not None and is_list(heap.item) else None
+
+    # Lists
+
+    def _of_list(self, s: Any, x: str, memory: Memory) -> bool:
+        """Whether it was an operation that needs no list of all elements; then it has been written."""
+        code = self.code
+        if isinstance(s, Store):
+            place = memory.place(x, s.index[0], "setitem", s.line)
+            code.out.append(Store(memory.elements, (place,), s.value, s.line, s.op))
+        elif s.op == "func" and s.info == ("len", ()):
+            memory.length(x, s.line, s.target)
+        elif s.op == "getitem" and not isinstance(s.info[0], Slice):
+            self._item(s, x, memory)
+        elif s.op == "method" and s.info[0] not in ("copy", "count", "index"):
+            self._method(s, x, memory)
+        else:
+            return False
+        return True
+
+    def _item(self, s: Let, x: str, memory: Memory) -> None:
+        """target = ys[k], or the first of the names in `u, v = ys`."""
+        if s in self.lowered.unpacked and s.info == (Const(0),):
+            n = memory.length(x, s.line)
+            self.code.raises(f"n != {self.lowered.unpacked[s]}", "ValueError", "", s.line, n=n)
+        place = memory.place(x, s.info[0], "getitem", s.line)
+        self.code.let("getitem", (memory.elements,), (place,), s.line, None, s.target)
+
+    def _method(self, s: Let, x: str, memory: Memory) -> None:
+        """A method that changes a list; what is not done to its end, is done to a list of now, which replaces it."""
+        code, name = self.code, s.info[0]
+        if name == "append":
+            memory.append(x, s.args[1], s.line)
+        elif name == "pop" and len(s.args) == 1:
+            memory.pop(x, s.target, s.line)
+        elif name == "extend":
+            memory.extend(x, self._value(s.args[1], s.line), s.line)
+        else:
+            now = memory.list_of_now(x, s.line)
+            args = tuple(self._value(y, s.line) for y in s.args[1:])
+            code.let("method", (now, *args), s.info, s.line, None, s.target)
+            memory.replaced(x, now, s.line)
+
+
+class _Lengths(ast.NodeTransformer):
+    """len(ys) in a condition -> the variable for it."""
+
+    def __init__(self, statements: HeapStatements, line: int) -> None:
+        self.statements, self.line = statements, line
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        first = node.args[0] if node.args else None
+        if isinstance(node.func, ast.Name) and node.func.id == "len" and isinstance(first, ast.Name):
+            n = self.statements.length(first.id, self.line)
+            if n is not None:
+                return ast.Name(n, ast.Load())
+        self.generic_visit(node)
+        return node

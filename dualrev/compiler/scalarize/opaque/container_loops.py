@@ -1,0 +1,124 @@
+"""Loops over containers that change in them: numba's loop sees the change, and a list of the items of now does not.
+
+A loop over the keys of a dict may give its keys other values: it raises what numba raises if the dict has another
+length by then. Dicts with names of their own are different dicts. Everything else is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numba.core import types
+
+from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.operations import Effect, For, If, Let, Opaque, Store, walk
+from dualrev.compiler.ir.union_find import Sets
+from dualrev.diagnostics.quoting import raising
+
+__all__ = ["READING", "check_loops"]
+
+#: Methods of sets, dicts and lists that change nothing.
+READING = {"get", "keys", "values", "items", "copy", "count", "index", "union", "intersection", "difference"}
+READING |= {"symmetric_difference", "issubset", "issuperset", "isdisjoint", "indices"}
+_WHAT = "a container that changes in a loop over one like it", "the loop may see the change"
+_INSTEAD = "a loop over a list of it, or a change after the loop"
+
+
+def check_loops(lowered: Lowered, of: dict[str, Any]) -> None:
+    """Refuse changes that a loop may see; let one over keys raise an error where a dict has another length."""
+    every = list(walk(lowered.body))
+    if not any(isinstance(s, Let) and s.op == "listed" for s in every):
+        return
+    made = {s.target: s for s in every if isinstance(s, Let) and s.op in ("listed", "method", "func")}
+    apart = _Apart(lowered, of, every)
+    for loop in (s for s in every if isinstance(s, For)):
+        inside = list(walk(loop.body))
+        items = {s.args[0] for s in inside if isinstance(s, Let) and s.op == "getitem" and loop.target in s.info}
+        watched = set[str]()
+        for source in (made[x] for x in sorted(items, key=str) if x in made and made[x].op == "listed"):
+            for s, x in _changed(inside, of, source.args[0]):
+                if not apart.are_different(x, _base(source, made)):
+                    if not _leaves_keys(s, x, source, loop, of, made):
+                        lowered.source.refuse(s.line, *_WHAT, _INSTEAD)
+                    watched.add(x)
+        for x in sorted(watched):
+            _raise_if_longer(lowered, of, loop, x)
+
+
+def _changed(inside: list[Any], of: Mapping[str, Any], over: str) -> list[tuple[Any, str]]:
+    """The statements that change a container of the type of the one that a loop goes over, with its name."""
+    found: list[tuple[Any, str]] = []
+    for s in inside:
+        changed = [s.array] if isinstance(s, Store) else s.args if _may_change(s) else ()
+        found += [(s, x) for x in changed if isinstance(x, str) and _container(of.get(x)) == _container(of[over])]
+    return found
+
+
+def _base(source: Let, made: Mapping[str, Let]) -> str:
+    """The container that a loop goes over, or over a view of which."""
+    view = made.get(source.args[0])
+    return str(view.args[0] if view is not None and view.op == "method" else source.args[0])
+
+
+def _leaves_keys(s: Any, x: str, source: Let, loop: For, of: Mapping[str, Any], made: Mapping[str, Let]) -> bool:
+    """Whether a statement gives a key of a dict a value, in a loop over the keys of this dict alone."""
+    view = made.get(source.args[0])
+    over_keys = view is None or (view.op == "method" and view.info[0] == "keys")
+    length = made.get(loop.stop) if isinstance(loop.stop, str) else None
+    alone = length is not None and length.op == "func" and length.args == (source.target,)
+    stored = isinstance(s, Store) and isinstance(of[x], types.DictType)
+    return stored and over_keys and alone and x == _base(source, made)
+
+
+def _raise_if_longer(lowered: Lowered, of: dict[str, Any], loop: For, x: str) -> None:
+    """Raise an error at the end of an iteration that has given a dict new keys, unless the loop ends there."""
+    n, test = lowered.names.temporary(), lowered.names.temporary()
+    of.update({n: types.int64, test: types.boolean})
+    tree = to_python.name(f"n != m{''.join(f' and not {flag}' for flag in loop.exits)}")
+    tree = to_python.substitute(tree, lambda name: to_python.name({"n": n, "m": str(loop.stop)}.get(name, name)))
+    text = "a dict has got new keys in a loop over it, which cannot be differentiated: go over list(d.keys())"
+    loop.body += [
+        Let(n, "func", (x,), ("len", ()), loop.line),
+        Let(test, "plain", (n, loop.stop, *loop.exits), tree, loop.line),
+        If(test, [Effect(raising("RuntimeError", text), (), loop.line, True)], [], loop.line),
+    ]
+
+
+class _Apart:
+    """Dicts that are different objects: they are made here, and have no other names."""
+
+    def __init__(self, lowered: Lowered, of: Mapping[str, Any], every: list[Any]) -> None:
+        self.names = Sets[str]()
+        dicts = {x for x, kind in of.items() if isinstance(kind, types.DictType)}
+        shared = dicts & {*lowered.parameters, lowered.result}
+        for s in every:
+            if not isinstance(s, Let):
+                shared |= dicts & {str(s.value)} if isinstance(s, Store) else set()
+                shared |= dicts & {*s.targets, *s.args} if isinstance(s, Opaque) else set()
+            elif s.op == "copy" and s.target in dicts:
+                self.names.join(s.target, str(s.args[0]))
+            elif s.target in dicts and not (s.op == "written" or (s.op == "method" and s.info[0] == "copy")):
+                shared.add(s.target)
+            if isinstance(s, Let) and s.op not in ("copy", "method", "getitem", "plain", "listed", "func"):
+                shared |= {x for x in s.args if isinstance(x, str)} & dicts
+        self.shared = {self.names.find(x) for x in shared}
+        self.dicts = dicts
+
+    def are_different(self, x: str, y: str) -> bool:
+        """Whether two variables never hold the same dict."""
+        one, two = self.names.find(x), self.names.find(y)
+        return {x, y} <= self.dicts and one != two and not {one, two} & self.shared
+
+
+def _may_change(s: Any) -> bool:
+    """Whether a statement may change a container among its arguments."""
+    if not isinstance(s, Let) or s.op in ("call", "star"):
+        return isinstance(s, (Let, Opaque))
+    return (s.op == "method" and s.info[0] not in READING) or (s.op == "written" and not s.info.pure)
+
+
+def _container(kind: Any) -> str:
+    """The type of what a view is of, such as that of the items of a dict; without what numba knows of its content."""
+    return str(getattr(kind, "parent", kind)).split("<iv")[0]

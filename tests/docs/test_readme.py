@@ -1,0 +1,78 @@
+"""What the README and the pages of its numbers say is true: examples run, tables hold what the code gives."""
+
+import doctest
+from pathlib import Path
+
+from pages import table
+
+from bench.compiled_programs import PROGRAMS as COMPILED
+from bench.reporting import content, markdown, sections
+from bench.runs import load
+from stages import STAGES, count
+from stages.comparison import measure
+from stages.programs import PROGRAMS
+
+ROOT = Path(__file__).parents[2]
+COMPARISON, BENCHMARKS = ROOT / "docs" / "comparison.md", ROOT / "docs" / "benchmarks.md"
+PUBLISHED = ROOT / "bench" / "published"
+
+
+def test_the_examples_run():
+    found = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert found.failed == 0
+    assert found.attempted >= 12
+
+
+def test_it_is_short():
+    assert len((ROOT / "README.md").read_bytes()) < 7000, "the rest belongs to a page of docs/"
+
+
+def test_the_counts_are_those_of_ten_doublings():
+    program = PROGRAMS["doublings"]
+    rows = table(COMPARISON, "counts")
+    assert [row[0] for row in rows] == ["naive", "staged", "tape"]
+    for stage, *cells in rows:
+        c = count(stage, program.function, *program.make(10, 0))
+        numbers = [c.created, c.calls, c.scalars, c.pairs, c.map_steps, c.array_writes]
+        assert cells == [f"{n:,}" if n else "-" for n in numbers]
+
+
+def test_the_laws_are_those_of_the_fit():
+    rows = table(COMPARISON, "growth")
+    assert [row[0] for row in rows] == list(STAGES)
+    for column, family in enumerate(measure.FAMILIES, start=1):
+        found = {growth.stage: growth.law for growth in measure.grow(family, list(STAGES), limit=500_000)}
+        said = {row[0]: row[column] for row in rows}
+        assert said == {stage: law or said[stage] for stage, law in found.items()}  # None: cut off too early here
+
+
+def test_the_stages_are_all_there():
+    text = COMPARISON.read_text(encoding="utf-8")
+    for name, module in STAGES.items():
+        assert f"| `{name}`" in text
+        assert f"`stages/{module.__name__.rpartition('.')[2]}.py`" in text
+
+
+def test_the_compiled_programs_are_all_there():
+    rows = table(BENCHMARKS, "compiled")
+    assert [row[0] for row in rows] == list(COMPILED)
+    assert [row[1] for row in rows] == [str(program.lines) for program in COMPILED.values()]
+
+
+def test_the_table_of_libraries_is_that_of_the_published_run():
+    rows = table(BENCHMARKS, "peers")
+    assert rows == content.peers(load(PUBLISHED / "run.json")).tables[0].rows
+    assert len(rows) == 12
+
+
+def test_the_published_report_is_that_of_its_run():
+    made = sections(load(PUBLISHED / "run.json"))
+    assert (PUBLISHED / "report.md").read_text(encoding="utf-8") == markdown(made)
+    assert all((PUBLISHED / f"{picture.name}.svg").exists() for section in made for picture in section.pictures)
+
+
+def test_the_published_run_has_every_library():
+    """None was missing: a machine without some would publish less."""
+    run = load(PUBLISHED / "run.json")
+    assert not list(run.recorded("peers", absent="not installed"))
+    assert not run.about["quick"]

@@ -1,0 +1,143 @@
+"""The neighbours together: one interface, one corpus, the growth that docs/relatives.md says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from corpus import CASES
+from oracle import assert_same, direction
+from pages import table
+
+from dualrev.errors import ConversionError, UnsupportedError
+from stages import STAGES, LimitReached, __main__, count
+from stages.comparison import measure
+from stages.comparison.report import fields
+from stages.order import algorithm
+from stages.programs import PROGRAMS
+from stages.relatives import RELATIVES
+
+PAGE = Path(__file__).parents[2] / "docs" / "relatives.md"
+DIRECT = [name for name in RELATIVES if name != "cps"]  # whose programs are in a style of their own
+LIMIT = 20_000  # steps of `delta`, which takes 2^n of them where numbers are shared
+
+
+@pytest.mark.parametrize("name", DIRECT)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_on_the_corpus_a_neighbour_agrees_with_the_stages(case, name):
+    try:
+        y, pullback = STAGES["tape"].vjp(case.function, *case.primals)
+    except UnsupportedError:
+        pytest.skip("the stages do not take it")
+    if name == "delta":
+        try:
+            count(name, case.function, *case.primals, limit=LIMIT)
+        except LimitReached:
+            pytest.skip("it shares too much")
+    if (name, case.name) == ("lantern", "closures.skip_what_fails"):
+        pytest.skip("it catches an exception of an operation, which generated code raises only when it runs")
+    try:
+        same, again = RELATIVES[name].vjp(case.function, *case.primals)
+    except getattr(RELATIVES[name], "REFUSALS", ()):
+        if name != "lantern":
+            raise
+        pytest.skip("it decides by a value that is not known while code is generated")
+    except (ConversionError, UnsupportedError):
+        if name == "tagged_forward":  # one number at a time is differentiated: where an array holds others, it is plain
+            pytest.skip("with one dual number in it, an array of plain floats takes no other")
+        raise
+    ct = direction(y, seed=1)
+    assert_same(same, y)
+    assert_same(again(ct), pullback(ct), rtol=1e-11, floor=1e-12)
+
+
+def test_most_of_the_corpus_is_taken():
+    """So that skipping is the exception: 38 of 267 share too much for `delta`, 9 use what no stage takes."""
+    skipped = 0
+    for case in CASES:
+        try:
+            count("delta", case.function, *case.primals, limit=LIMIT)
+        except (LimitReached, UnsupportedError):
+            skipped += 1
+    assert skipped <= 50
+
+
+@pytest.mark.parametrize("name", RELATIVES)
+def test_the_docstring_has_the_fields_of_a_stage(name):
+    about = fields(name)
+    assert about.keys() == {"Paper", "D[R]", "Changed", "Needs", "Cost"}
+    assert "Needs:" in (RELATIVES[name].__doc__ or "")
+    assert re.search(r"20(08|19|20|22|23)", about["Paper"])
+
+
+def test_names_are_those_of_no_stage():
+    assert not set(RELATIVES) & set(STAGES)
+    assert algorithm("vlad") is RELATIVES["vlad"]
+    with pytest.raises(KeyError):
+        algorithm("none")
+
+
+# ---- growth ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return {row[0]: row[1:] for row in table(PAGE, "relatives")}
+
+
+def test_the_page_has_a_row_for_each_stage_and_each_neighbour(rows):
+    assert list(rows) == [*RELATIVES, *STAGES]
+    for name, (_, carried, *_) in rows.items():
+        about = re.split(r"  |, a number|; in general", fields(name)["D[R]"])[0]
+        assert carried.startswith((about, f"`{about}`"))
+
+
+def test_the_laws_on_the_page_are_those_of_the_counts(rows):
+    for column, family in enumerate(measure.FAMILIES, start=2):
+        for growth in measure.grow(family, list(RELATIVES), limit=50_000):
+            said = rows[growth.stage][column]
+            if growth.stage == "cps":
+                assert said == "-"
+                assert growth.law is None  # it takes no such program
+            else:
+                assert (growth.law or said) == said  # None: cut off too early here
+
+
+def test_the_laws_of_the_stages_are_those_of_the_readme(rows):
+    said = {row[0]: [cell.strip("*") for cell in row[1:]] for row in table(PAGE.parent / "comparison.md", "growth")}
+    assert {name: rows[name][2:5] for name in STAGES} == said
+
+
+# ---- the comparison --------------------------------------------------------------------------------------------------
+
+
+def test_the_comparison_of_neighbours(capsys, tmp_path):
+    file = tmp_path / "numbers.json"
+    assert __main__.main(["--relatives", "--program", "fig1", "--size", "1", "--json", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert "The neighbours, by paper" in out
+    (found,) = json.loads(file.read_text(encoding="utf-8"))["comparisons"]
+    stages = {stage["stage"]: stage for stage in found["stages"]}
+    assert list(stages) == [*RELATIVES, "tape"]
+    assert stages.pop("cps")["cut_off"].startswith("refused: an operation in continuation-passing style is no number")
+    assert all(stage["deviation"] == 0.0 and stage["value_deviation"] == 0.0 for stage in stages.values())
+    assert all(stage["difference"] < 1e-9 for stage in stages.values())
+
+
+def test_one_neighbour_can_be_chosen_and_a_stage_is_none(capsys):
+    assert __main__.main(["--relatives", "--stage", "vlad", "--program", "fig1", "--size", "1"]) == 0
+    assert "delta" not in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        __main__.main(["--relatives", "--stage", "naive"])
+    assert "there is no stage 'naive'" in capsys.readouterr().err
+
+
+def test_the_counts_of_neighbours_are_those_of_their_modules():
+    program = PROGRAMS["doublings"]
+    primals = program.make(10, 0)
+    assert count("delta", program.function, *primals).calls == 2**11 - 1
+    assert count("vlad", program.function, *primals).calls == 11
+    with pytest.raises(LimitReached):
+        count("vlad", program.function, *primals, limit=5)
