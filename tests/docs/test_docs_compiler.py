@@ -1,8 +1,9 @@
-"""docs/compiler.md: the blocks of code on it are what the compiler prints.
+"""docs/compiler.md: the blocks of code on it are what the compiler prints. docs/glossary.md: its terms are used.
 
 To write them anew: python tests/docs/test_docs_compiler.py
 """
 
+import ast
 import inspect
 import math
 import re
@@ -18,6 +19,7 @@ from dualrev.compiler.driver.__main__ import table
 from dualrev.compiler.driver.passes import PASSES
 
 PAGE, LOOP = (Path(__file__).parents[2] / "docs" / name for name in ("compiler.md", "while_loop.md"))
+GLOSSARY, COMPILER = PAGE.with_name("glossary.md"), PAGE.parents[1] / "dualrev" / "compiler"
 BLOCK = re.compile(r"(?<=<!-- )(?P<how>[^\n]*)(?P<middle> -->\n```python\n)(?P<text>.*?)(?=```\n)", re.DOTALL)
 STAGES = {"lowered", "expanded", "forward", "reverse"}
 
@@ -128,6 +130,43 @@ def test_what_is_said_of_the_function_holds():
     assert swing(2.5, v, dt) == np.sum(v * v) != swing(x, v, dt)
     assert dr.hvp(swing)(x, 1.0, v, dt) == 2.0 * len(v)
     assert dr.hvp(swing)(1.95, 1.0, v, 10.0 * dt) == 2.0
+
+
+def glossary():
+    """The two tables of the glossary: for each row the spellings of a term, and the files that it links to."""
+    tables = GLOSSARY.read_text(encoding="utf-8").split("| --- | --- | --- |\n")[1:]
+    rows = [[line.strip("| ").split(" | ") for line in table.partition("\n\n")[0].splitlines()] for table in tables]
+    return [
+        [
+            (re.findall(r"[^,()\s][^,()]*[^,()\s]", term.lower()), re.findall(r"\]\(([^)]+)\)", where))
+            for term, _, where in some
+        ]
+        for some in rows
+    ]
+
+
+def test_the_glossary_is_in_alphabetical_order_and_names_files_that_exist():
+    fields, house = glossary()
+    assert len(fields) > 70
+    assert len(house) > 10
+    for some in (fields, house):
+        first = [spellings[0] for spellings, _ in some]
+        assert first == sorted(set(first))
+        for spellings, files in some:
+            assert files, spellings
+            assert [file for file in files if not (GLOSSARY.parent / file).is_file()] == []
+
+
+def test_the_first_sentence_of_every_module_of_the_compiler_has_a_term_of_the_glossary():
+    """As words of their own, or in the plural."""
+    terms = {re.escape(x) for some in glossary() for spellings, _ in some for x in spellings}
+    term = re.compile(rf"\b({'|'.join(terms)})(s|es)?\b", re.IGNORECASE)
+    modules = [x for x in sorted(COMPILER.rglob("*.py")) if x.name != "__init__.py"]
+    said = {x: ast.get_docstring(ast.parse(x.read_text(encoding="utf-8"))) for x in modules}
+    first = {
+        str(x.relative_to(COMPILER)): re.split(r"\n\n|\. ", text)[0].replace("\n", " ") for x, text in said.items()
+    }
+    assert {name: text for name, text in first.items() if not term.search(text)} == {}
 
 
 if __name__ == "__main__":

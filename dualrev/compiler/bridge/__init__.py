@@ -1,1 +1,1 @@
-"""Between Python and emitted text: the dispatchers, what is kept on disk, and how functions reach it from the tape."""
+"""Bridge between Python and emitted text: dispatchers, the cache on disk, and blocks of the tape."""

@@ -1,4 +1,4 @@
-"""The public functions of derivative_operators.py for numba functions: what they return, and how Python calls it."""
+"""AD operators (derivative_operators.py) on numba functions: results, and how Python calls the dispatchers."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ _LIKE_F = ("grad", "value_and_grad", "hessian", "jacfwd", "jacrev", "jacobian")
 
 
 def gradient(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
-    """The numba dispatcher for `grad` and `value_and_grad` of a numba function."""
+    """Dispatcher of `grad` or `value_and_grad` of a numba function."""
     return derivative(f, transform, numbers(f, argnums))
 
 
 def directional(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
-    """The numba dispatcher for `hvp`, `hessian`, `jacfwd`, `jacrev` and `jacobian` of a numba function."""
+    """Dispatcher of `hvp`, `hessian`, `jacfwd`, `jacrev` or `jacobian` of a numba function."""
     return derivative(f, transform, numbers(f, argnums))
 
 
 def numbers(f: Any, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
-    """Argnums in one form, as the derivatives are known by it: 1.0 and True are equal to 1."""
+    """Normalise argnums, by which the derivatives are memoised: 1.0 and True are equal to 1."""
     parameters = inspect.signature(f.py_func).parameters.values()
     if is_variadic(f):  # how many there are, a call says
         try:
@@ -86,7 +86,7 @@ def numbers(f: Any, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
 
 
 def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-    """The value of a numba function, and its derivative in the direction of the tangents."""
+    """JVP of a numba function: its value, and its derivative in the direction of the tangents."""
     f = of_count(f, len(primals))
     if (
         all(map(plain_arguments.is_usual, primals))
@@ -115,7 +115,7 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
 
 
 def _with_tangent(y: Any, dy: Any) -> tuple[Any, Any]:
-    """The value, and its tangent in the structure of the value."""
+    """Value and its tangent, in the structure of the value."""
     outputs, output = flatten_leaves(y)
     if not outputs:
         raise OutputError(y)
@@ -123,7 +123,7 @@ def _with_tangent(y: Any, dy: Any) -> tuple[Any, Any]:
 
 
 def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-    """The value of a numba function, and its pullback; what cannot be differentiated is refused before f runs."""
+    """VJP of a numba function: its value and its pullback; refusals come before f runs."""
     f = of_count(f, len(primals))
     whole = bound(f, primals, {})
     known = derivative(f, "vjp").pullbacks
@@ -139,7 +139,7 @@ def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[An
 
 
 def _complex_vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-    """The same, of a function with complex numbers among its arguments."""
+    """VJP of a numba function with complex numbers among its arguments."""
     kept = apart(bound(f, primals, {}))
     y = f(*bound(f, primals, {}))
     leaves, output = flatten_leaves(y)
@@ -147,6 +147,7 @@ def _complex_vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any],
         raise OutputError(y)
 
     def pull(ct: Any) -> tuple[Any, ...]:
+        """Pull a cotangent of the value back to the arguments."""
         given = output.cotangent_leaves(output.read_leaves(ct, CotangentError))
         return tuple(derivative(f, "vjp")(*apart(kept), given)[1][: len(primals)])
 
@@ -154,7 +155,7 @@ def _complex_vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any],
 
 
 def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Sequence[int]) -> tuple[Any, Linear]:
-    """The value of a numba function, and its derivative by the arguments of these numbers."""
+    """Linearise a numba function: its value, and its derivative by the arguments at these indices."""
     f = of_count(f, len(args))
     whole = bound(f, args, kwargs)
     if plain_arguments.separate(whole) and any(plain_arguments.is_usual(args[k]) for k in numbers):
@@ -170,7 +171,7 @@ def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Se
 
 
 def _check_instances(f: Any, before: list[Any], args: tuple[Any, ...]) -> None:
-    """UnsupportedError if instances are not what they were: there are no copies of them for the pullback."""
+    """Raise UnsupportedError if instances have changed, as the pullback has no copies of them."""
     if not same_fields(before, instances(args)):
         what, why = "dr.vjp by an instance whose fields change", "the pullback runs the function on the same one again"
         raise UnsupportedError.at(describe(f), what, why, "dr.value_and_grad, dr.jvp or dr.jacobian")
@@ -194,7 +195,7 @@ def _compile_pullback(f: Any, args: tuple[Any, ...]) -> None:
 
 
 def _cotangent_type(kind: Any) -> Any:
-    """The type of a cotangent of a value, as `Linear.pull` passes it."""
+    """Numba type of a value's cotangent, as `Linear.pull` passes it."""
     if isinstance(kind, types.Optional):  # what np.linalg.matrix_power returns
         return _cotangent_type(kind.type)
     if isinstance(kind, types.Float):
@@ -209,7 +210,7 @@ def _cotangent_type(kind: Any) -> Any:
 
 
 class Linear:
-    """The derivative of a numba function at its arguments, as a linear map that goes both ways: see engine.py."""
+    """Derivative of a numba function at its arguments: a linear map with pushforward and pullback (engine.py)."""
 
     def __init__(self, f: Any, args: tuple[Any, ...], numbers: Sequence[int], y: Any) -> None:
         self._f, self._args, self._numbers = f, args, numbers
@@ -226,7 +227,7 @@ class Linear:
             raise OutputError(y)
 
     def pull(self, ct: Any) -> tuple[Any, ...]:
-        """A cotangent for every chosen argument, from a cotangent of the value."""
+        """Pull a cotangent of the value back to the chosen arguments."""
         if self._usual is not None and plain_arguments.fits(ct, self._usual):
             cts = self._vjp(*plain_arguments.copies(self._args), plain_arguments.taken(ct))[1]
             return self._chosen(cts)
@@ -240,11 +241,11 @@ class Linear:
         return made
 
     def _chosen(self, cts: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The cotangents of the chosen arguments; an int has none, also where f is declared to take a float."""
+        """Cotangents of the chosen arguments; an int has none, also where f is declared to take a float."""
         return tuple([None if isinstance(self._args[k], (int, np.integer)) else cts[k] for k in self._numbers])
 
     def push(self, *tangents: Any) -> Any:
-        """A tangent of the value, from a tangent for every chosen argument."""
+        """Push tangents of the chosen arguments forward to the value."""
         tangents = tangent_of(tuple(self._args[k] for k in self._numbers), tangents)
         given = self._structure.cotangent_leaves(self._structure.read_leaves(tangents, TangentError))
         _check_instances(self._f, self._before, self._args)
@@ -262,7 +263,7 @@ def derivative_source(
     transform: str = "value_and_grad",
     stage: str = "emitted",
 ) -> str:
-    """See tape_block.py."""
+    """Text of a compiled derivative, or of the program after a pass: see tape_block.py."""
     f = callable_of(f)
     if not is_numba_function(f):
         raise UnsupportedError.at(describe(f), "derivative_source", "this is no numba function", "@njit above it")

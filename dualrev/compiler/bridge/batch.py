@@ -1,4 +1,4 @@
-"""A numba function over a batch: one compiled loop, for dualrev/api/vmap.py.
+"""Batching (vmap) of a numba function: one compiled loop over the samples, for dualrev/api/vmap.py.
 
     def loop(start, stop, a0, a1, out0):          the text for f(x[i], w) -> an array, with x mapped and w shared
         for i in range(start, stop):
@@ -31,7 +31,7 @@ __all__ = ["mapped"]
 
 
 def mapped(f: Any, args: tuple[Any, ...], axes: tuple[Any, ...], count: int, parallel: bool) -> Any:
-    """The results of f for so many samples, which stand in front in the arguments that have an axis."""
+    """Map f over `count` samples: the leading axis of the arguments that have an axis in `axes`."""
     check_taken(f, args)
     if not count:
         raise BatchError("vmap over no samples", "the shape of a result is not known", "at least one")
@@ -55,14 +55,14 @@ def mapped(f: Any, args: tuple[Any, ...], axes: tuple[Any, ...], count: int, par
 
 
 class _Out:
-    """A place in the result, for an array that has the samples in front."""
+    """Result array of a batch, with the samples along its first axis."""
 
     def __init__(self, array: np.ndarray, number: int, is_array: bool) -> None:
         self.array, self.number, self.is_array = array, number, is_array
 
 
 def _room(f: Any, first: Any, kind: Any, count: int, room: list[np.ndarray]) -> Any:
-    """The structure of the result of a sample, with room for all; the first one is there."""
+    """Allocate the results of all samples, in the structure of the first one, which is stored."""
     if isinstance(kind, types.BaseTuple):
         parts = [_room(f, x, k, count, room) for x, k in zip(first, kind.types, strict=True)]
         return parts, kind.instance_class if isinstance(kind, types.BaseNamedTuple) else None
@@ -94,7 +94,7 @@ def _with_arrays(made: Any) -> Any:
 
 
 class _Loop:
-    """The compiled loops over f for arguments that are mapped in one way."""
+    """Compiled loops over f, for arguments that are mapped in one way."""
 
     def __init__(self, f: Any, names: list[str], call: str, classes: dict[str, Any]) -> None:
         self._f, self._names, self._call, self._classes = f, names, call, classes
@@ -103,7 +103,7 @@ class _Loop:
         self.first = self._compiled(text, "first")
 
     def filling(self, made: Any, room: list[np.ndarray]) -> Any:
-        """The loop that fills the room for results of this structure."""
+        """Compiled loop that fills the arrays for results of this structure."""
         outs = [f"out{k}" for k in range(len(room))]
         stores = "".join(f"        {line}\n" for line in _stores(made, "made"))
         head = f"def loop({', '.join(['start', 'stop', *self._names, *outs])}):\n"
@@ -122,7 +122,7 @@ class _Loop:
 
 
 def _loop(f: Any, args: tuple[Any, ...], axes: tuple[Any, ...]) -> _Loop:
-    """The loops for these arguments; always the same ones."""
+    """Memoised loops for these arguments."""
     names = [f"a{k}" for k in range(len(args))]
     classes: dict[str, Any] = {}
     given = ", ".join(_sample(x, axis, name, classes) for x, axis, name in zip(args, axes, names, strict=True))
@@ -132,7 +132,7 @@ def _loop(f: Any, args: tuple[Any, ...], axes: tuple[Any, ...]) -> _Loop:
 
 
 def _sample(x: Any, axis: Any, text: str, classes: dict[str, Any]) -> str:
-    """The text of a sample of an argument."""
+    """Text of a sample of an argument."""
     if axis is None or x is None:
         return text
     if isinstance(x, np.ndarray):
@@ -150,7 +150,7 @@ def _sample(x: Any, axis: Any, text: str, classes: dict[str, Any]) -> str:
 
 
 def _stores(made: Any, text: str) -> list[str]:
-    """The lines that store the result of a sample."""
+    """Text of the stores of a sample's result."""
     if made is None:
         return []
     if isinstance(made, _Out):
@@ -160,7 +160,7 @@ def _stores(made: Any, text: str) -> list[str]:
 
 
 def put(out: Any, i: int, made: Any) -> None:
-    """out[i] = made; ValueError if the result of a sample has another shape than the first one."""
+    """Store `out[i] = made`; raise ValueError if a sample's result has another shape than the first one."""
     raise NotImplementedError("it is called from compiled code")
 
 
@@ -169,6 +169,7 @@ def _overload_put(out, i, made):  # type: ignore[no-untyped-def]
     in_order = made.layout == "C"
 
     def put(out, i, made):  # type: ignore[no-untyped-def]
+        """Copy a sample's result into the array of all."""
         if made.shape != out.shape[1:]:
             raise ValueError("vmap of a function whose results differ in shape: return arrays of one shape")
         if in_order:  # numba's assignment takes several times as long for a small array

@@ -1,4 +1,4 @@
-"""The arguments of compiled derivatives, as Python gives them."""
+"""Argument binding for calls of dispatchers from Python, with default values and zero tangents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["bound", "real_leaves", "zeros"]
 
 
 def real_leaves(f: Any, x: Any) -> tuple[list[Any], Structure]:
-    """`flatten_leaves`; UnsupportedError for numbers under differentiation, which numba does not know."""
+    """Flatten nested data to leaves; UnsupportedError for numbers under differentiation, which numba does not know."""
     leaves, structure = flatten_leaves(x)
     if any(isinstance(leaf, (DualNumber, RealArray)) for leaf in leaves):
         raise UnsupportedError.at(
@@ -30,7 +30,7 @@ def real_leaves(f: Any, x: Any) -> tuple[list[Any], Structure]:
 
 
 def bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """All arguments of f, those that have their default values too."""
+    """Bind all arguments of f, default values included."""
     code = f.py_func.__code__
     plain = code.co_argcount == len(args) and not kwargs and not code.co_kwonlyargcount
     if plain and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
@@ -41,7 +41,7 @@ def bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, .
 
 
 def zeros(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The tangents of arguments that do not move."""
+    """Zero tangents of arguments."""
     leaves, structure = flatten_leaves(args)
     made = structure.cotangent_leaves([np.zeros_like(x) if isinstance(x, np.ndarray) else 0.0 for x in leaves])
     assert isinstance(made, tuple)

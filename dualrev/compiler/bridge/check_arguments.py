@@ -1,4 +1,4 @@
-"""Which arguments numba takes: an error that says what to write for those that it does not know."""
+"""Argument checks of dispatchers: the error for a value without a numba type says what to write instead."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ELEMENTS = {
 
 
 def check_taken(f: Any, args: Sequence[Any]) -> None:
-    """UnsupportedError for an argument of a numba function of which numba has no type."""
+    """Raise UnsupportedError for an argument without a numba type."""
     for k, x in enumerate(args):
         if _is_known(x):
             continue
@@ -56,7 +56,7 @@ def check_taken(f: Any, args: Sequence[Any]) -> None:
 
 
 def check_writable(f: Any, kinds: Sequence[types.Type]) -> None:
-    """OutputNumberError for outputs of a type that no function can write to."""
+    """Raise OutputNumberError for outputs of a type that no function can write to."""
     for k in vars(f.py_func).get(OUTPUTS, ()):
         if k < len(kinds) and isinstance(kinds[k], (types.Number, types.Boolean, types.NoneType, types.Omitted)):
             raise OutputNumberError.of_type(k, str(kinds[k]))
@@ -72,7 +72,7 @@ def _is_known(x: Any) -> bool:
 
 
 def _is_unknown(kind: types.Type) -> bool:
-    """Whether numba has this type, and no values of it: objects of Python, and on CPUs float16."""
+    """Whether numba has this type, but no values of it: objects of Python, and on CPUs float16."""
     if isinstance(kind, types.BaseTuple):
         return any(map(_is_unknown, kind.types))
     of = kind.dtype if isinstance(kind, types.Array) else kind

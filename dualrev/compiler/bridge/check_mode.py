@@ -1,4 +1,4 @@
-"""Compiled derivatives that run the function itself, too, and compare: see dualrev/eager/checking/plain_run.py.
+"""Check mode: dispatchers that run the primal function, too, and compare (dualrev/eager/checking/plain_run.py).
 
 With DUALREV_CHECK=1, what `dispatchers.derivative` gives is a `Checked`. Called from Python, it compares the value with
 that of the function on copies of the arguments, and what both leave in these, also where they raise; and a gradient
@@ -29,7 +29,7 @@ __all__ = ["Checked", "check_compiled"]
 
 
 class Checked(Derivative):
-    """A derivative that compares."""
+    """Dispatcher of a derivative in check mode: it compares."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         f, transform, argnums = self.derivative_of

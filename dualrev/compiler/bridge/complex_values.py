@@ -1,4 +1,4 @@
-"""Complex numbers among the arguments of compiled derivatives, as Python gives them: flatten_leaves refuses them."""
+"""Complex numbers among primals and tangents of dispatchers, as Python gives them: flatten_leaves refuses them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ __all__ = ["alike", "apart", "holds_complex", "zero_tangent"]
 
 
 def holds_complex(x: Any) -> bool:
-    """Whether there are complex numbers in a value."""
+    """Whether a value holds complex numbers."""
     if isinstance(x, tuple):
         return any(map(holds_complex, x))
     return isinstance(x, (complex, np.complexfloating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "c")
 
 
 def apart(x: Any) -> Any:
-    """The same with copies of the arrays."""
+    """Copy the arrays in a value."""
     if isinstance(x, tuple):
         return _rebuilt(x, [apart(y) for y in x])
     return x.copy("K") if isinstance(x, np.ndarray) else x
 
 
 def alike(x: Any, t: Any) -> Any:
-    """A tangent of the types of what it belongs to; TangentError if it does not fit."""
+    """Convert a tangent to the types of its primal; TangentError if it does not fit."""
     if isinstance(x, tuple):
         if not isinstance(t, tuple) or len(t) != len(x):
             raise TangentError(t, f"a tuple with {len(x)} entries")
@@ -45,7 +45,7 @@ def alike(x: Any, t: Any) -> Any:
 
 
 def zero_tangent(x: Any) -> Any:
-    """The tangent of what does not move."""
+    """Zero tangent of a value, in its structure."""
     if isinstance(x, tuple):
         return _rebuilt(x, list(map(zero_tangent, x)))
     return np.zeros_like(x) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else alike(x, 0.0)

@@ -1,4 +1,4 @@
-"""Emitted source -> numba dispatchers, kept on disk where that is asked for (store.py and key.py).
+"""Numba dispatchers of emitted source, kept on disk if caching is on (store.py and key.py).
 
 `derivative(f, "grad", 0)` is a numba dispatcher of its own: called from Python it goes through numba's compiled call
 path, at the cost of calling f; called from other njit code it is typed and linked as any numba function. For each tuple
@@ -68,7 +68,7 @@ _TAPES = {  # what the placeholders do: the same by the tape, for the curious wh
 
 
 def made(kind: Any, f: Any, transform: str, argnums: Any) -> Derivative:
-    """The derivative of a numba function, of the class `kind`; one and the same object whenever it is asked for."""
+    """Memoised derivative of a numba function, of the class `kind`."""
     # A weak dictionary would keep f: the derivatives refer to it. What f itself refers to goes with it.
     known = vars(f).setdefault("_dualrev_derivatives", {})
     watch(f)
@@ -77,7 +77,7 @@ def made(kind: Any, f: Any, transform: str, argnums: Any) -> Derivative:
 
 
 class Derivative(_CPUDispatcher):
-    """A numba dispatcher whose overloads are made by the compiler of dualrev: see the module's docstring."""
+    """Numba dispatcher whose overloads the compiler of dualrev makes: see the module's docstring."""
 
     is_derivative = True  # see frontend/reading/source.py
 
@@ -124,7 +124,7 @@ class Derivative(_CPUDispatcher):
             return self.overloads[args].entry_point
 
     def forget(self, args: tuple[types.Type, ...], world: World) -> None:
-        """Compile anew at the next call for these types if something else than this was frozen."""
+        """Invalidate the overloads for these types if they froze other values; the next call compiles again."""
         worlds = self._worlds.items()
         stale = [a for a, w in worlds if plain(self._function(a)[1]) == plain(args) and w.hash != world.hash]
         if stale:
@@ -138,7 +138,7 @@ class Derivative(_CPUDispatcher):
                 self.add_overload(made)
 
     def _declared(self, args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
-        """The types that f is compiled for if it is called with these: others, if its signatures are declared."""
+        """Argument types that f is compiled for, if called with these: declared signatures may have others."""
         f = self.derivative_of[0]
         if isinstance(f, Derivative):
             kinds = f._declared(self._primals(args))
@@ -155,16 +155,16 @@ class Derivative(_CPUDispatcher):
         return tuple(made)
 
     def _function(self, args: tuple[types.Type, ...]) -> tuple[Any, tuple[types.Type, ...]]:
-        """The user's function at the bottom, and the types of its arguments."""
+        """User's function at the bottom of nested derivatives, and the types of its arguments."""
         f, primals = self.derivative_of[0], self._primals(args)
         return f._function(primals) if isinstance(f, Derivative) else (f, primals)
 
     def _primals(self, args: tuple[types.Type, ...]) -> tuple[types.Type, ...]:
-        """The types of f's own arguments."""
+        """Types of f's own arguments."""
         return tuple(args[k] for k in self._places if k < len(args))
 
     def _load(self, args: tuple[types.Type, ...]) -> Any:
-        """The top function of the module that is emitted for these types, or was at some time."""
+        """Load the entry point of the module for these types, from the cache or newly emitted."""
         f, transform, argnums = self.derivative_of
         name, module, digest, obstacle = self.py_func.__name__, None, "", ""
         settings = Settings.of(os.environ)
@@ -195,7 +195,7 @@ class Derivative(_CPUDispatcher):
         return entry
 
     def emit(self, args: tuple[types.Type, ...]) -> Module:
-        """The module for these types; where it is pickled from now on, it brings this along."""
+        """Emit the module for these types, once; from then on, pickling takes it along."""
         with global_compiler_lock:
             args = self._declared(tuple(map(types.unliteral, args)))
             if args not in self._modules:
@@ -212,25 +212,25 @@ class Derivative(_CPUDispatcher):
             raise e.with_traceback(None)  # noqa: B904 - it is the same error, without the compiler's frames
 
     def typeof_pyval(self, val: Any) -> Any:
-        """The type of an argument; what numba refuses is no type, as what it does not know: see check_arguments.py."""
+        """Numba type of an argument; `pyobject` for a value that numba refuses (check_arguments.py)."""
         try:
             return super().typeof_pyval(val)
         except NumbaError:
             return types.pyobject
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """The types of a call in njit code: see numba."""
+        """Type a call in njit code: see numba."""
         with _as_typing_error():
             return super().get_call_template(args, kws)
 
     def get_compile_result(self, sig: Any) -> Any:
-        """The overload for a signature, where njit code takes this as an argument: see numba."""
+        """Overload for a signature, where njit code takes this dispatcher as an argument: see numba."""
         with _as_typing_error():
             return super().get_compile_result(sig)
 
     @property
     def stats(self) -> _CompileStats:
-        """What numba's cache had of the emitted functions."""
+        """Hits and misses of numba's cache, of the entry points."""
         entries = list(self._entries.values())
         path = next((entry.stats.cache_path for entry in entries), None)
         hits: Counter[Any] = sum((entry.stats.cache_hits for entry in entries), Counter())
@@ -263,7 +263,7 @@ class Derivative(_CPUDispatcher):
 
 
 def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
-    """A Python function with the name and the parameters of the derivative: numba reads them from one."""
+    """Placeholder with the name and the parameters of the derivative, which numba reads from a Python function."""
     parameters = inspect.signature(f.py_func).parameters.values()
     primals = [str(p.replace(default=p.empty, annotation=p.empty)) for p in parameters]
     variadic = transform == "hvp" and primals[0].startswith("*")  # the tangent is one of *args
@@ -308,7 +308,7 @@ def _emit(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type, ...]
 
 
 def _execute(module: Module, constants: dict[str, Any], filename: str, digest: str = "") -> Any:
-    """Run an emitted module; without a hash, there is no such file, and its text is in linecache."""
+    """Execute an emitted module, and return its entry point; without a hash, its text is in linecache."""
     unique = digest or uuid.uuid4().hex
     namespace: dict[str, Any] = {"__name__": __name__, **constants}
     execute(module.source, namespace, filename)
@@ -328,14 +328,14 @@ def _execute(module: Module, constants: dict[str, Any], filename: str, digest: s
 
 
 def _functions(namespace: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-    """The numba functions of an emitted module, and those that it was given."""
+    """Numba functions of an emitted module, and the numba functions that it was given."""
     found = [x for x in namespace.values() if isinstance(x, _CPUDispatcher)]
     own = [x for x in found if x.py_func.__globals__ is namespace]
     return own, [x for x in found if x.py_func.__globals__ is not namespace]
 
 
 def _forget_intermediate_code(made: Any) -> None:
-    """What numba forgets when it stores a function: it refers to the module, which would then live for ever."""
+    """Drop the type maps of compiled functions, which would keep the module alive for ever."""
     for args, compiled in list(made.overloads.items()):
         compiled.fndesc.typemap = compiled.fndesc.calltypes = None
         made.overloads[args] = compiled._replace(type_annotation=str(compiled.type_annotation))
@@ -343,7 +343,7 @@ def _forget_intermediate_code(made: Any) -> None:
 
 @contextlib.contextmanager
 def _as_typing_error() -> Iterator[None]:
-    """Let an error of ours reach the user through numba's typing of the njit function that calls a derivative."""
+    """Reraise an error of ours as numba's TypingError, which reaches the caller of the njit function."""
     try:
         yield
     except DualrevError as e:

@@ -1,4 +1,4 @@
-"""Python's garbage collector rests while numba compiles."""
+"""Garbage collection pause while numba compiles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["resting_collector"]
 
 @contextlib.contextmanager
 def resting_collector() -> Iterator[None]:
-    """No collection meanwhile: it would look at all that numba has a dozen times."""
+    """Disable garbage collection in a context: it would traverse all of numba's objects a dozen times."""
     working = gc.isenabled()
     gc.disable()
     try:

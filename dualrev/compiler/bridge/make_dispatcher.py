@@ -1,4 +1,4 @@
-"""The derivative of a numba function, as a numba function; in check mode (check_mode.py), one that compares."""
+"""Dispatcher of a derivative of a numba function; in check mode (check_mode.py), one that compares."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["derivative"]
 
 
 def derivative(f: Any, transform: str, argnums: Any = 0) -> Derivative:
-    """The derivative of a numba function, as a numba function; one and the same object whenever it is asked for.
+    """Memoised derivative of a numba function, as a numba function.
 
     transform is "grad", "value_and_grad", "hessian", "jacfwd", "jacrev" or "jacobian", with the arguments of f; "keep",
     with those, for the value and copies of them; "vjp", with those and a cotangent; "jvp", with those and as many

@@ -1,4 +1,4 @@
-"""Records, jitclass instances and structrefs as Python has them: nested data of their fields, and the way back.
+"""Conversion of records, jitclass instances and structrefs to nested data of their leaves, and back.
 
 The derivatives take the objects themselves; tangents and cotangents are nested data. See types/leaves.py.
 """
@@ -21,7 +21,7 @@ __all__ = ["has_instances", "instances", "same_fields", "taken_apart", "tangent_
 
 
 def taken_apart(x: Any, tangent: bool = False) -> Any:
-    """The same data with the fields of objects in their place: a tuple for records, a named one for an instance.
+    """Replace objects by nested data of their fields: a tuple for records, a named one for an instance.
 
     In a tangent, what is no float is None.
     """
@@ -42,7 +42,7 @@ def taken_apart(x: Any, tangent: bool = False) -> Any:
 
 
 def tangent_of(x: Any, t: Any) -> Any:
-    """A tangent of x as nested data like `taken_apart(x)`; that of an instance may be any tuple.
+    """Tangent of `x` as nested data like `taken_apart(x)`; for an instance, any tuple will do.
 
     None says that an object does not move.
     """
@@ -58,7 +58,7 @@ def tangent_of(x: Any, t: Any) -> Any:
 
 
 def together(x: Any, leaves: Any) -> Any:
-    """What is arranged as `taken_apart(x)`, as records where x has some; fields without a leaf are zeros."""
+    """Inverse of `taken_apart`, with records where x has some; fields without a leaf are zeros."""
     if isinstance(x, tuple):
         parts = [together(part, leaf) for part, leaf in zip(x, leaves, strict=True)]
         return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
@@ -75,19 +75,19 @@ def together(x: Any, leaves: Any) -> Any:
 
 
 def has_instances(x: Any) -> bool:
-    """Whether there are instances in nested data."""
+    """Whether nested data holds instances."""
     return any(map(has_instances, x)) if isinstance(x, tuple) else is_instance(_kind(x))
 
 
 def instances(x: Any) -> list[Any]:
-    """The fields of the instances in nested data, as they are now."""
+    """Copies of the fields of all instances in nested data."""
     if isinstance(x, tuple):
         return [fields for part in x for fields in instances(part)]
     return [copied(taken_apart(x))] if has_instances(x) else []
 
 
 def same_fields(one: Any, other: Any) -> bool:
-    """Whether fields are equal; NaN is equal to itself."""
+    """Whether fields are equal, bit by bit: NaN is equal to itself."""
     if isinstance(one, (tuple, list)):
         return len(one) == len(other) and all(map(same_fields, one, other))
     if isinstance(one, (np.ndarray, np.generic, float, complex, int)):
@@ -97,7 +97,7 @@ def same_fields(one: Any, other: Any) -> bool:
 
 
 def _kind(x: Any) -> Any:
-    """The numba type of an object; None for anything else."""
+    """Numba type of a record, an array of records, or an instance; None for anything else."""
     structured = isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names is not None)
     if not structured and not hasattr(type(x), "_numba_type_") and not hasattr(x, "_numba_type_"):
         return None

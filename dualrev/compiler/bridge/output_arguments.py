@@ -1,4 +1,4 @@
-"""A numba function that returns what another one has written into its arguments: see dualrev/outputs.py.
+"""Output arguments: a numba function that returns what another one has written into them (dualrev/outputs.py).
 
 It is what a user would write, `def f(x, out): _f(x, out); return out`, so all derivatives of numba functions are those
 of this one, too.
@@ -25,7 +25,7 @@ __all__ = ["numba_function", "written"]
 
 
 def written(f: Any, outputs: int | Sequence[int]) -> Any:
-    """The numba function whose value is what these arguments of f hold at the end; always the same one."""
+    """Memoised numba function whose value is the final content of these arguments of f."""
     parameters = list(inspect.signature(f.py_func).parameters.values())
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         what, why = f"outputs={outputs!r} of {describe(f.py_func)}", "it has *args, whose number is not known"
@@ -52,7 +52,7 @@ def _made(f: Any, names: list[str], numbers: list[int], several: bool) -> Any:
 
 
 def numba_function(name: str, text: str, namespace: dict[str, Any], of: Any, options: dict[str, Any]) -> Any:
-    """The numba function of this name in a text, with the module, the defaults and the docstring of another one."""
+    """Build the numba function of this name from a text, with the module, defaults and docstring of another one."""
     file = f"<what {name} is called by {uuid.uuid4().hex}>"
     namespace["__name__"] = of.__module__
     execute(text, namespace, file)

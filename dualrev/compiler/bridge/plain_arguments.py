@@ -1,4 +1,4 @@
-"""Numbers and plain arrays, the usual arguments: derivatives by them are called without a walk of nested data.
+"""Fast path of dispatchers for scalars and plain arrays: no flattening of nested data.
 
 Everything else is taken apart by tree.py, which costs more than a small function does. Results and errors are the same.
 """
@@ -26,7 +26,7 @@ def is_usual(x: Any) -> bool:
 
 
 def separate(args: Sequence[Any]) -> bool:
-    """Whether the arguments are numbers, and plain arrays in one piece that do not share memory."""
+    """Whether the arguments are scalars, and contiguous plain arrays that do not share memory."""
     arrays = []
     for x in args:
         if x.__class__ is np.ndarray and x.dtype in _DTYPES and x.flags.forc and x.flags.behaved:
@@ -37,7 +37,7 @@ def separate(args: Sequence[Any]) -> bool:
 
 
 def key(args: Sequence[Any]) -> tuple[Any, ...]:
-    """A key for the numba types of separate arguments: numba takes longer to find these."""
+    """Key for the numba types of separate arguments, found faster than the types."""
     return tuple([(x.dtype, x.ndim, x.flags.c_contiguous) if x.__class__ is np.ndarray else x.__class__ for x in args])
 
 
@@ -47,14 +47,14 @@ def copies(args: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def without_numbers(x: Any) -> Any:
-    """A usual value without what its arrays hold: their shapes and dtypes alone."""
+    """Shapes and dtypes of a usual value, without the elements of its arrays."""
     if x.__class__ is tuple:
         return tuple(map(without_numbers, x))
     return np.broadcast_to(x.dtype.type(0), x.shape) if x.__class__ is np.ndarray else x
 
 
 def fits(x: Any, of: Any) -> bool:
-    """Whether x is a tangent or a cotangent of a usual value `of` just as compiled code takes it."""
+    """Whether x is a tangent or a cotangent of a usual value `of`, just as compiled code takes it."""
     if of.__class__ is tuple:
         return x.__class__ is tuple and len(x) == len(of) and all(map(fits, x, of))
     if of.__class__ is float:
@@ -63,7 +63,7 @@ def fits(x: Any, of: Any) -> bool:
 
 
 def taken(x: Any) -> Any:
-    """A copy of a tangent or a cotangent that fits: compiled code may write to it."""
+    """Copy a tangent or a cotangent that fits, as compiled code may write to it."""
     if x.__class__ is tuple:
         return tuple(map(taken, x))
     return x.copy() if x.__class__ is np.ndarray else x

@@ -1,4 +1,4 @@
-"""Numba functions inside a function that the tape differentiates: one block of the tape, with the compiled derivative.
+"""Numba functions on the tape: one block, with the compiled VJP as its reverse pass.
 
 Numba's dispatchers take plain numbers and arrays only. `lift` makes a Python function of one, which gives the
 dispatcher the values, and writes a block in which the compiled vjp is the way back. A call of the dispatcher itself
@@ -37,7 +37,7 @@ Y = TypeVar("Y")
 
 
 def lift(f: Callable[P, Y]) -> Callable[P, Y]:
-    """A numba function as a Python function that can be called with numbers under differentiation, too.
+    """Lift a numba function to a Python function that takes numbers under differentiation, too.
 
     On plain arguments it is f. Called with numbers or arrays under differentiation by the tape, the value is that of f,
     and the derivative is the compiled one: the first derivative only, in reverse mode and in forward mode. It can be
@@ -70,7 +70,7 @@ def derivative_source(
     transform: str = "value_and_grad",
     stage: str = "emitted",
 ) -> str:
-    """The Python source of the compiled derivative of a numba function, for arguments of these types.
+    """Python source of the compiled derivative of a numba function, for arguments of these types.
 
     The source is a module: the derivative itself, and for each function that f calls its forward and reverse sweeps.
     transform is "value_and_grad", "grad", "vjp", "jvp", "hvp", "hessian", "jacfwd", "jacrev" or "jacobian"; argnums is
@@ -105,7 +105,7 @@ def derivative_source(
 
 
 class Lifted(StandIn):
-    """What `lift` returns."""
+    """Python function with a compiled derivative, which `lift` returns."""
 
     def __init__(self, f: Any) -> None:
         super().__init__(f.py_func)  # the dispatcher's own attributes are no business of this object
@@ -127,6 +127,7 @@ class Lifted(StandIn):
         made: list[_Derivative] = []
 
         def run(*xs: Any) -> Any:
+            """Call f, and make its derivative at these arguments."""
             y = f(*xs)
             made.append(self._derivative(call.stripped, xs, y))
             return y
@@ -136,7 +137,7 @@ class Lifted(StandIn):
         return call.record(y, rule, ClosureError(f.py_func))
 
     def _derivative(self, kept: Any, xs: Any, y: Any) -> _Derivative:
-        """The derivative at the arguments xs, of which `kept` is a copy; what it refuses is refused now."""
+        """Derivative at the arguments `xs`, whose copy is `kept`; refusals come now."""
         f = of_count(self._f, len(xs))
         made = _Derivative(f, kept, y)
         compiled = made.compiled
@@ -169,7 +170,7 @@ class Lifted(StandIn):
 
 
 class _Derivative:
-    """The derivative of a call: a linear map, which is called with numbers under differentiation by outer runs, too."""
+    """Linear map of a call's derivative; outer runs call it with numbers under differentiation, too."""
 
     def __init__(self, f: Any, xs: tuple[Any, ...], y: Any) -> None:
         self._f, self._xs, self._structure = f, xs, flatten_leaves(xs)[1]
@@ -178,7 +179,7 @@ class _Derivative:
         self.compiled: Any = derivative(f, "vjp")
 
     def pull(self, ct: Any) -> Any:
-        """A cotangent for every argument."""
+        """Pull a cotangent of the value back to every argument."""
         call = _Call(self._f.py_func, (ct,))
         if call.run is None:
             return self.compiled(*self._xs, _typed(self._output, ct))[1]
@@ -186,7 +187,7 @@ class _Derivative:
         return call.record(call.value(self.pull), rule, ClosureError(self._f.py_func))
 
     def push(self, *tangents: Any) -> Any:
-        """A tangent of the value."""
+        """Push tangents forward to the value."""
         call = _Call(self._f.py_func, tangents)
         if call.run is None:
             return derivative(self._f, "jvp")(*self._xs, *_typed(self._structure, tangents))[1]
@@ -195,7 +196,7 @@ class _Derivative:
 
 
 def _may_hold_duals(x: Any) -> bool:
-    """Whether an argument of a numba function has to be looked at: an array of floats cannot hold dual numbers."""
+    """Whether an argument may hold dual numbers: an array of floats cannot."""
     if isinstance(x, np.ndarray):
         return x.dtype == object
     if isinstance(x, (tuple, list)):
@@ -204,24 +205,24 @@ def _may_hold_duals(x: Any) -> bool:
 
 
 def _arrays(x: Any) -> list[np.ndarray]:
-    """The arrays in the arguments or in the value of a numba function."""
+    """Arrays in the arguments or in the value of a numba function."""
     if isinstance(x, tuple):
         return [a for part in x for a in _arrays(part)]
     return [x] if isinstance(x, np.ndarray) else []
 
 
 def _share_memory(results: list[np.ndarray], arguments: list[np.ndarray]) -> bool:
-    """Whether one of the results is a view of another one or of an argument."""
+    """Whether a result is a view of another result or of an argument."""
     return any(np.may_share_memory(a, b) for k, a in enumerate(results) for b in [*results[:k], *arguments])
 
 
 def _typed(structure: Structure, ct: Any) -> Any:
-    """A cotangent or a tangent as compiled code takes it: plain arrays of the dtypes that belong there, in C order."""
+    """Cotangent or tangent as compiled code takes it: plain arrays of the dtypes that belong there, in C order."""
     return structure.cotangent_leaves([own(plain(leaf)) for leaf in structure.read_leaves(ct)])
 
 
 def _written(f: Any, argtypes: tuple[Any, ...]) -> list[str]:
-    """The parameters that hold an array that f may write to.
+    """Parameters that hold an array that f may write to.
 
     To compare the arrays before and after would not do: what f writes may be what was there, and have a derivative.
     """
@@ -248,7 +249,7 @@ def _second_derivative(f: Any) -> UnsupportedError:
 
 
 def refuse(x: Any, context: Any) -> None:
-    """What numba is told of the type of a number under differentiation."""
+    """Refuse to type a number under differentiation, when numba types arguments."""
     f = _called()
     if isinstance(f, Derivative):
         raise _second_derivative(f)
@@ -261,7 +262,7 @@ def refuse(x: Any, context: Any) -> None:
 
 
 def _called() -> Any:
-    """The dispatcher that asks for the type of an argument."""
+    """Dispatcher that is typing an argument, found on the call stack."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != "typeof_pyval":
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""The numba function that calls a ufunc, which `vectorize` or `guvectorize` has made: its derivatives are the ufunc's.
+"""Numba function that calls a ufunc, made by `vectorize` or `guvectorize`; its derivatives are the ufunc's.
 
 It is what a user would write: `def f(x, y): return ufunc(x, y)`. That of a generalized ufunc takes the results, too, as
 numba does in compiled code: `def f(x, out): ufunc(x, out)`, so that `outputs` names them.
@@ -16,12 +16,12 @@ __all__ = ["callable_of", "calling"]
 
 
 def callable_of(f: Any) -> Any:
-    """The numba function that calls f, if f is a ufunc of numba's; f for any other function."""
+    """Numba function that calls f, if f is a ufunc of numba's; else f."""
     return calling(f) if is_ufunc(f) or is_generalized(f) else f
 
 
 def calling(ufunc: Any) -> Any:
-    """The numba function that calls a ufunc; always the same one."""
+    """Memoised numba function that calls a ufunc."""
     known = vars(ufunc._dispatcher)
     if "_dualrev_calling" not in known:
         kernel = ufunc._dispatcher.py_func

@@ -1,4 +1,4 @@
-"""Derivatives of numba functions with *args: those of functions with as many arguments as a call has.
+"""Variadic numba functions (`*args`): their derivatives, specialised to the number of arguments of a call.
 
     def f(x, *r): ...           def f(x, r_0, r_1): return f_(x, r_0, r_1)          for a call with three arguments
 
@@ -40,7 +40,7 @@ def is_variadic(f: Any) -> bool:
 
 
 def of_count(f: Any, count: int) -> Any:
-    """The numba function of so many arguments that stands for f in such a call; f itself, if it has no *args."""
+    """Specialise a variadic numba function to `count` arguments; f itself, if it has no *args."""
     if not is_variadic(f):
         return f
     if isinstance(f, Variadic):
@@ -68,13 +68,13 @@ def _made(f: Any, count: int) -> Any:
 
 
 class Variadic(Derivative):
-    """The derivative of a numba function with *args; `derivative` makes one of a function without."""
+    """Dispatcher of a derivative of a variadic numba function."""
 
     is_variadic = True  # see frontend/lowering/expressions.py
     derivative: Callable[[Any, str, Any], Derivative]
 
     def __getitem__(self, count: int) -> Derivative:
-        """The derivative for so many arguments, those of this derivative."""
+        """Derivative that is specialised to `count` arguments of this one."""
         f, transform, argnums = self.derivative_of
         count -= transform == "hvp"
         numbers = argument_numbers(argnums, count)
@@ -83,7 +83,7 @@ class Variadic(Derivative):
         )
 
     def compile(self, sig: Any) -> Any:
-        """Compile for a signature, whose last type is that of *args."""
+        """Compile for a signature, whose last type is the tuple of *args."""
         with global_compiler_lock, self._compiling_counter, resting_collector():
             args = tuple(map(types.unliteral, sigutils.normalize_signature(sig)[0]))
             if args not in self.overloads:
@@ -98,7 +98,7 @@ class Variadic(Derivative):
             return self.overloads[args].entry_point
 
     def _entry(self, args: tuple[types.Type, ...]) -> Any:
-        """The function that hands the items of *args on, for these types."""
+        """Trampoline that passes the items of *args on to the derivative, for these types."""
         *first, rest = args
         every = (*first, *getattr(rest, "types", (rest,)))
         inner = self[len(every)]
@@ -113,7 +113,7 @@ class Variadic(Derivative):
         return CPUDispatcher(space["entry"], {}, options)
 
     def forget(self, args: tuple[types.Type, ...], world: World) -> None:
-        """Compile anew at the next call if something else than this was frozen."""
+        """Invalidate all overloads if one of them froze other values; the next call compiles again."""
         if any(known.hash != world.hash for known in self._worlds.values()):
             self._reset_overloads()
             for made in counted(self.derivative_of[0]):
@@ -121,7 +121,7 @@ class Variadic(Derivative):
 
 
 class Compared(Variadic):
-    """The same, where each call from Python is compared with the function: see check_mode.py."""
+    """Variadic derivative in check mode (check_mode.py): each call from Python is compared with the function."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = inspect.signature(self).bind(*args, **kwargs).args

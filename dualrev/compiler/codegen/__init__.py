@@ -1,1 +1,1 @@
-"""From core to text that numba compiles."""
+"""Code generation: core to Python text that numba compiles."""

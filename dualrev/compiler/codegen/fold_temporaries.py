@@ -1,4 +1,4 @@
-"""Emitted code -> shorter code that means the same: names that are used once give way to what they stand for.
+"""Forward substitution of temporaries in emitted code: names that are read once give way to their values.
 
 A generated name (`_3`, `d_7`) that is assigned once and read once, later in the same block, is replaced by its
 expression, unless something in between changes a variable or memory that the expression reads. Generated names that
@@ -28,14 +28,14 @@ _WIDE = 88
 
 
 def tidy(code: list[Any], is_temporary: Callable[[str], bool]) -> list[Any]:
-    """The shorter code; the statements are changed in place."""
+    """Substitute temporaries forward until a fixpoint, in place; return the code."""
     while _Round(code, is_temporary).block(code):
         pass
     return code
 
 
 class _Round:
-    """One look at everything: which statements read and write a name, and where they stand in the program."""
+    """Definitions and uses of names in the code, for one iteration of forward substitution."""
 
     def __init__(self, code: list[Any], is_temporary: Callable[[str], bool]) -> None:
         self.is_temporary = is_temporary
@@ -48,6 +48,7 @@ class _Round:
         self.number(code)
 
     def number(self, code: list[Any]) -> None:
+        """Number the statements in program order, and record the names that each reads and writes."""
         for s in code:
             self.at[s], self.block_of[s] = len(self.at), code
             self.enter(s)
@@ -59,7 +60,7 @@ class _Round:
             self.last[s] = len(self.at) - 1
 
     def enter(self, s: Any) -> None:
-        """Note what a statement reads, and whether it changes memory."""
+        """Record what a statement reads, and whether it changes memory."""
         for name in _reads(s):
             self.readers[name][s] += 1
         if _changes_memory(s) and not self.between(self.memory, self.at[s] - 1, self.at[s]):
@@ -71,6 +72,7 @@ class _Round:
             del self.readers[name][s]
 
     def drop(self, code: list[Any], k: int) -> None:
+        """Delete the assignment `code[k]`, with its records."""
         s = code.pop(k)
         self.leave(s)
         self.written[s.target.id].remove(self.at[s])
@@ -80,7 +82,7 @@ class _Round:
         return bisect.bisect_right(positions, first) < bisect.bisect_right(positions, last)
 
     def block(self, code: list[Any]) -> bool:
-        """Shorten a block; whether anything has changed."""
+        """Substitute in a block and in the blocks inside; return whether anything has changed."""
         changed = False
         for s in code:
             if isinstance(s, Suite):
@@ -100,7 +102,7 @@ class _Round:
         return changed
 
     def can_go(self, code: list[Any], k: int, s: Assign, name: str, end: int) -> bool:
-        """Whether nothing needs a statement any more, after its value has been put where its name was read."""
+        """Whether the assignment of a temporary can be deleted: it is dead, or its value was substituted, here."""
         count = self.readers[name].total()
         if count == 0:
             return _is_pure(s.value)
@@ -109,7 +111,7 @@ class _Round:
         return self.same(s, name, end) or (count == 1 and self.inline(code, k, s, name))
 
     def same(self, s: Assign, name: str, end: int) -> bool:
-        """Use the other name, or the constant, for a name that stands for it; whether that was possible."""
+        """Copy propagation of a name or a constant; return whether it was possible."""
         if not isinstance(s.value, (ast.Name, ast.Constant)):
             return False
         here, readers = self.at[s], list(self.readers[name])
@@ -124,7 +126,7 @@ class _Round:
         return True
 
     def inline(self, code: list[Any], k: int, s: Assign, name: str) -> bool:
-        """Put the value of code[k] where its name is read; whether that was possible."""
+        """Substitute the value of `code[k]` into its only reader; return whether it was possible."""
         (t,) = self.readers[name]
         here, there = self.at[s], self.at[t]
         if self.block_of[t] is not code or there < here:
@@ -138,6 +140,7 @@ class _Round:
         return _in_order(t, s.value) and self.put(t, name, s.value)
 
     def put(self, t: Any, name: str, value: ast.expr) -> bool:
+        """Substitute a value for a name in a statement, and update the records; return whether it was possible."""
         self.leave(t)
         done = _put(t, name, value)
         self.enter(t)
@@ -153,7 +156,7 @@ def _header(s: Suite) -> ast.stmt:
 
 
 def _reads(s: Any) -> list[str]:
-    """The names that a statement itself reads."""
+    """Names that a statement reads, without the blocks inside."""
     if isinstance(s, Assign):
         found = _names(s.value)
         if isinstance(s.target, ast.Name):
@@ -172,7 +175,7 @@ def _reads(s: Any) -> list[str]:
 
 
 def _writes(s: Any) -> list[str]:
-    """The names that a statement itself assigns."""
+    """Names that a statement assigns, without the blocks inside."""
     if isinstance(s, Assign):
         return words_of(s.target.id) if isinstance(s.target, ast.Name) else []
     if isinstance(s, Pop):
@@ -192,7 +195,7 @@ def _changes_memory(s: Any) -> bool:
 
 
 def _is_pure(value: ast.expr) -> bool:
-    """Whether an expression has no effects: no calls but of arithmetic."""
+    """Whether an expression is free of effects: its only calls are arithmetic."""
     calls = [n for n in ast.walk(value) if isinstance(n, ast.Call)]
     return all(_PURE.fullmatch(ast.unparse(c.func)) for c in calls)
 
@@ -207,7 +210,7 @@ def _can_put(t: Any) -> bool:
 
 
 def _in_order(t: Any, value: ast.expr) -> bool:
-    """Whether a call keeps its place: before what the statement reads from memory, after what was read before it.
+    """Whether substitution of a value keeps the order of its calls and the memory reads of the statement.
 
     `d[0] += g(d)` reads d[0] before it calls g, and `g(d) + d[0]` after that.
     """
@@ -221,7 +224,7 @@ def _in_order(t: Any, value: ast.expr) -> bool:
 
 
 def _acts(value: ast.expr) -> bool:
-    """Whether an expression calls what may change memory."""
+    """Whether an expression has a call that may change memory."""
     calls = [n for n in ast.walk(value) if isinstance(n, ast.Call)]
     return any(
         not _PURE.fullmatch(f) and not re.fullmatch(r"np\.\w+|\w+\.copy", f)
@@ -230,10 +233,11 @@ def _acts(value: ast.expr) -> bool:
 
 
 def _put(t: Any, name: str, value: ast.expr) -> bool:
-    """Replace a name in a statement, unless it becomes too wide."""
+    """Substitute a value for a name in a statement, unless the line becomes too wide; return whether it was done."""
     short = isinstance(value, (ast.Name, ast.Constant))
 
     def sub(x: str) -> ast.expr | None:
+        """Map the name to its value, other names to None."""
         return value if x == name else None
 
     if isinstance(t, Assign):

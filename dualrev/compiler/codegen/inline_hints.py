@@ -1,4 +1,4 @@
-"""Which functions of a module LLVM copies into those that call them.
+"""Inlining hints: functions that LLVM inlines into their callers, within a budget of code growth.
 
 A call passes seven words for each array, takes numbers back through memory, and ends what LLVM knows of the tape. That
 is as long as a few operations take; and where numbers go from call to call, the one waits for the other. LLVM's own
@@ -19,7 +19,7 @@ LINES, LOOP = 110, 10
 
 
 def copied(functions: Mapping[str, Sequence[str]], some: Collection[str]) -> list[str]:
-    """The names of those among `some` that are copied.
+    """Choose the functions among `some` to force-inline within the budget of code growth.
 
     `functions` are the lines of all, each after what it calls: only in a circle of calls, one comes before what it
     calls. What leads into a circle is not copied.

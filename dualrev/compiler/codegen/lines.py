@@ -1,4 +1,4 @@
-"""Emitted code: statements, and how they are written, each beside the source line that it comes from."""
+"""Statements of emitted code, and their text, each beside the source line that it comes from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Assign", "Code", "Pop", "Push", "Row", "Suite", "lines_of", "rows_of
 
 @dataclass(eq=False)
 class Assign:
-    """target op value, where op is `=` or `+=`."""
+    """Assignment `target op value`, where op is `=` or `+=`."""
 
     target: ast.expr
     value: ast.expr
@@ -25,7 +25,7 @@ class Assign:
 
 @dataclass(eq=False)
 class Code:
-    """A statement as text."""
+    """Statement as text."""
 
     text: str
     line: int
@@ -33,7 +33,7 @@ class Code:
 
 @dataclass(eq=False)
 class Push:
-    """Words that go to the tape; `room` says whether there has to be a check that they fit."""
+    """Push of words onto the tape; `room` says whether to check that they fit."""
 
     words: list[ast.expr]
     line: int
@@ -42,7 +42,7 @@ class Push:
 
 @dataclass(eq=False)
 class Pop:
-    """Words that come back: assignments from words[top], words[top + 1], ..."""
+    """Pop of words from the tape: assignments from `words[top]`, `words[top + 1]`, ..."""
 
     targets: list[tuple[ast.expr, Callable[[ast.expr], ast.expr]]]
     line: int
@@ -50,7 +50,7 @@ class Pop:
 
 @dataclass(eq=False)
 class Suite:
-    """A statement with a block; `orelse` is that of an if."""
+    """Compound statement: a header and its block; `orelse` is the else-branch of an `if`."""
 
     header: str
     body: list[Any]
@@ -61,7 +61,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of text, the source line that it comes from (0: none), and its depth."""
+    """Line of text, with its source line (0: none) and its depth of indentation."""
 
     text: str
     line: int
@@ -72,12 +72,12 @@ WIDTH = 120
 
 
 def word(k: int) -> ast.expr:
-    """The k-th word of a group on the tape."""
+    """Syntax of the k-th word of a group on the tape."""
     return ast.parse("words[top]" if k == 0 else f"words[top + {k}]", mode="eval").body
 
 
 def text_of(value: ast.expr) -> str:
-    """An expression as text. Powers of literals are what numba makes of floats.
+    """Unparse an expression; a power of literals that is complex in Python becomes NaN, as numba's floats have it.
 
     Python computes the power of two literals when it compiles, and `(-0.5) ** 1.5` is complex: then numba has another
     type for what a variable of core holds.
@@ -88,7 +88,7 @@ def text_of(value: ast.expr) -> str:
 
 
 def _is_complex(node: ast.AST) -> bool:
-    """Whether Python makes a complex number of the power of two real literals."""
+    """Whether Python evaluates a power of two real literals to a complex number."""
     match node:
         case ast.BinOp(ast.UnaryOp(ast.USub(), ast.Constant(x)), ast.Pow(), exponent):
             y = exponent.operand if isinstance(exponent, ast.UnaryOp) else exponent
@@ -99,17 +99,18 @@ def _is_complex(node: ast.AST) -> bool:
 
 class _Powers(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """Replace a power of literals that is complex in Python by NaN."""
         self.generic_visit(node)
         return ast.Attribute(ast.Name("math"), "nan", ast.Load()) if _is_complex(node) else node
 
 
 def rows_of(code: list[Any]) -> list[Row]:
-    """The lines of the code."""
+    """Lines of the code, each with its source line and its depth."""
     return _Writer().block(code, 1)
 
 
 def lines_of(rows: list[Row], source: Callable[[int], str]) -> list[str]:
-    """The text; a source line stands as a comment beside the first line that it has become."""
+    """Text of the rows, with each source line as a comment beside the first line that is emitted for it."""
     lines: list[str] = []
     last = 0
     for row in rows:
@@ -129,9 +130,11 @@ def lines_of(rows: list[Row], source: Callable[[int], str]) -> list[str]:
 
 class _Writer:
     def block(self, code: list[Any], depth: int) -> list[Row]:
+        """Rows of a block at a depth; `pass` for an empty one."""
         return [row for s in code for row in self.statement(s, depth)] or [Row("pass", 0, depth)]
 
     def statement(self, s: Any, depth: int) -> list[Row]:
+        """Rows of a statement and of its blocks."""
         if isinstance(s, Suite):
             text = self.put(s.header, s.line, depth) + self.block(s.body, depth + 1)
             if s.orelse:
@@ -159,6 +162,7 @@ class _Writer:
         return self.put(s.text, s.line, depth)
 
     def put(self, text: str, line: int, depth: int) -> list[Row]:
+        """Rows of a text, whose lines keep their relative indentation."""
         rows: list[Row] = []
         for part in text.split("\n"):  # statements that the user wrote may have blocks
             inner = part.lstrip()

@@ -1,4 +1,4 @@
-"""What entry points, and loops that run in threads, ask of the module that they are written into."""
+"""Interface of the module under construction, for entry points and parallel loops."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Emitted", "ModuleBuilder"]
 
 @dataclass
 class Emitted:
-    """The text of a module, the function in it that was asked for, and the way to what the text does not define."""
+    """Emitted module: its text, its entry point, and the access paths of the objects that the text refers to."""
 
     source: str
     entry: str
@@ -32,7 +32,7 @@ class Emitted:
 
 
 class ModuleBuilder(Protocol):
-    """A module of derivatives of a numba function f (driver/emit.py)."""
+    """Module of derivatives of a numba function `f` (driver/emit.py)."""
 
     f: Any
     names: Names
@@ -43,13 +43,13 @@ class ModuleBuilder(Protocol):
 
     @property
     def front(self) -> FunctionTable:
-        """The functions of the module in core."""
+        """Table of the module's functions in core."""
 
     def describe(self, transform: str, argnums: Any, name: str) -> str:
-        """What a derivative is, in a sentence."""
+        """Docstring of an emitted derivative, one sentence."""
 
     def refer(self, of: Symbol | Call) -> str:
-        """The name of a function that a transformation has made, which is written now if it has not been."""
+        """Name of the function behind a symbol or a call, which is emitted on first use."""
 
     def function(
         self,
@@ -61,7 +61,7 @@ class ModuleBuilder(Protocol):
         f: Any,
         more: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        """Add a function with the options of a numba function, and some more."""
+        """Add a function with the options of numba function `f`, and the options in `more`."""
 
     def finish(self, entry: str, doc: str) -> Emitted:
-        """The module, which is done."""
+        """Finish the module, and return its text."""

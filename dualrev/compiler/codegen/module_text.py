@@ -1,4 +1,4 @@
-"""The units of emission: a function that is written as text, and the module of all that have been.
+"""Units of emission: a function of core that becomes text, and the module of all emitted functions.
 
 find-index-ranges, emit                              of each function
 fold-temporaries, merge-functions, choose-inlining   of the module
@@ -36,7 +36,7 @@ __all__ = [
 
 @dataclass(eq=False)
 class Writing:
-    """A function of core that becomes text: `write` adds it, with another body, to the module."""
+    """Function of core to be emitted, with `body` in place of its own; `write` adds its text to the module."""
 
     f: Function
     body: Block
@@ -46,28 +46,28 @@ class Writing:
     holds: set[str] = field(default_factory=lambda: {"core"})
 
     def shown(self) -> str:
-        """Core, or the functions that have been written so far."""
+        """Text of the unit: core, or the functions emitted so far."""
         if "text" in self.holds:
             return self.text.shown()
         return show(replace(self.f, parameters=(), body=self.body, result=Node(())))
 
     def verify(self) -> None:
-        """Nothing: core has been verified."""
+        """Verify nothing, since core has been verified."""
 
 
 def find_index_ranges(w: Writing) -> None:
-    """Find the indices and counters that are not negative, of which LLVM is told."""
+    """Value range analysis: find the indices and counters that are not negative, and LLVM is told so."""
     w.natural.look(w.body)
 
 
 def emit(w: Writing) -> None:
-    """Write a line for each statement."""
+    """Emit a line of text for each statement."""
     w.write()
 
 
 @dataclass(eq=False)
 class FunctionText:
-    """A function of the module; its names are not those that are printed."""
+    """Emitted function of the module, under internal names: the printed ones are chosen at the end."""
 
     name: str
     parameters: list[str]
@@ -79,18 +79,18 @@ class FunctionText:
 
     @property
     def rows(self) -> list[Row]:
-        """The lines of the body."""
+        """Lines of the body."""
         return rows_of(self.code)
 
     def words(self) -> list[str]:
-        """The names in it, in their order, each once."""
+        """Names in the function, in their order, each once."""
         found = dict.fromkeys(self.parameters)
         for row in self.rows:
             found |= dict.fromkeys(words_of(row.text))
         return list(found)
 
     def text(self, name: Callable[[str], str]) -> str:
-        """The text, with other names."""
+        """Text of the function, with its names mapped by `name`."""
         rows = [Row(renamed(row.text, name), row.line, row.depth) for row in self.rows]
         head = renamed(f"def {self.name}({', '.join(self.parameters)}):", name)
         doc = docstring(retold(self.doc, name))
@@ -100,7 +100,7 @@ class FunctionText:
 
 @dataclass(eq=False)
 class ModuleText:
-    """A module of text.
+    """Text of a module: its emitted functions, and the names that they refer to.
 
     refs         what it uses and does not define, by name
     copiable     the names of functions that LLVM may copy into those that call them
@@ -119,7 +119,7 @@ class ModuleText:
         self.functions.append(FunctionText(name, parameters, options, doc, code, source))
 
     def printed(self, doc: str = "") -> tuple[str, dict[str, str]]:
-        """The whole module, and the printed names of what is generated in it and not local to a function."""
+        """Text of the whole module, and the printed names of generated names that are not local to a function."""
         functions = [f for f in self.functions if f.name not in self.instead]
         printed, local = self._printed(functions)
         printed |= {name: printed[first] for name, first in self.instead.items()}
@@ -132,7 +132,7 @@ class ModuleText:
         return "\n".join(parts) + "\n", printed
 
     def _printed(self, functions: list[FunctionText]) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-        """The printed names of what is generated: of what functions share, and of what is local to each."""
+        """Printed names of the generated names: shared by functions, and local to each."""
         words = {f.name: f.words() for f in functions}
         outer = [*words] + [x for found in words.values() for x in found if x in self.refs]
         printed = self.names.chosen(outer, {x for found in words.values() for x in found})
@@ -143,11 +143,11 @@ class ModuleText:
         return printed, local
 
     def shown(self) -> str:
-        """The whole module."""
+        """Text of the whole module."""
         return self.printed()[0]
 
     def verify(self) -> None:
-        """AssertionError if the text is no Python."""
+        """Raise AssertionError if the text does not parse as Python."""
         try:
             ast.parse(self.shown())
         except SyntaxError as error:
@@ -155,13 +155,13 @@ class ModuleText:
 
 
 def fold_temporaries(m: ModuleText) -> None:
-    """Put a temporary's expression in the place of the only line that reads it."""
+    """Forward substitution: put a temporary's expression into the only line that reads it."""
     for f in m.functions:
         tidy(f.code, m.names.is_temporary)
 
 
 def merge_functions(m: ModuleText) -> None:
-    """Let one function stand for all that say the same: it is compiled once.
+    """Merge textually identical functions, so that numba compiles each once.
 
     Two calls of one function can have other facts, and yet the same derivative.
     """

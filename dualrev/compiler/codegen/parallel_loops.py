@@ -1,4 +1,4 @@
-"""Core -> text: a function that holds a parallel loop becomes three.
+"""Emission of parallel loops: a function of core that holds one becomes three.
 
 f_rounds          the function that is called: the chunks of the loop in several threads, and what they come to; it
                   raises what has failed in one
@@ -33,7 +33,7 @@ ENOUGH = 1024  # elements of arrays, for a chunk
 
 
 def write_loop(module: ModuleBuilder, name: str, f: Function, loop: For, shared: Sharing) -> None:
-    """Write the functions for f under this name, and others; f holds the loop."""
+    """Emit function `f`, whose loop `loop` runs in parallel, as three functions."""
     _Running(module, name, f, loop, shared).write()
 
 
@@ -50,20 +50,21 @@ class _Running:
         self.emission = self.emission_of(f, self.columns)
 
     def emission_of(self, f: Function, words: bool = False) -> Emission:
-        """Names for one more function."""
+        """Emitter for one more function, which names the parameters first."""
         made = Emission(self.names, self.module.refer, f.checked, words)
         made.introduce([x for p in f.parameters for x in leaves(p) if isinstance(x, Var)])
         return made
 
     def write(self) -> None:
-        """Write all three."""
+        """Emit all three functions."""
         self.whole(self.chunk(self.some()))
 
     def function(self, name: str, parameters: list[str], doc: str, body: list[Any]) -> None:
+        """Add a function to the module, with the source and the options of the user's function."""
         self.module.function(name, parameters, doc, body, self.origin.source, self.origin.dispatcher)
 
     def some(self) -> str:
-        """The rounds of a chunk; what they put together begins with what changes nothing."""
+        """Emit the sequential loop over a chunk's iterations, whose reductions begin with neutral elements."""
         loop = self.loop
         first, last = Var("first", types.int64), Var("last", types.int64)
         before = tuple(Copy(x, neutral(kind, x.type), loop.line) for x, kind in self.shared.totals.items())
@@ -81,7 +82,7 @@ class _Running:
         return self.module.refer(symbol)
 
     def chunk(self, some: str) -> str:
-        """The k-th chunk, whose results and failure go to where they are given places."""
+        """Emit the k-th chunk, which stores its partial reductions and its failure at index `k`."""
         fresh, name = self.names.fresh, self.names.fresh(f"{self.f.name}_chunk{{n}}")
         k, count, start, stop, failed, made = map(fresh, ("k", "count", "start", "stop", "failed", "made"))
         emission = self.emission_of(self.f)
@@ -104,7 +105,7 @@ class _Running:
         return name
 
     def threads(self, chunk: str) -> list[Any]:
-        """All chunks, in several threads, and what they come to."""
+        """Code that runs all chunks in threads, and combines their partial reductions."""
         fresh, shared, loop, text = self.names.fresh, self.shared, self.loop, self.emission.var
         count, failed, k = map(fresh, ("count", "failed", "k"))
         start, stop = (to_python.text(self.emission.atom(x)) for x in (loop.start, loop.stop))
@@ -130,7 +131,7 @@ class _Running:
         return body
 
     def most(self, text: Any) -> str:
-        """How many chunks there are at most: few elements of arrays make one, and no thread begins for them."""
+        """Text of the largest number of chunks; few elements of arrays make one, and no thread starts for them."""
         most = FEW if self.shared.private else MOST * (1 + self.shared.near)
         if not self.loop.elements:
             return str(most)
@@ -138,7 +139,7 @@ class _Running:
         return f"min({most}, 1 + max(0, {sizes}) // {ENOUGH})" if sizes else str(most)
 
     def loops(self, chunk: str, given: list[str], count: str) -> list[Any]:
-        """All chunks; first every other one, then the rest, if those that are next to one another share elements."""
+        """Code that runs all chunks: even ones before odd ones, if neighbours share elements."""
         more = ", ".join([chunk, *given])
         if not self.shared.near:
             return [Code(f"runtime.in_threads(0, {count}, 1, {more})", 0)]
@@ -146,12 +147,12 @@ class _Running:
         return [Suite(f"for {odd} in range(2):", [Code(f"runtime.in_threads({odd}, {count}, 2, {more})", 0)], 0)]
 
     def seen(self, group: Group, text: Any) -> str:
-        """How far apart elements of a round lie in arrays that may share memory."""
+        """Runtime test of overlap between iterations, for arrays that may share memory."""
         spans = ", ".join(f"runtime.span({text(x)}, {group.axis})" for x in group.arrays)
         return f"runtime.{'overlap' if group.near else 'no_overlap'}(({spans},))"
 
     def together(self, total: str, part: str, x: Var) -> Code:
-        """What a chunk comes to goes to the rest."""
+        """Combine a chunk's partial reduction with the total."""
         kind = self.shared.totals[x]
         if kind in SYMBOLS:
             both = f"{part}, {total}" if kind.endswith(" of") else f"{total}, {part}"
@@ -159,7 +160,7 @@ class _Running:
         return Code(f"{total} {'+' if kind == 'add' else '*'}= {part}", 0)
 
     def doc(self, text: Any) -> str:
-        """What the threads share, and how."""
+        """Docstring of the function: how its threads share arrays and reductions."""
         shared = self.shared
         said = [f"{self.f.doc or f'{self.f.name}, as derivatives call it.'} Its rounds run in several threads."]
         if shared.totals:
@@ -172,7 +173,7 @@ class _Running:
         return "\n\n".join([said[0], *([" ".join(said[1:])] if said[1:] else [])])
 
     def whole(self, chunk: str) -> None:
-        """The function itself: what stands before the loop, the loop, and what stands after it."""
+        """Emit the function itself: the code before the loop, the threads, and the code after the loop."""
         f, loop, emission = self.f, self.loop, self.emission
         at = f.body.index(loop)
         parameters, body = [], []

@@ -1,4 +1,4 @@
-"""Core -> the statements of Python text, which numba compiles.
+"""Emission of core: the statements of Python text, which numba compiles.
 
 A variable gets one name per function (ir/names.py chooses what is printed). Intermediate values are statements
 of their own here; fold_temporaries.py puts them where they are read.
@@ -33,7 +33,7 @@ _RUNTIMES = {"np.zeros_like", "np.empty_like"}
 
 
 class Lending(NamedTuple):
-    """What calls itself under another name, and hands its arrays at these places on by their address."""
+    """Recursive function under another name, which passes its arrays at these indices on by address."""
 
     symbol: Symbol
     name: str
@@ -41,16 +41,16 @@ class Lending(NamedTuple):
     address: str
 
     def call(self, args: list[ast.expr]) -> ast.Call:
-        """The call with these arguments."""
+        """Call with these arguments, the arrays by address."""
         return to_python.call(self.name, ast.Name(self.address), *self.others(args))
 
     def others(self, args: list[Any]) -> list[Any]:
-        """The arguments at other places."""
+        """Arguments that are not passed by address."""
         return [x for k, x in enumerate(args) if k not in self.places]
 
 
 class Emission:
-    """The text of a function, or of several blocks of one.
+    """Emitter of the text of a function, or of several blocks of one.
 
     `refer` tells the name of a function that a transformation has made, and of a call of the user's function the name
     of what stands for that one; an empty one where it is called itself. `own_tape` says that the function's own words
@@ -75,20 +75,20 @@ class Emission:
     # Names
 
     def introduce(self, some: Iterable[Var]) -> None:
-        """Name variables that are the user's: they keep their names if they come first."""
+        """Name the user's variables, which keep their names if they come first."""
         for x in some:
             if x.of is None and x.name != "_" and "{" not in x.name:
                 self.var(x)
 
     def var(self, x: Var) -> str:
-        """The name of a variable."""
+        """Name of a variable in the text."""
         if x not in self._text:
             self._text[x] = made = self._name(x)
             self._taken.add(made)
         return self._text[x]
 
     def call_it(self, x: Var, name: str) -> None:
-        """Let a variable have this name."""
+        """Bind a variable to a name."""
         self._text[x] = name
         self._taken.add(name)
 
@@ -105,7 +105,7 @@ class Emission:
     # Expressions
 
     def atom(self, x: Any) -> ast.expr:
-        """The syntax of an atom."""
+        """Syntax of an atom."""
         if isinstance(x, Var):
             return ast.Name(self.var(x))
         if isinstance(x, Global):
@@ -113,26 +113,26 @@ class Emission:
         return to_python.number(x.value)
 
     def tree(self, x: atoms.Tree) -> ast.expr:
-        """The syntax of a tree of atoms."""
+        """Syntax of a tree of atoms."""
         if not isinstance(x, atoms.Node):
             return self.atom(x)
         parts = [self.tree(part) for part in x.parts]
         return ast.Tuple(parts, ast.Load()) if x.cls is None else to_python.call(x.cls.name, *parts)
 
     def returned(self, x: atoms.Tree) -> str:
-        """The text of what is returned: several values without parentheses."""
+        """Text of a returned tree; several values stand without parentheses."""
         if not isinstance(x, atoms.Node) or x.cls is not None:
             return to_python.text(self.tree(x))
         return ", ".join(to_python.text(self.tree(part)) for part in x.parts) + "," * (len(x.parts) == 1)
 
     def target(self, x: atoms.Tree) -> str:
-        """The text of a target; what is no variable is thrown away."""
+        """Text of an assignment target; a leaf that is no variable becomes `_`."""
         if isinstance(x, atoms.Node):
             return "(" + "".join(f"{self.target(part)}, " for part in x.parts).strip() + ")"
         return self.var(x) if isinstance(x, Var) else "_"
 
     def parts(self, name: str, tree: atoms.Node) -> list[Any]:
-        """The statements that take the argument of this name apart."""
+        """Code that unpacks a nested argument into its leaves."""
         code: list[Any] = []
         for k, x in enumerate(tree.parts):
             if isinstance(x, atoms.Node):
@@ -143,7 +143,7 @@ class Emission:
         return code
 
     def expr(self, e: Expr) -> ast.expr:
-        """The syntax of an expression."""
+        """Syntax of an expression."""
         match e:
             case atoms.Operator(symbol, (x,)):
                 return ast.UnaryOp(_UNARY[symbol], self.expr(x))
@@ -178,13 +178,13 @@ class Emission:
         return ast.Call(f, [self.expr(x) for x in args], [ast.keyword(k, self.expr(x)) for k, x in keywords])
 
     def element(self, base: ast.expr, index: tuple[Any, ...]) -> ast.expr:
-        """base[index]."""
+        """Syntax of `base[index]`."""
         parts = [self._entry(i) for i in index]
         place = parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
         return ast.Subscript(base, place, ast.Load())
 
     def _place(self, s: nodes.Load | nodes.Store) -> ast.expr:
-        """The element that is read or written."""
+        """Syntax of the element that is loaded or stored; indices known to be natural are marked for LLVM."""
         index: list[Any] = [*s.index]
         for k in range(len(index)):
             if (s, k) in self.natural.indices:
@@ -211,14 +211,14 @@ class Emission:
         return _Checked(powers=not is_real(s.args[1])).visit(made) if s.checked else made
 
     def _checked(self, e: Expr, repeated: bool = False) -> ast.expr:
-        """An expression whose divisions by zero raise, if they do in the function."""
+        """Syntax of an expression, whose divisions by zero raise if they do in the function."""
         made = self.expr(e)
         return _Checked(powers=True).visit(made) if self.checked and not repeated else made
 
     # Statements
 
     def block(self, body: Block) -> list[Any]:
-        """The code of a block."""
+        """Code of a block; some pairs of adjacent statements become one (pop and store, array and shadow)."""
         code: list[Any] = []
         k = 0
         while k < len(body):
@@ -327,7 +327,7 @@ class Emission:
         return Suite(header, body, s.line, loop=True)
 
     def _bounds(self, start: Any, stop: Any, step: Any) -> str:
-        """The arguments of range, as short as they can be."""
+        """Text of the arguments of `range`, as short as possible."""
         texts = [to_python.text(self.atom(x)) for x in (start, stop, step)]
         if step == Constant(1):
             texts = texts[1:2] if start == Constant(0) else texts[:2]
@@ -335,32 +335,32 @@ class Emission:
 
 
 def _without_literal(x: ast.expr) -> ast.expr:
-    """An argument: numba compiles a function anew for an int that it knows."""
+    """Argument without its literal int type, for which numba would specialise the callee."""
     known = isinstance(x, ast.Constant) and type(x.value) is int
     return to_python.call("np.int64", x) if known else x
 
 
 def _is_plain(x: Var) -> bool:
-    """Whether a variable is an array of numbers as the runtime makes them."""
+    """Whether a variable is an array of floats, ints or bools in C order, which the runtime allocates."""
     numbers = isinstance(x.type.dtype, types.Float | types.Integer | types.Boolean)
     return numbers and x.type.layout == "C" and x.type.ndim > 0
 
 
 def _is_shadow(s: nodes.Make, array: Var) -> bool:
-    """Whether a statement makes zeros in the shape of an array, with the same place of elements in memory."""
+    """Whether a statement allocates the zeroed shadow of an array, with the same memory layout."""
     zeros = isinstance(s.value, atoms.Applied) and s.value.function == "np.zeros_like" and s.value.args == (array,)
     return zeros and array.type.layout == s.target.type.layout == "C"
 
 
 def _if(test: ast.expr, then: list[Any], orelse: list[Any], line: int) -> Suite:
-    """An if; without a then-branch, the test is negated."""
+    """Build an `if` statement; without a then-branch, the test is negated."""
     if not then:
         return Suite(f"if {to_python.text(ast.UnaryOp(ast.Not(), test))}:", orelse, line)
     return Suite(f"if {to_python.text(test)}:", then, line, orelse)
 
 
 class _Checked(ast.NodeTransformer):
-    """Divisions that raise ZeroDivisionError, as the function does; emitted code itself follows IEEE.
+    """Rewrite divisions so that they raise ZeroDivisionError, as in the function; emitted code itself follows IEEE.
 
     `powers` says that exponents may be whole numbers: with these, 0 has no negative powers.
     """
@@ -371,6 +371,7 @@ class _Checked(ast.NodeTransformer):
         self.powers = powers
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """Call the runtime's checked operator, unless the divisor or the exponent is known to be safe."""
         left, right = self.visit(node.left), self.visit(node.right)
         name = self._NAMES.get(type(node.op))
         if isinstance(node.op, ast.Pow):

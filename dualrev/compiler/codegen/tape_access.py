@@ -1,4 +1,4 @@
-"""Emitted code for the tape: words on top of it, columns, and arrays that it keeps.
+"""Tape access in emitted code: words on top of it, columns, and arrays that it keeps.
 
 A number takes one word of the tape. Ints go there bit by bit, and the bools of one push share words; columns have the
 type of what stands in them, and those of bools share words.
@@ -28,17 +28,17 @@ FromWord: TypeAlias = Callable[[ast.expr], ast.expr]
 
 
 class TapeCode:
-    """The statements for the tape; `atom` writes an atom, `var` tells the name of a variable."""
+    """Emitter of tape statements; `atom` gives the syntax of an atom, `var` the name of a variable."""
 
     def __init__(self, names: Names, atom: Callable[[Any], ast.expr], var: Callable[[Var], str]) -> None:
         self.names, self.atom, self.var = names, atom, var
 
     def assign(self, x: Var, value: ast.expr, line: int) -> Assign:
-        """x = value"""
+        """Assignment `x = value`."""
         return Assign(ast.Name(self.var(x)), value, line)
 
     def statement(self, s: nodes.Statement) -> list[Any]:
-        """The code of a statement for the tape."""
+        """Code of a tape statement."""
         tape = ast.Name("tape")
         match s:
             case nodes.Push():
@@ -63,7 +63,7 @@ class TapeCode:
         raise AssertionError(s)
 
     def _columns(self, s: nodes.Columns) -> list[Any]:
-        """Arrays on top of the tape: each of them takes a word for each round, and up to eight of bools share one."""
+        """Columns on top of the tape: each takes a word per iteration, and up to eight of bools share one."""
         count = self.names.fresh("_n{k}")
         flags = [x for x in s.targets if x.type.dtype == types.boolean]
         others = [x for x in s.targets if x not in flags]
@@ -89,13 +89,13 @@ class TapeCode:
         return code if s.taken else [*code, Code(f"top += {total}", s.line)]
 
     def _rounds(self, s: nodes.Reserve) -> ast.expr:
-        """How many iterations a loop may have; what is negative is none."""
+        """Trip count of a loop, as `runtime.room` takes it: a negative one is zero."""
         if s.start == Constant(0) and s.step == Constant(1):
             return self.atom(s.stop)
         return to_python.call("runtime.rounds", *map(self.atom, (s.start, s.stop, s.step)))
 
     def _words(self, values: tuple[Any, ...]) -> list[ast.expr]:
-        """What stands on the tape for values: a word for each number, and one for some bools together."""
+        """Words of the tape for pushed values: one per scalar, and one for up to 32 bools."""
         words: list[ast.expr] = []
         for x in values:
             if isinstance(x.type, types.Integer):
@@ -127,18 +127,18 @@ class TapeCode:
 
 
 def held(slot: int, value: ast.expr) -> ast.expr:
-    """An array that the tape holds."""
+    """Expression for an array that the tape holds in a slot."""
     return to_python.call("runtime.hold", ast.Name("tape"), ast.Constant(slot), value)
 
 
 def _flags(values: tuple[Any, ...]) -> list[list[Any]]:
-    """The bools among values, by the word that they share."""
+    """Groups of bools among the values that share a word."""
     found = [x for x in values if isinstance(x.type, types.Boolean)]
     return [found[k : k + _FLAGS] for k in range(0, len(found), _FLAGS)]
 
 
 def from_word(kind: Any) -> FromWord:
-    """The expression for a number of a type from its word."""
+    """Decoder of a scalar of a type from its word on the tape."""
     if isinstance(kind, types.Boolean):
         return lambda word: ast.Compare(word, [ast.NotEq()], [ast.Constant(0.0)])
     if isinstance(kind, types.Integer):
@@ -150,5 +150,5 @@ def from_word(kind: Any) -> FromWord:
 
 
 def _times(n: int, count: str) -> str:
-    """n * count."""
+    """Text of `n * count`."""
     return count if n == 1 else f"{n} * {count}"

@@ -1,1 +1,1 @@
-"""The compiler's driver: from a numba function to the text of a module of derivatives."""
+"""Compiler driver: from a numba function to the text of a module of derivatives."""

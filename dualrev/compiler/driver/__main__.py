@@ -1,4 +1,4 @@
-"""The list of passes, for people: python -m dualrev.compiler.driver."""
+"""Command line that prints the list of passes: python -m dualrev.compiler.driver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["table"]
 
 
 def table() -> Iterator[tuple[str, str, str, str]]:
-    """The passes in order, each once: the list that it is in, its name, what it does, and where it stands."""
+    """Passes in order, each once: its list, its name, its title, and its file."""
     shown = set()
     for name, passes in LISTS.items():
         for p in passes:
@@ -20,7 +20,7 @@ def table() -> Iterator[tuple[str, str, str, str]]:
 
 
 def main() -> None:
-    """Print the list; optional passes have a star."""
+    """Print the list of passes; optional ones have a star."""
     before = ""
     optional = {p.name for p in PASSES if p.optional}
     for name, called, title, file in table():

@@ -1,4 +1,4 @@
-"""All places of a numba function that the compiler refuses, for dr.check: what is refused is left out, one by one.
+"""All refusals of a numba function, for dr.check: refused statements are sliced out, one by one.
 
 The compiler reads the function again, without the statement that it refused and without those that depend on it
 (driver/slice_out.py), and so on, until nothing is refused. No machine code is made.
@@ -25,7 +25,7 @@ _MOST = 50  # places: each takes one more reading
 
 
 def survey(f: Any, argtypes: tuple[Any, ...], numbers: Sequence[int], error: UnsupportedError) -> UnsupportedError:
-    """The error that says all places, where `error` is the first; that one if no other is."""
+    """Collect all refusals of a function in one error, where `error` is the first; that one if no other is found."""
     reduced: dict[int, Source] = {}
     notes: dict[str, tuple[str, int]] = {}  # where each is
     while len(notes) < _MOST:
@@ -50,7 +50,7 @@ def survey(f: Any, argtypes: tuple[Any, ...], numbers: Sequence[int], error: Uns
 
 
 def _read(front: Front, f: Any, argtypes: tuple[Any, ...], numbers: Sequence[int]) -> None:
-    """Go through what the compiler does up to the derivatives in core, in both modes."""
+    """Run the compiler up to the derivatives in core, in both modes."""
     with global_compiler_lock:
         core = front.entered(f, argtypes)
         moving = [x for k in numbers for x in leaves(core.parameters[k]) if carries(x)]
@@ -60,7 +60,7 @@ def _read(front: Front, f: Any, argtypes: tuple[Any, ...], numbers: Sequence[int
 
 
 def _smaller(front: Front, error: UnsupportedError) -> tuple[int, Source | None]:
-    """The function in which something was refused, without that; None if that is no statement of it."""
+    """Slice the refused statement out of its function; None if the refusal names no statement."""
     if error.place is None:
         return 0, None
     file, line = error.place

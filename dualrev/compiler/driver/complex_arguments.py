@@ -1,4 +1,4 @@
-"""Calls with complex numbers or lists, and what of them the function that is differentiated may take and return.
+"""Calls with complex numbers or lists, for which core names a symbol in place of the numba function.
 
 In core a complex number is a tuple of its parts (scalarize/complex/lower_complex.py), and so is an array of them: a
 call cannot name the user's numba function, which takes complex numbers. It names a symbol, under which the callee's
@@ -25,14 +25,14 @@ _INSTEAD = "real and imaginary parts"
 
 
 class ComplexCalls:
-    """The functions that are called with complex numbers or lists, or return complex numbers."""
+    """Core of functions that are called with complex numbers or lists, by symbols; and checks of the root."""
 
     def __init__(self, front: FunctionTable) -> None:
         self.front = front
         self._symbols: dict[Any, Symbol] = {}
 
     def symbol(self, s: operations.Call, source: Source) -> Symbol:
-        """The symbol of what a call in this source calls."""
+        """Symbol of the callee of a call in this source."""
         assert s.types is not None
         f, front = s.function.value, self.front
         if has_rule(f) or is_derivative(f):
@@ -48,14 +48,14 @@ class ComplexCalls:
         return self._symbols[key]
 
     def check_derivatives(self, f: Any, argtypes: tuple[Any, ...]) -> None:
-        """UnsupportedError for a derivative of a derivative by complex numbers."""
+        """Raise UnsupportedError for a derivative of a derivative by complex numbers."""
         if is_derivative(f) and any(map(holds_complex, argtypes)):
             source = self.front.source(f)
             what = f"a derivative of the {f.derivative_of[1]} of {describe(f.derivative_of[0].py_func)}"
             source.refuse(source.tree, what, "of complex numbers only the first derivatives are known", _INSTEAD)
 
     def check_entered(self, f: Function, argtypes: tuple[Any, ...]) -> None:
-        """UnsupportedError for a complex value, and for complex arrays as arguments that the function writes to."""
+        """Raise UnsupportedError for a complex value, or a complex array argument that the function writes to."""
         source = f.origin.source
         if f.origin.result is not None and holds_complex(f.origin.result):
             why = "its derivative is not one number for each argument"

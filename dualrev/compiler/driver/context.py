@@ -1,4 +1,4 @@
-"""From numba functions to core: the functions that a module of derivatives is made from.
+"""Front end: from numba functions to core, specialised to argument types.
 
     source -> prune -> lower -> infer -> expand -> core
 
@@ -55,14 +55,14 @@ _PLACES = (types.Array, types.BaseTuple, types.List, types.ListType)
 
 
 class Front:
-    """The functions of a module in core, and the transformations of them.
+    """Functions of a module in core, and their transformations (forward and reverse mode).
 
     names    the names of the module
     refs     what its text uses and does not define, by name
     """
 
     def __init__(self, sources: Mapping[int, Source] = MappingProxyType({}), passes: PassManager | None = None) -> None:
-        """`sources` are known already, by the ids of functions."""
+        """Begin without functions; `sources` are known already, by the ids of functions."""
         self.passes = passes or PassManager(LISTS)
         self.names = Names()
         self.refs: dict[str, Ref] = {}
@@ -84,7 +84,7 @@ class Front:
         self.complexes = ComplexCalls(self)
 
     def source(self, f: Any) -> Source:
-        """The source of a numba function."""
+        """Source of a numba function, read once."""
         if id(f) not in self.sources:
             self.sources[id(f)] = (
                 compiled_derivative.source_of(f, self.source(f.derivative_of[0]))
@@ -94,13 +94,16 @@ class Front:
         return self.sources[id(f)]
 
     def parameters(self, f: Any) -> list[str]:
-        """The names of its parameters."""
+        """Names of a function's parameters."""
         return parameters(self.source(f).tree)
 
     def core(
         self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool = True
     ) -> Function:
-        """A numba function in core; `apart` as in lower.py: of f itself it is checked, of what it calls not."""
+        """Lower a numba function to core, once for each specialisation.
+
+        `apart` as in lower.py: of f itself it is checked, of what it calls not.
+        """
         key = (id(f), argtypes, apart)
         for static in functions.values():
             self._paths.setdefault(id(static.value), static.path)
@@ -123,7 +126,7 @@ class Front:
         return self._cores[key]
 
     def _small(self, caller: Function, s: Call) -> Function | None:
-        """What a call calls, if that is to be put in its place: it is small, and has the options of the caller."""
+        """Callee to inline at a call: a small function with the options of the caller; else None."""
         f = s.function.value if isinstance(s.function, Global) else None
         if f is None or has_rule(f) or is_derivative(f) or id(f) in self._reading:
             return None
@@ -134,14 +137,14 @@ class Front:
         return found if one == other else None
 
     def _check_objects(self, s: Call, source: Source) -> None:
-        """UnsupportedError for an object that a function takes which has derivatives of its own."""
+        """Raise UnsupportedError for a call with an object, if the callee has derivatives of its own."""
         f = s.function.value if isinstance(s.function, Global) else None
         if (has_rule(f) or is_derivative(f)) and any(holds_structured(type_of(x)) for x in s.args):
             what = f"the call of {describe(getattr(f, 'py_func', f))} with an object"
             source.refuse(s.line, what, "its derivative would be an object, too", "the fields as arguments")
 
     def check_draws(self, f: Function, what: str, later: bool = False) -> None:
-        """UnsupportedError for what runs a function again, perhaps later, if the second run may do something else."""
+        """Raise UnsupportedError for a rerun, perhaps later, of a function that may not do the same again."""
         if later and any(isinstance(x, Var) and is_container(x.type) for p in f.parameters for x in leaves(p)):
             why = "the function is run once more, later, and the container may have changed by then"
             f.origin.source.refuse(
@@ -171,7 +174,7 @@ class Front:
         return reading
 
     def inlined(self, f: Any, core: Function) -> Function:
-        """The core of a function with small functions in the place of their calls."""
+        """Inline small functions into the core of a function."""
         self._reading.add(id(f))
         try:
             return inlined(core, lambda s: self._small(core, s))
@@ -179,7 +182,7 @@ class Front:
             self._reading.discard(id(f))
 
     def origin(self, f: Any, source: Source) -> Origin:
-        """The origin of a function of which only types are known."""
+        """Origin of a function that has no core: only types are known."""
         return Origin(f, source, [a.arg for a in source.tree.args.args], asks_for_layout=False)
 
     def inferred(
@@ -190,9 +193,10 @@ class Front:
         functions: dict[str, Static],
         apart: bool = True,
     ) -> Reading:
-        """The function in ANF, with the types of its variables."""
+        """Lower a function to ANF, with the types of its variables."""
 
         def attempt(listed: bool) -> Reading:
+            """Run the passes up to type inference; if `listed`, loops over iterables without indices go over lists."""
             reading = Reading(self, f, argtypes, path, functions, apart, listed)
             self.passes.run("read", reading)
             return reading
@@ -212,7 +216,7 @@ class Front:
         return found if have_places and not dicts else attempt(True)
 
     def _check_derivatives(self, f: Function) -> None:
-        """UnsupportedError for a call of a compiled derivative that has no derivatives itself."""
+        """Raise UnsupportedError for a call of a compiled derivative that has no derivatives itself."""
         before = self.place
         for s in statements(f.body):
             if isinstance(s, Call) and isinstance(s.function, Global) and is_derivative(s.function.value):
@@ -221,7 +225,7 @@ class Front:
         self.place = before
 
     def entered(self, f: Any, argtypes: tuple[Any, ...]) -> Function:
-        """The function that is differentiated, for these types of arguments."""
+        """Core of the function that is differentiated, for these argument types."""
         self.f = f
         self.complexes.check_derivatives(f, argtypes)
         source = self.source(f)
@@ -236,7 +240,7 @@ class Front:
         return made
 
     def once(self, f: Function) -> Function:
-        """A function that only calls the one that is differentiated, if that one calls itself; else the function.
+        """Trampoline for a recursive root, so that its sweeps exist once; the function itself, if it is not recursive.
 
         Both sweeps of f in one function would be a second derivative of it, beside the one that its calls have.
         """
@@ -250,7 +254,7 @@ class Front:
         return replace(f, parameters=parameters, body=(made,), result=result)
 
     def _call_of_itself(self, f: Function) -> Call | None:
-        """The call, in a function or what it calls, that is one of the function with arguments of the same types."""
+        """Recursive call of the root with the same argument types, in a function or its callees; None without one."""
         key, seen, todo = (id(self.f), tuple(map(type_of, f.parameters))), set(), [f]
         for g in todo:
             for s in statements(g.body):
@@ -265,7 +269,7 @@ class Front:
         return None
 
     def functions_among(self, f: Any, argtypes: tuple[Any, ...]) -> dict[str, Static]:
-        """The arguments that are functions; classes of named tuples among the arguments are known afterwards."""
+        """Parameters whose arguments are functions; classes of named tuples are named on the way."""
         functions = {}
         for k, (name, kind) in enumerate(zip(self.parameters(f), argtypes, strict=True)):
             self._find_classes(kind, (("arg", k),))
@@ -274,7 +278,7 @@ class Front:
         return functions
 
     def _find_classes(self, kind: Any, path: tuple[Any, ...]) -> None:
-        """Name the classes of named tuples among the arguments."""
+        """Name the classes of named tuples, and the methods of jitclasses, among the arguments."""
         if isinstance(kind, types.BaseNamedTuple):
             cls = kind.instance_class
             if all(ref.value is not cls for ref in self.refs.values()):
@@ -287,7 +291,7 @@ class Front:
                 self._find_classes(part, (*path, ("attr", "types"), ("item", k)))
 
     def called(self, s: Call) -> tuple[Any, Callable[[], Function]]:
-        """The key of what a call calls, and how to get it."""
+        """Key of a call's callee, and a thunk that builds it."""
         assert isinstance(s.function, Global)
         f, path = s.function.value, s.function.path
         argtypes = tuple(map(type_of, s.args))
@@ -301,7 +305,7 @@ class Front:
         return key, lambda: self._whole(s, make())
 
     def _derived(self, key: Any, make: Callable[[], Function]) -> Function | UnsupportedError:
-        """A function that is called in core, or why there is none."""
+        """Core of a callee, or the refusal of it, which is memoised."""
         if key not in self._refused:
             try:
                 return make()
@@ -310,11 +314,11 @@ class Front:
         return self._refused[key]
 
     def _whole(self, s: Call, made: Function | UnsupportedError) -> Function:
-        """What a call calls; as a whole, if there is no core of it."""
+        """Callee of a call: its core, or a function with one opaque statement if it has none."""
         return made if isinstance(made, Function) else underived(self, s, made)
 
     def functions_passed(self, f: Any, args: Sequence[Any], argtypes: tuple[Any, ...]) -> dict[str, Static]:
-        """The arguments of a call that are functions."""
+        """Parameters of a callee whose arguments at a call are functions."""
         functions = {}
         for name, a, kind in zip(self.parameters(f), args, argtypes, strict=True):
             if isinstance(kind, types.Dispatcher):
@@ -323,7 +327,7 @@ class Front:
         return functions
 
     def chosen_numbers(self, argnums: Any, f: Function, primals: tuple[Any, ...]) -> list[int]:
-        """The numbers of the arguments that are chosen, of these types."""
+        """Indices of the differentiated arguments, after checks of argnums and types."""
         count = len(primals)
         given = list(argnums) if isinstance(argnums, (tuple, list)) else [argnums]
         numbers = [k % count for k in given if isinstance(k, int) and not isinstance(k, bool) and -count <= k < count]
@@ -335,13 +339,13 @@ class Front:
         return numbers
 
     def check_scalar(self, f: Function) -> None:
-        """ScalarError for a function that returns something else than one real number."""
+        """Raise ScalarError for a function that does not return one real scalar."""
         x, source = f.result, f.origin.source
         if not (is_real(x) or (isinstance(x, Constant) and isinstance(x.value, float))):
             raise ScalarError.of(str(type_of(x)), f"{source.file}:{source.tree.lineno}")
 
     def asks_for_layout(self, f: Function) -> bool:
-        """Whether a function, or one that it calls, asks if an array is contiguous: then shadows have its strides."""
+        """Whether a function or its callees test arrays for contiguity: then shadows copy their strides."""
         seen: set[Any] = set()
         todo = [f]
         while todo:

@@ -1,6 +1,6 @@
-"""From a numba function and its argument types to a module of derivative code.
+"""Emission of a module of derivatives, from a numba function and its argument types.
 
-    context.py -> core -> transforms/ -> core -> emission/ -> text
+    context.py -> core -> ad/ -> core -> codegen/ -> text
 
 `emit` is the whole of it. A function that is called by another one is differentiated once for every combination of
 argument types, active arguments and arguments that may share memory.
@@ -48,18 +48,18 @@ __all__ = ["STAGES", "Emitted", "Module", "core_program", "emit", "expanded_func
 
 
 def emit(f: Any, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
-    """The derivative of a numba function for these types of arguments; see dispatcher.py for the transforms."""
+    """Emit a derivative of a numba function for these argument types; see dispatcher.py for the transforms."""
     with global_compiler_lock:  # Python 3.11 fails where two threads parse at the same time
         return Module(f).root(transform, argnums, argtypes)
 
 
 def expanded_function(f: Any, argtypes: tuple[Any, ...]) -> Function:
-    """A numba function for these types of arguments, as the derivatives are made from it."""
+    """Core of a numba function for these argument types, before differentiation."""
     return core_program(f, argtypes)[0]
 
 
 def core_program(f: Any, argtypes: tuple[Any, ...], passes: PassManager | None = None) -> tuple[Function, Program]:
-    """A numba function for these types of arguments in the typed core, and the functions that its calls lead to."""
+    """Core of a numba function for these argument types, and the program with its callees."""
     front = Front(passes=passes)
     return front.entered(f, argtypes), front.program
 
@@ -75,11 +75,12 @@ STAGES = {
 
 
 def shown(f: Any, stage: str, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> str:
-    """The program after a pass, as it is compiled for a derivative: f first, and then what it calls."""
+    """Text of the program after a pass, as it is compiled for a derivative: f first, then its callees."""
     stage = STAGES.get(stage, stage)
     found: list[tuple[bool, str]] = []
 
     def watch(p: Pass, unit: Any) -> None:
+        """Keep the text of each unit of the pass."""
         if p.name == stage:
             found.append((getattr(unit, "dispatcher", None) is not f, unit.shown()))
 
@@ -93,7 +94,7 @@ def shown(f: Any, stage: str, transform: str, argnums: Any, argtypes: tuple[Any,
 
 
 class Module:
-    """A module that is being written: functions of core under names, and what is called for derivatives."""
+    """Module under construction: functions of core under names, and the entry points of derivatives."""
 
     def __init__(self, f: Any, passes: PassManager | None = None) -> None:
         self.f, self.front = f, Front(passes=passes)
@@ -109,7 +110,7 @@ class Module:
         self._circles: set[Symbol] = set()  # ... and those that are written between
 
     def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
-        """The derivative of f that is called for a transform."""
+        """Emit the derivative of f for a transform, with a wrapper for lists."""
         count = len(self.front.parameters(self.f))
         if not takes_lists(argtypes[:count]):
             return self._root(transform, argnums, argtypes, count)
@@ -164,7 +165,7 @@ class Module:
         return self.finish(name, f"{doc} Made by dualrev.")
 
     def describe(self, transform: str, argnums: Any, name: str) -> str:
-        """What a derivative is, in a sentence."""
+        """Docstring of an emitted derivative, one sentence."""
         if transform == "grad":
             return f"The gradient of {name} with respect to argument {argnums}."
         if transform == "pull":
@@ -178,7 +179,7 @@ class Module:
     # Functions that transformations have made
 
     def refer(self, of: Symbol | Call) -> str:
-        """The name of a function that a transformation has made, which is written now if it has not been.
+        """Name of the function behind a symbol or a call, which is emitted on first use.
 
         Of a call of a numba function that takes objects: the name of the same function of their leaves, and of one that
         checks what the user's function does not, that of the former. Any other is called itself: no name.
@@ -258,7 +259,7 @@ class Module:
     def _write_lent(
         self, name: str, lending: Lending, parameters: list[str], body: list[Any], f: Function, options: dict[str, Any]
     ) -> list[Any]:
-        """Add a function with this body, which calls itself. What is given is the body of the one that begins."""
+        """Emit a recursive function whose arrays are passed by address; return the body of its trampoline."""
         names = [parameters[k] for k in lending.places]
         arrays = ", ".join(names) + "," * (len(names) == 1)
         others = [lending.address, *lending.others(parameters)]
@@ -280,13 +281,13 @@ class Module:
         f: Any,
         more: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        """Add a function with the options of a numba function, and some more."""
+        """Add a function with the options of numba function `f`, and the options in `more`."""
         options = kept(f) | {"error_model": "numpy"} | dict(more)
         words = ", ".join(f"{k}={v!r}" for k, v in sorted(options.items()))
         self.text.add(name, parameters, words, doc, body, source)
 
     def finish(self, entry: str, doc: str) -> Emitted:
-        """The module, which is done."""
+        """Wrap the entry point for objects or complex numbers, link the module, and return its text."""
         if self._opened:
             entry = opening(self, entry, *self._opened, doc)
         if self._around is not None:

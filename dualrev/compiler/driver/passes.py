@@ -1,4 +1,4 @@
-"""All passes of the compiler, in order: its table of contents.
+"""Passes of the compiler, in order: its table of contents.
 
 A numba function is read, lowered and optimised once for the types of its arguments, and so is each function that it
 calls. A derivative runs the passes of its mode over it, and over each call, once for all that is known of the call.

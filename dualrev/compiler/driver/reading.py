@@ -1,4 +1,4 @@
-"""The unit of the front end: a numba function for argument types, and the passes that bring it to core.
+"""Unit of the front end: a numba function for argument types, and the passes that lower it to core.
 
     prune-branches ... infer-types          read      a syntax tree becomes statements of ANF with types
     remove-optionals ... to-core            lower     arrays, tuples, lists, records, complex numbers become scalars
@@ -55,7 +55,7 @@ __all__ = ["Origin", "Reading"]
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """The user's function that one of core was made from."""
+    """User's function from which a function of core was lowered."""
 
     dispatcher: Any
     source: Source
@@ -65,18 +65,18 @@ class Origin:
 
 
 class ReadContext(FunctionTable, Protocol):
-    """What passes over a function that is read ask of the module; driver/context.py answers."""
+    """Interface of the module for the passes of the front end; driver/context.py implements it."""
 
     complexes: ComplexCalls
     uncompiled: infer.Uncompiled
 
     def inlined(self, f: Any, core: Function) -> Function:
-        """The core of a function with small functions in the place of their calls."""
+        """Inline small functions into the core of a function."""
 
 
 @dataclass(eq=False)
 class Reading:
-    """A numba function that is read for argument types, as far as passes have come.
+    """Unit of the front end: a numba function for argument types, as far as passes have lowered it.
 
     path        the way to the function, if it is called
     functions   its parameters that stand for functions
@@ -108,11 +108,11 @@ class Reading:
 
     @property
     def dispatcher(self) -> Any:
-        """The user's function."""
+        """User's numba function."""
         return self.f
 
     def shown(self) -> str:
-        """The function as it is now."""
+        """Text of the function in its present form: source, ANF, or core."""
         if "core" in self.holds:
             return show(self.core)
         if "anf" not in self.holds:
@@ -127,9 +127,10 @@ class Reading:
         return show_lowered(name, made.parameters, made.body, [made.result], kind, names)
 
     def verify(self) -> None:
-        """AssertionError if core is not well formed; every variable is assigned from set-initial-values on."""
+        """Verify core, and definite assignment from set-initial-values on; raise AssertionError."""
 
         def refuse(s: Statement, why: str) -> None:
+            """Raise AssertionError for an ill-formed statement."""
             raise AssertionError(f"{self.core.name}, line {s.line}: {type(s).__name__}: {why}")
 
         if "core" in self.holds:
@@ -140,29 +141,29 @@ class Reading:
 
 
 def prune_branches(r: Reading) -> None:
-    """Take out the branches that the types of arguments decide."""
+    """Prune the branches that argument types decide."""
     r.source = branches.prune(r.front.source(r.f), r.argtypes)
 
 
 def desugar(r: Reading) -> None:
-    """Say with few kinds of statements what the others say, and with none of them what functions inside say."""
+    """Desugar the syntax tree to the subset of Python that lowering accepts."""
     r.scope = to_anf.Lowering(r.source, r.path, r.functions, r.front.refs, r.front.names, r.listed)
     r.scope.desugar()
     r.source = r.scope.source
 
 
 def lower_to_anf(r: Reading) -> None:
-    """Give each intermediate value a name, and put flags in the place of jumps."""
+    """Lower to A-normal form: name each intermediate value, and replace jumps by flags."""
     r.lowered = r.scope.lowered()
 
 
 def drop_dead_flags(r: Reading) -> None:
-    """Drop the flags that nothing reads."""
+    """Eliminate dead code: flags that nothing reads."""
     drop_unread(r.lowered.body, r.lowered.result)
 
 
 def infer_types(r: Reading) -> None:
-    """Give each name one type, as numba infers them; names of several types are split."""
+    """Infer types with numba; split names of several types (web splitting)."""
     options, uncompiled = r.f.targetoptions, r.front.uncompiled
     r.typed = infer.infer(r.lowered, r.argtypes, options, uncompiled, lambda: r.f.compile(r.argtypes))
 
@@ -171,7 +172,7 @@ def infer_types(r: Reading) -> None:
 
 
 def remove_optionals(r: Reading) -> None:
-    """Put a value and a flag in the place of what may be None."""
+    """Replace a variable that may be None by a value and a flag."""
     signature = declared(r.f, r.argtypes)
     if signature is not None and not alike(signature.return_type, r.typed.result):
         r.converts = signature.return_type
@@ -182,22 +183,22 @@ def remove_optionals(r: Reading) -> None:
 
 
 def remove_unreachable(r: Reading) -> None:
-    """Drop the statements that numba has left out, for which there are no types."""
+    """Eliminate dead code: statements that numba never types."""
     without_unreached(r.lowered.body, r.of)
 
 
 def index_iterated(r: Reading) -> None:
-    """Make lists only of what loops go over that has no places."""
+    """Replace iterables without indices, in loops, by lists of their items."""
     without_listed(r.lowered, r.of)
 
 
 def fold_limits(r: Reading) -> None:
-    """Put constants in the place of what np.finfo and np.iinfo tell."""
+    """Fold the attributes of `np.finfo` and `np.iinfo` to constants."""
     with_limits(r.lowered, r.of)
 
 
 def split_dicts(r: Reading) -> None:
-    """Put a dict of places and a list of values in the place of a dict of floats."""
+    """Replace a dict of floats by a dict of indices and a list of values."""
     by_places(r.lowered, r.of)
 
 
@@ -218,30 +219,31 @@ def split_lists_of_tuples(r: Reading) -> None:
 
 
 def lists_to_arrays(r: Reading) -> None:
-    """Put arrays in the place of lists of numbers."""
+    """Legalise lists of numbers: they get array types."""
     r.lists = lists_in(r.lowered, r.of)
     r.lists.unchecked |= r.unchecked
 
 
 def scalarize(r: Reading) -> None:
-    """Take whole-array operations, tuples, records and complex numbers apart."""
+    """Scalarise whole-array operations, tuples, records and complex numbers."""
     expansion = Expansion(r.lowered, r.of, r.apart, r.typed.returned, r.tuples, r.lists)
     r.expanded = expansion.run(r.argtypes, r.converts)
 
 
 def recognise_accumulation(r: Reading) -> None:
-    """Write `t = x + y; x = t` as one sum, by which later passes know it."""
+    """Recognise accumulation: write `t = x + y; x = t` as one sum, by which later passes know it."""
     simplify(r.expanded.body, anf_leaves(r.expanded.result), r.expanded.types)
 
 
 def to_core(r: Reading) -> None:
-    """Translate ANF of scalars to core, in which variables are objects with types; refuse what is not well formed."""
+    """Translate ANF of scalars to core, in which variables are typed objects; refuse ill-formed statements."""
     front, f, source = r.front, r.f, r.lowered.source
     origin = Origin(f, source, r.lowered.parameters, r.expanded.asks_for_layout, r.returned)
     checked = is_checked_for(f, r.argtypes, front.f or f) if front.inherits else is_checked(f)
     core = typed(r.expanded, origin, checked, lambda s: front.complexes.symbol(s, source))
 
     def refuse(s: Statement, why: str) -> None:  # it would be a constant, without a word
+        """Refuse a statement for which the compiler has no rule."""
         why = f"the compiler has no rule for it ({why}). Please report it"
         source.refuse(s.line, "this statement", why, "it with numbers, or with elements of arrays")
 
@@ -259,20 +261,20 @@ def to_core(r: Reading) -> None:
 
 
 def fold_constants(r: Reading) -> None:
-    """Fold constants, and drop branches that they decide."""
+    """Fold constants, and drop the branches that they decide."""
     r.core = with_folded_branches(r.core)
 
 
 def set_initial_values(r: Reading) -> None:
-    """Give a variable that a branch may leave without a value one, where a loop would read it."""
+    """Assign initial values where a loop may read a variable before a branch assigns it (definite assignment)."""
     r.core = with_initial_values(r.core)
 
 
 def outline_parallel_loops(r: Reading) -> None:
-    """Make each loop over prange a function of its own."""
+    """Outline each loop over prange to a function of its own."""
     r.core = outlined(r.core, r.front.program, r.front.memory)
 
 
 def inline_small_functions(r: Reading) -> None:
-    """Put small functions in the place of their calls."""
+    """Inline small functions."""
     r.core = r.front.inlined(r.f, r.core)

@@ -1,4 +1,4 @@
-"""A function's source without a statement that is refused, and without all that depends on it: what else is refused?
+"""Program slicing: a function's source without a refused statement, and without all that depends on it.
 
     t = np.foo(x)      refused
     y = t * 2.0        reads t
@@ -25,7 +25,7 @@ _CHANGING = {"append", "extend", "insert", "pop", "remove", "clear", "sort", "re
 
 
 def without(source: Source, line: int) -> Source | None:
-    """The source without the innermost statement at a line; None if there is none but the definition itself."""
+    """Slice the innermost statement at a line out of a source; None if only the definition is at that line."""
     here = [
         s
         for s in ast.walk(source.tree)
@@ -40,13 +40,13 @@ def without(source: Source, line: int) -> Source | None:
 
 
 class _Reduction:
-    """Blocks without a statement. `lost` are the names whose values are not there any more, up to some statement."""
+    """Slicer of blocks; `lost` are the names whose values are not available at a statement."""
 
     def __init__(self, refused: ast.stmt) -> None:
         self._refused = refused
 
     def block(self, body: list[ast.stmt], lost: set[str]) -> list[ast.stmt]:
-        """What is left of a block; `lost` becomes what is lost behind it."""
+        """Slice a block; `lost` becomes the names that are lost behind it."""
         kept = [made for s in body for made in self._statement(s, lost)]
         return kept or [ast.copy_location(ast.Pass(), body[0])]
 
@@ -71,7 +71,7 @@ class _Reduction:
         return [made]
 
     def _add_rounds(self, body: list[ast.stmt], lost: set[str]) -> None:
-        """Add what is lost at the start of some round of a loop."""
+        """Fixpoint over iterations: add the names that are lost at the start of one."""
         before = None
         while before != lost:
             before = set(lost)
@@ -85,7 +85,7 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def _read(node: ast.AST) -> set[str]:
-    """The names that a statement or an expression depends on: all but the targets of an assignment."""
+    """Names that a statement or an expression depends on: all but the targets of an assignment."""
     if isinstance(node, ast.Assign):
         inside = [x for x in node.targets if not isinstance(x, ast.Name)]  # a[i] = x, and also a, b = x
         return set().union(*map(_names, [node.value, *inside]))
@@ -93,7 +93,7 @@ def _read(node: ast.AST) -> set[str]:
 
 
 def _intact(node: ast.AST, lost: set[str]) -> Iterator[ast.Call]:
-    """The calls in a statement that do not depend on what is lost."""
+    """Calls in a statement that do not depend on lost names."""
     for x in ast.iter_child_nodes(node):
         if isinstance(x, (ast.Lambda, ast.comprehension, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
             continue  # with names of their own
@@ -104,7 +104,7 @@ def _intact(node: ast.AST, lost: set[str]) -> Iterator[ast.Call]:
 
 
 def _written(s: ast.stmt) -> set[str]:
-    """The names that a statement gives other values, or of which it changes the lists."""
+    """Names that a statement assigns, or whose lists it changes."""
     found = {s.name} if isinstance(s, (ast.FunctionDef, ast.ClassDef)) else set()
     for x in ast.walk(s):
         if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store):

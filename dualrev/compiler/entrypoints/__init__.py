@@ -1,1 +1,1 @@
-"""The functions that are called for derivatives: what stands around the sweeps."""
+"""Entry points of derivatives: the functions that users call, around the sweeps."""

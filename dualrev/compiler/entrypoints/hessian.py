@@ -1,4 +1,4 @@
-"""The function that is called for a Hessian: the gradient of the slope in the directions of all unit vectors.
+"""Entry points of Hessians: reverse mode over forward mode, in the directions of all unit vectors.
 
     hessian_f(x, y)         several directions at a time, where ad/vector_mode.py can do so
     products_f(x, y, ts)    the same in the directions of the rows of a matrix, for an array x: the Hessian times each
@@ -37,7 +37,7 @@ _LENGTH = 500
 
 
 def root(module: ModuleBuilder, transform: str, argnums: Any, primals: tuple[Any, ...]) -> Emitted:
-    """The module for one of the transforms, for these types of arguments."""
+    """Emit the module of one of the transforms, for these argument types."""
     front = module.front
     f = front.entered(module.f, primals)
     if transform == "products" or not any(map(carries, leaves(f.result))):
@@ -48,6 +48,7 @@ def root(module: ModuleBuilder, transform: str, argnums: Any, primals: tuple[Any
     numbers = tuple(front.chosen_numbers(argnums, f, primals))
 
     def refuse(why: str, instead: str) -> NoReturn:
+        """Refuse the Hessian, with a reason and a remedy."""
         source.refuse(source.tree, "the Hessian of this function, which returns several numbers,", why, instead)
 
     several, strided = isinstance(argnums, (tuple, list)), front.asks_for_layout(f)
@@ -57,7 +58,7 @@ def root(module: ModuleBuilder, transform: str, argnums: Any, primals: tuple[Any
 
 class _Hessian(Matrices):
     def emitted(self, transform: str) -> Emitted:
-        """Write the function that is called."""
+        """Emit the entry point."""
         self.found = []
         parts = [self.leaves_of(self.parameters[k], (n,)) for n, k in enumerate(self.chosen)]
         self.likes = [leaf.like for leaf in self.found]
@@ -78,7 +79,7 @@ class _Hessian(Matrices):
         return self.finish(transform, [*self.names, *self.taken()], doc, body)
 
     def leaves_of(self, x: Any, path: tuple[int, ...]) -> Any:
-        """The structure of an argument, with numbers for its leaves, which are found on the way."""
+        """Structure of an argument with indices for its leaves, which are appended to `found`."""
         if isinstance(x, Node):
             return Node(tuple(self.leaves_of(part, (*path, k)) for k, part in enumerate(x.parts)), x.cls)
         if not self.moves(x):
@@ -88,12 +89,13 @@ class _Hessian(Matrices):
 
     @property
     def owns(self) -> bool:
+        """Whether the entry point owns memory: matrices, arrays on the tape, shadows, or final values."""
         return super().owns or bool(self.slots or self.uses_tape or self.room)
 
     # The sweeps
 
     def differentiate(self) -> None:
-        """Make both sweeps, in lanes if they can have some."""
+        """Generate both sweeps, in vector mode if possible."""
         module, count = self.module, len(self.names)
         primals = [x for p in self.core.parameters[:count] for x in traverse.leaves(p)]
         tangents = [x for p in self.core.parameters[count:] for x in traverse.leaves(p)]
@@ -117,7 +119,7 @@ class _Hessian(Matrices):
         self.sweeps = module.refer(symbol)
 
     def name(self, text: dict[Any, str], made: Joint, laned: Laned | None) -> None:
-        """Name what the sweeps take: directions, shadows, and room for what arguments hold at the end."""
+        """Name the parameters of the sweeps: directions, shadows, and buffers for final values of arguments."""
         fresh, lanes = self.module.names.fresh, {} if laned is None else laned.parameters
         self.lane = {x: [fresh("t_{}_{k}", x) for _ in range(self.width)] for x in self.ordered}
         of_tangent = {self.tangent[x]: self.lane[x][0] for x in self.ordered}
@@ -133,7 +135,7 @@ class _Hessian(Matrices):
         self.room += [Code(f"{f} = runtime.attempt(tape, runtime.empty_like, {x})", 0) for x, f in self.finals.items()]
 
     def run(self) -> tuple[list[Any], Part]:
-        """The sweeps, for some directions."""
+        """Call of both sweeps, for some directions."""
         shadows = [d for some in self.shadows.values() for d in some]
         lines: list[Any] = [Code(f"runtime.clear({d})", 0) for d in shadows]
         directions = [t for x in self.ordered for t in self.lane[x]]
@@ -142,6 +144,7 @@ class _Hessian(Matrices):
         lines.append(Code(f"{made} = {call}" if self.returned_numbers else call, 0))
 
         def part(j: int, lane: int) -> str:
+            """Text of the derivative by leaf `j` in a lane."""
             x = self.moving[j]
             if self.is_array(x):
                 return self.shadows[x][lane % len(self.shadows[x])]

@@ -1,4 +1,4 @@
-"""The functions that are called for Jacobians: by columns, or by rows, whichever is less work.
+"""Entry points of Jacobians: by columns in forward mode, or by rows in reverse mode, whichever is less work.
 
 jacfwd_f(x, y)      the tangents in the directions of all unit vectors, several at a time (ad/vector_mode.py)
 jacrev_f(x, y)      the cotangents of all unit vectors
@@ -40,7 +40,7 @@ TRANSFORMS = ("jacfwd", "jacrev", "jacobian", "pushes")
 def root(
     module: ModuleBuilder, transform: str, argnums: Any, primals: tuple[Any, ...], of: Function | None = None
 ) -> Emitted:
-    """The module for one of the transforms; `of` as in Chosen."""
+    """Emit the module of one of the transforms; `of` as in `Chosen`."""
     return _Jacobian(module, argnums, primals, of).emitted(transform)
 
 
@@ -50,7 +50,7 @@ class _Jacobian(Matrices):
     _directions: Directions | None = None
 
     def emitted(self, transform: str) -> Emitted:
-        """Write the function that is called."""
+        """Emit the entry point."""
         self.transform = transform
         self.found = []
         self.plain, fresh = Plain(self.module, self.f), self.module.names.fresh
@@ -79,7 +79,7 @@ class _Jacobian(Matrices):
         return self.finish(transform, [*self.names, *self.taken()], doc, body)
 
     def outputs(self, x: Any, path: tuple[int, ...]) -> Any:
-        """The structure of the result, with numbers for its leaves, which are found on the way."""
+        """Structure of the result with indices for its leaves, which are appended to `found`."""
         if isinstance(x, Node):
             return Node(tuple(self.outputs(part, (*path, k)) for k, part in enumerate(x.parts)), x.cls)
         is_float = isinstance(x, Constant) and isinstance(x.value, float)
@@ -89,14 +89,14 @@ class _Jacobian(Matrices):
         return len(self.found) - 1
 
     def value(self) -> str:
-        """Write the function itself, and tell its name: it says which shapes the results have."""
+        """Emit the primal function, whose results have the shapes of the matrices; return its name."""
         plain, name = self.plain, self.module.names.fresh(f"value_{self.called}")
         body = [*plain.take_apart(self.names, plain.parameters), *plain.body()]
         self.function(name, self.names, f"{self.called} itself.", body)
         return name
 
     def filled(self) -> list[Any]:
-        """The calls of what fills them."""
+        """Calls that fill the matrices by rows or by columns; a runtime test chooses if types do not."""
         if self.transform != "jacobian":
             return self.by_rows() if self.transform == "jacrev" else self.by_columns()
         rows = [self.size(j) for j, leaf in enumerate(self.found) if leaf.is_array]
@@ -111,14 +111,14 @@ class _Jacobian(Matrices):
         return self.by_rows() if weight * more[0] <= -(-more[1] // width) else self.by_columns()
 
     def weight(self) -> tuple[float, int]:
-        """What a row takes, in runs of the function that makes columns; and how many columns such a run makes."""
+        """Cost of a row in runs of the function that makes columns; and the number of columns per run."""
         cost = Cost(self.module.program)
         sweeps = self.pull().sweeps
         made, width = self.with_lanes()
         return cost.work((*sweeps.forward.body, *sweeps.reverse_sweep.body)) / max(1.0, cost.work(made.body)), width
 
     def pull(self) -> Entry:
-        """The function that makes a row."""
+        """Pullback that makes a row, created on first use."""
         if self._entry is None:
             self._entry = Entry(self.module, "pull", self.chosen, self.f, self.module.f, self.names)
         return self._entry
@@ -139,22 +139,23 @@ class _Jacobian(Matrices):
         return [*self.directions(), *self.fill(filling, given)]
 
     def run(self) -> tuple[list[Any], Part]:
-        """The function with its tangents, for some directions."""
+        """Call of the tangent function, for some directions."""
         made = self.module.names.fresh("made")
         given = [*self.names, *(t for x in self.ordered for t in self.lane[x])]
 
         def part(j: int, lane: int) -> str:
+            """Text of the tangent of result leaf `j` in a lane."""
             return (f"{made}[{lane}]" if self.width > 1 else made) + _path(self.found[j])
 
         return [Code(f"{made} = {self.tangent_of}({', '.join(given)})", 0)], part
 
     def with_lanes(self) -> tuple[Function, int]:
-        """Forward mode in several directions at a time, if that can be done; and in how many."""
+        """Tangent function in vector mode, if possible; and its number of lanes."""
         made = self.in_directions()
         return made.made, made.width
 
     def in_directions(self) -> Directions:
-        """The function in several directions at a time, which is made when somebody asks first."""
+        """Unit of vector mode for the tangent function, created on first use."""
         if self._directions is None:
             module = self.module
             width = WIDTH if any(map(self.is_array, self.moving)) else min(WIDTH, len(self.moving))
@@ -166,7 +167,7 @@ class _Jacobian(Matrices):
         return self._directions
 
     def with_few(self) -> tuple[Function, int, dict[int, int]]:
-        """The same with tuples in place of the arrays in the result, if all are short; their lengths, by numbers.
+        """Tangent function with tuples for the result's arrays, if all are short; its lanes; their lengths.
 
         For given directions there are arrays: what is returned are the blocks, which may not be in the frame then.
         """
@@ -198,7 +199,7 @@ class _Jacobian(Matrices):
         return [*body, *self.fill(filling, given)]
 
     def rows(self, cts: list[str], given: list[str]) -> str:
-        """Write what fills the matrices row by row."""
+        """Emit the function that fills the matrices row by row; return its name."""
         module, fresh = self.module, self.module.names.fresh
         pull = fresh(f"pull_{self.called}")
         self.pull().write(pull, True, module.describe("pull", self.argnums, self.called))
@@ -230,9 +231,10 @@ class _Jacobian(Matrices):
         return name
 
     def paths(self) -> list[str]:
-        """Where the gradients of the leaves are in what the pullback returns."""
+        """Access paths to the gradients of the leaves in the pullback's result."""
 
         def inside(tree: Any, path: str) -> list[str]:
+            """Access paths to the active leaves of a tree."""
             if isinstance(tree, Node):
                 return [found for k, part in enumerate(tree.parts) for found in inside(part, f"{path}[{k}]")]
             return [path] if self.moves(tree) else []
@@ -241,7 +243,7 @@ class _Jacobian(Matrices):
 
 
 def _acts(s: Statement) -> bool:
-    """Whether a statement may raise, or do more than compute; false only if that is certain."""
+    """Whether a statement may raise, or have effects; false only if that is certain."""
     match s:
         case Real():
             return s.checked and any(symbol in s.rule.value for symbol in ("/", "%", "**"))
@@ -263,12 +265,12 @@ def _sum(sizes: list[str], more: int) -> str:
 
 
 def _term(sizes: list[str], more: int) -> str:
-    """A sum, to be multiplied."""
+    """Text of a sum, as a factor of a product."""
     return sizes[0] if len(sizes) == 1 and not more else f"({_sum(sizes, more)})"
 
 
 def _runs(sizes: list[str], more: int, width: int) -> str:
-    """How many runs make so many columns."""
+    """Text of the number of runs that make so many columns."""
     return _sum(sizes, more) if width == 1 else f"({_sum(sizes, more + width - 1)}) // {width}"
 
 
@@ -277,7 +279,7 @@ def _path(leaf: Leaf) -> str:
 
 
 def _plain(tree: Any, leaf: Any) -> ast.expr:
-    """A tuple's syntax, whatever its class: a cotangent is read by its places."""
+    """Syntax of a tree as plain tuples, whatever their classes: a cotangent is read by index."""
     if isinstance(tree, Node):
         return ast.Tuple([_plain(x, leaf) for x in tree.parts], ast.Load())
     return ast.Constant(None) if isinstance(tree, Constant) else leaf(tree)

@@ -1,4 +1,4 @@
-"""The functions that are called for derivatives in a direction: forward mode, alone and with reverse mode over it.
+"""Entry points of directional derivatives: forward mode, alone and with reverse mode over it.
 
     jvp_f(x, y, t_x, t_y)       the value of f, and its tangent                             forward mode
     product_f(x, y, t_x)        the gradient of the tangent: the Hessian of f times t_x     reverse mode of forward mode
@@ -33,7 +33,7 @@ TRANSFORMS = ("jvp", "product", "hvp")
 
 
 def root(module: ModuleBuilder, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
-    """The module for one of the transforms, of a function with so many parameters."""
+    """Emit the module of one of the transforms, for a function with so many parameters."""
     if transform == "jvp":
         given = tuple(map(tangent_type, argtypes, argtypes[count:] or argtypes[:count]))
         return _jvp(module, argtypes[:count], given)
@@ -47,7 +47,7 @@ def root(module: ModuleBuilder, transform: str, argnums: Any, argtypes: tuple[An
 
 
 def _jvp(module: ModuleBuilder, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> Emitted:
-    """jvp_f(arguments..., tangents...) -> (value, tangent of the value). An argument whose tangent is None has none."""
+    """Emit `jvp_f(arguments..., tangents...) -> (value, tangent)`; an argument with tangent None is constant."""
     f, count = module.front.entered(module.f, primals), len(primals)
     moving = [x for p, kind in zip(f.parameters, kinds, strict=True) if not _is_none(kind) for x in traverse.leaves(p)]
     moving = [x for x in moving if carries(x)]
@@ -71,7 +71,7 @@ def _jvp(module: ModuleBuilder, primals: tuple[Any, ...], kinds: tuple[Any, ...]
 
 
 class _Reading:
-    """The tangents of the leaves of arguments, from what is given for the arguments."""
+    """Unpacking of the tangents that are given for arguments into the tangents of their leaves."""
 
     def __init__(self, plain: Plain, parameters: list[Any], tangents: list[str]) -> None:
         self.plain = plain
@@ -82,11 +82,11 @@ class _Reading:
         self.found: list[tuple[str, str]] = []  # the tangent of a leaf, and what it is
 
     def name(self, x: str, tree: Any) -> str:
-        """What the tangent of an argument is called as a parameter."""
+        """Name of an argument's tangent as a parameter."""
         return (isinstance(tree, str) and self.tangent.get(tree)) or self.plain.module.names.fresh("t_{}", x)
 
     def read(self, tree: Any, text: str, kind: Any) -> None:
-        """The tangents of an argument's leaves, from the tangent `text` of numba type `kind`."""
+        """Collect the tangents of an argument's leaves, from the tangent `text` of numba type `kind`."""
         if isinstance(tree, Node):
             kinds: Any = getattr(kind, "types", ())
             if not isinstance(kind, types.BaseTuple) or len(kinds) != len(tree.parts):
@@ -114,7 +114,7 @@ class _Reading:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A number or an array in what a function of a direction returns."""
+    """Scalar or array in the result of a directional derivative."""
 
     path: tuple[int, ...]
     kind: Any
@@ -122,12 +122,12 @@ class Leaf:
 
     @property
     def is_array(self) -> bool:
-        """Whether it is an array."""
+        """Whether the leaf is an array."""
         return isinstance(self.kind, types.Array)
 
 
 class Chosen:
-    """A function that gives a derivative in a direction of the chosen arguments, and what is made with it.
+    """Directional derivative by the chosen arguments, and the functions that are emitted from it.
 
     `whole` is core whose last parameters are the directions; `again` says that it is differentiated once more.
     """
@@ -137,7 +137,7 @@ class Chosen:
     def __init__(
         self, module: ModuleBuilder, argnums: Any, primals: tuple[Any, ...], of: Function | None = None
     ) -> None:
-        """`of` is another function with the arguments of the module's, such as a derivative of it."""
+        """Build the tangent function; `of` is another function with the module's arguments, such as a derivative."""
         self.module, self.primals, self.argnums = module, primals, argnums
         self.f = f = of or module.front.entered(module.f, primals)
         self.names, self.called = f.origin.parameters, f.name
@@ -151,7 +151,7 @@ class Chosen:
         self.tangent = dict(zip(self.ordered, self.tangents, strict=True))
 
     def take(self, core: Function) -> None:
-        """Take this for the tangent of f: its names and its types."""
+        """Use `core` as the tangent of f: its names and its types."""
         self.whole, count = Plain(self.module, core), len(self.primals)
         self.parameters = self.whole.parameters[:count]
         self.tangents = self.whole.parameters[count:]
@@ -169,7 +169,7 @@ class Chosen:
     # The functions of a direction
 
     def gradient(self) -> str:
-        """Write the gradient of the tangent of f, and tell its name: the product of the Hessian and the direction."""
+        """Emit the gradient of the tangent of f, which is the Hessian-vector product; return its name."""
         module = self.module
         module.front.check_scalar(self.f)
         name = module.names.fresh(f"grad_slope_{self.called}")
@@ -178,7 +178,7 @@ class Chosen:
         return name
 
     def slope(self) -> str:
-        """Write the tangent of f, and tell its name."""
+        """Emit the tangent of f; return its name."""
         whole = self.whole
         body = [*whole.take_apart(self.names, self.parameters), *whole.check_arrays(self.parameters), *whole.body()]
         name = self.module.names.fresh(f"slope_{self.called}")
@@ -187,13 +187,13 @@ class Chosen:
         return name
 
     def function(self, name: str, parameters: list[str], doc: str, body: list[Any]) -> None:
-        """Write a function with the options of f."""
+        """Add a function with the options of f."""
         self.module.function(name, parameters, doc, body, self.f.origin.source, self.module.f)
 
     # What is called for them
 
     def product(self, transform: str, kinds: tuple[Any, ...]) -> Emitted:
-        """The product of the Hessian and what is given for a direction."""
+        """Emit the entry point of the Hessian-vector product."""
         module, gradient = self.module, self.gradient()
         reading = _Reading(self.whole, [self.parameters[k] for k in sorted(self.chosen)], self.tangents)
         given, body = [], [Code("tape = runtime.new_tape(0)", 0)]
@@ -216,17 +216,17 @@ class Chosen:
         return self.finish(transform, parameters, doc, body)
 
     def finish(self, transform: str, parameters: list[str], doc: str, body: list[Any]) -> Emitted:
-        """Write the function that is called."""
+        """Emit the entry point with this body, and finish the module."""
         name = self.module.names.fresh(f"{transform}_{self.called}")
         self.function(name, parameters, doc, body)
         return self.module.finish(name, f"{doc} Made by dualrev.")
 
 
 def _is_none(kind: Any) -> bool:
-    """Whether this is the type of None."""
+    """Whether a numba type is the type of None."""
     return isinstance(kind, types.NoneType)
 
 
 def is_single(kind: Any) -> bool:
-    """Whether a number, or each number of an array, is a float32."""
+    """Whether the type of a scalar, or of an array's elements, is float32."""
     return bool((kind.dtype if isinstance(kind, types.Array) else kind) == types.float32)

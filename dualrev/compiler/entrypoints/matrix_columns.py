@@ -1,4 +1,4 @@
-"""The matrices of derivatives: one for each leaf of a result and each of the arguments, filled column by column.
+"""Jacobian and Hessian matrices, one for each leaf of a result and each of the arguments, filled by columns.
 
 The function that is called has the matrices. What fills them is called by it, since an error must not lose them: see
 runtime/tape/memory.py. It takes several unit vectors at a time, each in a lane (ad/vector_mode.py); or, if it is given
@@ -24,7 +24,7 @@ Part = Callable[[int, int], str]
 
 
 class Matrices(Chosen):
-    """Matrices that are filled.
+    """Entry point with matrices of derivatives, which functions that it calls fill.
 
     found     the leaves of the result
     likes     for those that are arrays, arrays of their shapes
@@ -43,7 +43,7 @@ class Matrices(Chosen):
     given = ""
 
     def take_directions(self) -> None:
-        """Have the function that is called take the directions, after the arguments of f."""
+        """Add a parameter for directions to the entry point, after the arguments of f."""
         if self.several or len(self.moving) != 1 or not self.is_array(self.moving[0]):
             source = self.f.origin.source
             why, instead = "they are directions of one array of floats", "an argument that is one array (np.array)"
@@ -51,11 +51,11 @@ class Matrices(Chosen):
         self.given = self.module.names.fresh("directions")
 
     def taken(self) -> list[str]:
-        """The parameters after those of f."""
+        """Parameters of the entry point after the arguments of f."""
         return [self.given] if self.given else []
 
     def prepare(self, plain: Plain) -> None:
-        """Name the matrices and the copies; `plain` is the function that is run."""
+        """Name the matrices, and the copies of written arrays; `plain` is the function that runs."""
         fresh = self.module.names.fresh
         inputs = [x for p in plain.parameters[: len(self.names)] for x in leaves(p) if plain.is_array(x)]
         self.arrays = [x for x in self.moving if self.is_array(x)]
@@ -68,19 +68,19 @@ class Matrices(Chosen):
 
     @property
     def owns(self) -> bool:
-        """Whether the function that is called owns what an error must not lose."""
+        """Whether the entry point owns memory, which an exception must not leak."""
         return bool(self.blocks or self.kept or self.arrays)
 
     def opened(self, slots: int = 0) -> list[Any]:
-        """What stands before all that is owned."""
+        """Code that creates the tape, the owner of all allocations."""
         return [Code(f"tape = runtime.new_tape({slots})", 0)] if self.owns else []
 
     def copied(self) -> list[Any]:
-        """Copies of what a run writes."""
+        """Code that copies the arrays that a run writes."""
         return [Code(f"{copy} = runtime.attempt(tape, runtime.copy, {x})", 0) for x, copy in self.kept.items()]
 
     def allocated(self) -> list[Any]:
-        """Room for the matrices."""
+        """Code that allocates the matrices."""
         body: list[Any] = []
         for (j, x), block in self.blocks.items():
             rows = self.size(j) if self.found[j].is_array else "1"
@@ -91,18 +91,18 @@ class Matrices(Chosen):
         return body
 
     def size(self, j: int) -> str:
-        """How many numbers a leaf of the result has, if it is an array."""
+        """Text of the number of elements of a result leaf that is an array."""
         return str(self.few[j]) if j in self.few else f"{self.likes[j]}.size"
 
     def small(self, what: str) -> tuple[str, list[Any]]:
-        """What makes a block, or zeros, and what has to stand before it: in the frame, if the matrix may be small."""
+        """Allocator of a block or of zeros, and the code before it: on the stack, if the matrix may be small."""
         if not self.few:
             return {"block": "runtime.block", "zeros": "runtime.zeros_like"}[what], []
         name = self.module.names.fresh("room_{k}")
         return f"runtime.{what}_in, {name}", [Code(f"{name} = runtime.frame()", 0)]
 
     def shaped(self, result: Any) -> list[Any]:
-        """What is returned, in the structure of the result, with numbers for its leaves."""
+        """Code that gives the matrices their shapes, and returns them in the structure of the result."""
         if self.given:
             return self.returned(f"({', '.join(self.blocks.values())},)")
         shaped, fresh = {}, self.module.names.fresh
@@ -119,7 +119,7 @@ class Matrices(Chosen):
         return body + self.returned(to_python.text(rebuilt(result, lambda j: self.inner(j, shaped))))
 
     def returned(self, text: str) -> list[Any]:
-        """Return this, unless something has failed."""
+        """Code that returns a value, unless something has failed."""
         if not self.owns:
             return [Code(f"return {text}", 0)]
         returned = self.module.names.fresh("returned")
@@ -127,9 +127,10 @@ class Matrices(Chosen):
         return [*body, Code("runtime.close(tape)", 0), Code(f"return {returned}", 0)]
 
     def inner(self, j: Any, shaped: dict[tuple[int, str], str]) -> ast.expr:
-        """In place of a leaf of the result, its derivatives in the structure of the arguments."""
+        """Derivatives of a result leaf, in the structure of the arguments."""
 
         def part(x: str) -> ast.expr:
+            """Syntax of the derivative by an argument leaf; None for a leaf without a tangent."""
             return ast.Name(shaped[j, x]) if self.moves(x) else ast.Constant(None)
 
         trees = [rebuilt(self.parameters[k], part) for k in self.chosen]
@@ -138,11 +139,11 @@ class Matrices(Chosen):
     # Column by column
 
     def run(self) -> tuple[list[Any], Part]:
-        """What is done for some directions, and where the result is then: by its leaves and by lanes."""
+        """Code for some directions, and the text of its results by leaves and lanes."""
         raise NotImplementedError
 
     def directions(self) -> list[Any]:
-        """Room for the directions that are arrays."""
+        """Code that allocates the directions that are arrays."""
         every = [(t, x) for x in self.arrays for t in self.lane[x]]
         body: list[Any] = []
         for t, x in every:
@@ -151,7 +152,7 @@ class Matrices(Chosen):
         return body
 
     def filling(self, given: list[str]) -> str:
-        """Write what fills the matrices column by column."""
+        """Emit the function that fills the matrices column by column; return its name."""
         module = self.module
         body: list[Any] = self.whole.take_apart(self.names, self.parameters)
         scalars = [x for x in self.moving if not self.is_array(x)]
@@ -172,7 +173,7 @@ class Matrices(Chosen):
         return name
 
     def some_columns(self, places: list[tuple[str, str]]) -> list[Any]:
-        """The columns for these unit vectors, in a lane each; those behind the end of an array are none."""
+        """Code of the columns for these unit vectors, one lane each; indices beyond an array's end are none."""
         every = [t for x in self.arrays for t in self.lane[x]]
         clear = self.kept and not self.given  # they may have been written
         lines: list[Any] = [Code(f"runtime.clear({t})", 0) for t in every if clear]
@@ -186,14 +187,14 @@ class Matrices(Chosen):
         return lines
 
     def place(self, x: str, k: str, lane: int, value: str) -> Code:
-        """A number in the direction of a lane."""
+        """Code that sets an element of the direction in a lane."""
         t = self.lane[x][lane]
         if self.given:
             return Code(f"runtime.put_direction({t}, {self.given}, {k})", 0)
         return Code(f"runtime.put_number({t}, {k}, {value})" if self.is_array(x) else f"{t} = {value}", 0)
 
     def entry(self, j: int, x: str, k: str, text: str) -> Code:
-        """A column of a matrix; for a given direction, a row."""
+        """Code that stores a column of a matrix; for a given direction, a row."""
         if (j, x) in self.numbers:
             return self.number(j, x, text)
         what = ("put_row" if self.given else "put_column") if self.found[j].is_array else "put_number"
@@ -201,16 +202,16 @@ class Matrices(Chosen):
         return Code(f"runtime.{what}({self.blocks[j, x]}, {k}, {text})", 0)
 
     def number(self, j: int, x: str, text: str) -> Code:
-        """The derivative of a number by a number, in the precision of that."""
+        """Code of the derivative of a scalar by a scalar, in the precision of the latter."""
         kind = "np.float32" if is_single(self.whole.types[x]) else "np.float64"
         return Code(f"{self.numbers[j, x]} = {kind}({text})", 0)
 
     def end(self) -> Code:
-        """The last statement of what fills the matrices."""
+        """Return statement of the function that fills the matrices."""
         return Code(f"return ({', '.join(self.numbers.values())},)" if self.numbers else "return", 0)
 
     def fill(self, filling: str, given: list[str]) -> list[Any]:
-        """The call of what fills them."""
+        """Call of the function that fills the matrices."""
         call = (
             f"runtime.attempt(tape, {', '.join([filling, *given])})" if self.owns else f"{filling}({', '.join(given)})"
         )

@@ -1,4 +1,4 @@
-"""A function of core as it is, under the names that it has in the text: for what is written around it."""
+"""Primal function as emitted text: a function of core with its names there, for the code around it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Plain", "rebuilt"]
 
 
 class Plain:
-    """A function under its names.
+    """Primal function with the names of its variables in the text.
 
     parameters    trees of names, a Constant where there is none, and `result`, which is one, too
     types         the numba types of these names
@@ -67,16 +67,17 @@ class Plain:
         return self._classes.find(self._variables[x]) in self._written
 
     def is_returned(self, x: str) -> bool:
-        """Whether it may return that memory."""
+        """Whether the function may return the memory of an array."""
         return self._classes.find(self._variables[x]) in self._returned
 
     # Text
 
     def take_apart(self, names: list[str], trees: list[Any]) -> list[Any]:
-        """Statements for the parts of arguments that are tuples."""
+        """Code that unpacks tuple arguments into their leaves."""
         code: list[Any] = []
 
         def visit(name: str, tree: Node) -> None:
+            """Unpack a tuple, and the tuples inside."""
             for k, part in enumerate(tree.parts):
                 if isinstance(part, Node):
                     inner = self.module.names.fresh(f"{{}}_{k}", name)
@@ -91,7 +92,7 @@ class Plain:
         return code
 
     def check_arrays(self, trees: list[Any]) -> list[Any]:
-        """Statements that tell whether arrays that are written overlap themselves or one another."""
+        """Code that checks that written arrays overlap neither themselves nor one another."""
         arrays, never = [x for tree in trees for x in leaves(tree) if self.is_array(x)], apart(trees)
         code = [Code(f"runtime.check_spread({x})", 0) for x in arrays if self.is_written(x) and self._is_strided(x)]
         for k, x in enumerate(arrays):
@@ -104,13 +105,13 @@ class Plain:
         return bool(self.types[x].layout == "A")
 
     def body(self) -> list[Any]:
-        """The statements of the function, with its `return`."""
+        """Code of the function, with its `return`."""
         code = self._emission.block(self.f.body)
         return [*code, Code(f"return {self._emission.returned(self.f.result)}".strip(), 0)]
 
 
 def rebuilt(tree: Any, leaf: Callable[[Any], ast.expr]) -> ast.expr:
-    """The syntax of a tree, of its leaves' syntax."""
+    """Syntax of a tree, given the syntax of its leaves."""
     if isinstance(tree, Node):
         parts = [rebuilt(x, leaf) for x in tree.parts]
         return ast.Tuple(parts, ast.Load()) if tree.cls is None else to_python.call(tree.cls.name, *parts)

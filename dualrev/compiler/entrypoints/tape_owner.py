@@ -1,4 +1,4 @@
-"""The function that is called for a derivative: it owns what lives as long as the call, and calls the sweeps.
+"""Tape ownership: an entry point owns the memory that lives as long as a call, and calls the sweeps.
 
 What it owns is the tape, the shadows of its arguments, and room for what they hold at the end. An exception in the
 sweeps must not lose it, so it calls them by `runtime.attempt`: see runtime/tape/memory.py. Where nothing is owned, the
@@ -20,7 +20,7 @@ __all__ = ["Owned", "owner"]
 
 @dataclass(frozen=True)
 class Owned:
-    """What the sweeps take, by its names in the text."""
+    """Inputs and allocations of the sweeps, by their names in the text."""
 
     inputs: list[str]  # the leaves of the arguments
     shadows: dict[str, str]  # those that have shadows
@@ -36,7 +36,9 @@ class Owned:
 def owner(
     owned: Owned, values: set[str], returned: ast.expr, name: str, names: Names
 ) -> tuple[list[str], list[Any], list[Any]] | None:
-    """The parameters and the last statements of the sweeps, and the statements of their owner; None if it owns nothing.
+    """Split a derivative into its sweeps and their owner; None if it owns no memory.
+
+    Returns the parameters and the last statements of the sweeps, and the statements of their owner.
 
     values: names of the sweeps that may be in `returned`, which the owner returns. name: what the sweeps are called.
     """

@@ -1,4 +1,4 @@
-"""The function that is called for a gradient, a value with its gradient, or a pullback: what is around both sweeps.
+"""Entry points of reverse mode: a gradient, a value with its gradient, or a pullback, around both sweeps.
 
 It takes the arguments of the user's function apart, gives arrays that the function has changed their last values, and
 puts the cotangents of the arguments together again.
@@ -30,7 +30,7 @@ __all__ = ["Entry"]
 
 
 class Entry:
-    """A derivative in reverse mode, by the arguments of the numbers `chosen`: a `pull` is a `vjp` without the value.
+    """Entry point of reverse mode, by the arguments `chosen`: a `pull` is a `vjp` without the value.
 
     f has the options of the numba function `of`; `parameters` are what its parameters are called in the text.
     """
@@ -73,7 +73,7 @@ class Entry:
                 self.emission.call_it(x, shared(f"ct_{k}"))
 
     def _zeroed(self, facts: Facts) -> list[Any]:
-        """The arrays whose shadows are zeros before the sweeps."""
+        """Arrays whose shadows are zero before the sweeps."""
         zeros = [x for x in facts.parameters if is_array(x) and facts.has_shadow(x)]
         if not self.pulls:
             return zeros
@@ -82,11 +82,11 @@ class Entry:
         return [x for x in zeros if find(x) not in given]
 
     def _word(self, x: Any) -> str:
-        """A name for a parameter."""
+        """Name of a parameter in the text."""
         return self.emission.var(x) if isinstance(x, Var) else self.module.names.fresh("arg_{k}")
 
     def write(self, name: str, several: bool, doc: str) -> None:
-        """Write the function, whose gradient is a tuple if it is by several arguments."""
+        """Emit the function, whose gradient is a tuple if it is by several arguments."""
         module, body = self.module, (*self.forward, *self.reverse)
         module.passes.run(
             "emit", Writing(self.f, body, module.natural, lambda: self._emit(name, several, doc), module.text)
@@ -129,7 +129,7 @@ class Entry:
         self._finish(name, given, doc, before, body, returned, values, finals, strided)
 
     def _checks(self, arrays: list[Var], wrote: list[Var]) -> list[Any]:
-        """Arguments that are written must not overlap, nor with others."""
+        """Code that checks that written arguments overlap neither themselves nor others."""
         text = self.emission.var
         found = [Code(f"runtime.check_spread({text(x)})", 0) for x in wrote if x.type.layout == "A"]
         never = apart(self.f.parameters)
@@ -140,7 +140,7 @@ class Entry:
         return found
 
     def _keep_results(self, body: list[Any], undone: set[Any]) -> dict[Var, str]:
-        """Give the results names of their own; arrays that do not stay as they are, are copied."""
+        """Name the results; copy result arrays that are undone, alias arguments, or are on the tape."""
         facts, text, found = self.facts, self.emission.var, {}
         parameters = {facts.classes.find(x) for x in facts.parameters if is_array(x)}
         lent = undone | parameters | self.sweeps.forward.held_classes
@@ -154,10 +154,11 @@ class Entry:
         return found
 
     def _unpack_cotangent(self, body: list[Any]) -> None:
-        """The leaves of ct: numbers are the seeds, arrays are added to the shadows."""
+        """Unpack the cotangent `ct`: its scalars are the seeds, its arrays are added to the shadows."""
         count = 0
 
         def visit(tree: Any, word: str) -> None:
+            """Unpack the cotangent of a subtree of the result."""
             nonlocal count
             if isinstance(tree, Node):
                 for k, part in enumerate(tree.parts):
@@ -175,7 +176,7 @@ class Entry:
         visit(self.f.result, "ct")
 
     def _gradient(self, tree: Any, strided: set[Var]) -> ast.expr:
-        """The gradient with respect to an argument, in its structure; arrays are contiguous."""
+        """Syntax of the gradient with respect to an argument, in its structure; arrays are contiguous."""
         if isinstance(tree, Node):
             parts = [self._gradient(x, strided) for x in tree.parts]
             return ast.Tuple(parts, ast.Load()) if tree.cls is None else to_python.call(tree.cls.name, *parts)
@@ -206,7 +207,7 @@ class Entry:
         finals: dict[Var, str],
         strided: set[Var],
     ) -> None:
-        """Write the function, in two if it owns something: the sweeps are called by their owner."""
+        """Emit the function, in two if it owns memory: then the owner calls the sweeps."""
         module, facts, text = self.module, self.facts, self.emission.var
         inputs = [x for x in facts.parameters if isinstance(x, Var)]
         chosen = {x for k in self.chosen for x in leaves(self.f.parameters[k])}

@@ -1,4 +1,4 @@
-"""The function that is called where a pullback is made: the value, and copies of the arguments.
+"""Residuals of a pullback: the entry point that returns the value, and copies of the arguments.
 
     keep_f(x, y)    f(x, y), and a copy of (x, y) from before
 
@@ -23,7 +23,7 @@ __all__ = ["root"]
 
 
 def root(module: ModuleBuilder, primals: tuple[Any, ...]) -> Emitted:
-    """The module for these types of arguments."""
+    """Emit the module for these argument types."""
     f = module.front.entered(module.f, primals)
     plain, names, fresh, source = Plain(module, f), f.origin.parameters, module.names.fresh, f.origin.source
     if any(map(holds_structured, primals)):

@@ -1,4 +1,4 @@
-"""The function that is called for a derivative by complex numbers: around the one that takes and gives their parts.
+"""Entry points by complex numbers: wrappers of derivatives that take and return real and imaginary parts.
 
     grad_f(z) = d/dx f(x + i y) - i d/dy f(x + i y)         the convention of JAX, for a real-valued f
 
@@ -23,7 +23,7 @@ _TRANSFORMS = ("grad", "value_and_grad", "vjp", "jvp")
 
 
 class Around:
-    """What is around a derivative for these types of arguments, of which the first `count` are the function's own."""
+    """Wrapper of a derivative, for these argument types; the first `count` are the function's own."""
 
     def __init__(
         self, module: ModuleBuilder, transform: str, argnums: Any, argtypes: Sequence[Any], count: int
@@ -37,11 +37,11 @@ class Around:
 
     @property
     def inner(self) -> tuple[Any, ...]:
-        """The types of the arguments of what is inside: core's function has those of f, which are taken apart there."""
+        """Argument types of the wrapped derivative; core itself splits the function's own arguments."""
         return (*self.argtypes[: self.count], *map(in_parts, self.argtypes[self.count :]))
 
     def write(self, entry: str, doc: str) -> str:
-        """Write the function, and tell its name."""
+        """Emit the wrapper; return its name."""
         module = self.module
         (inside,) = (f for f in module.text.functions if f.name == entry)
         name = module.names.fresh(f"{self.transform}_{inside.source.tree.name}_of_complex")
@@ -53,7 +53,7 @@ class Around:
         return name
 
     def kept_apart(self, names: Sequence[str]) -> list[tuple[str, str]]:
-        """Complex arrays, and the arrays that f writes, which may be views of those: the parts are copies."""
+        """Pairs of a complex and a written array that must not alias, since the parts are copies."""
         front, own = self.module.front, list(zip(names, self.argtypes[: self.count], strict=False))
         core = front.entered(self.module.f, self.argtypes[: self.count])
         written = front.memory.written(core)
@@ -71,7 +71,7 @@ class Around:
                 yield from self._arrays(f"{x}[{k}]", of)
 
     def returned(self, made: str) -> str:
-        """The text of the result, from what is inside."""
+        """Text of the wrapper's result, from the result of the wrapped derivative."""
         if self.transform == "jvp":
             return made
         several = isinstance(self.argnums, (tuple, list)) or self.transform == "vjp"
@@ -83,9 +83,10 @@ class Around:
         return gradient if self.transform == "grad" else f"({made}[0], {gradient})"
 
     def parts(self, x: str, kind: Any) -> str:
-        """The text of an argument with its complex numbers taken apart."""
+        """Text of an argument, with its complex numbers split into their parts."""
 
         def leaf(text: str, of: Any) -> str:
+            """Text of the real and the imaginary part of a leaf."""
             if isinstance(of, types.Omitted):
                 return f"({of.value.real!r}, {of.value.imag!r})"
             if not isinstance(of, types.Array) or of.layout == "A":
@@ -97,9 +98,10 @@ class Around:
         return self._mapped(x, kind, leaf)
 
     def whole(self, x: str, kind: Any) -> str:
-        """The text of a gradient, of those by the parts."""
+        """Text of a complex gradient, from the gradients by the parts."""
 
         def leaf(text: str, of: Any) -> str:
+            """Text of a leaf's complex gradient, conjugated."""
             if isinstance(of, types.Array):
                 return f"runtime.conjugate({text}[0], {text}[1])"
             return f"complex({text}[0], -{text}[1])"

@@ -1,4 +1,4 @@
-"""Arguments that are lists of numbers: the derivative takes and gives lists, and inside they are arrays.
+"""Entry points by lists of numbers: wrappers that take and return lists, around derivatives by arrays.
 
     def grad_f(ys, x):                         around the function that the module is made for
         return as_list(ys, grad_f_(elements(ys), x))
@@ -31,7 +31,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def inside(kind: Any) -> Any:
-    """The type of a tangent or a cotangent inside: an array for a list of numbers, None for one of None."""
+    """Type of a tangent or a cotangent inside of the wrapper: an array for a list of numbers, None for another list."""
     if isinstance(kind, types.List):
         return types.Array(kind.dtype, 1, "C") if _is_list(kind) else types.none
     return kind
@@ -44,7 +44,7 @@ def _passed(name: str, kind: Any) -> str:
 
 
 def check_lists(f: Any, source: Source, transform: str, kinds: Sequence[Any]) -> None:
-    """UnsupportedError for a transform that has no form for lists."""
+    """Raise UnsupportedError for a transform that has no form for lists."""
     typed = any(isinstance(kind, types.ListType) for kind in kinds)
     known = _TRANSFORMS[:2] if typed else _TRANSFORMS
     if transform not in known or is_derivative(f):
@@ -53,7 +53,7 @@ def check_lists(f: Any, source: Source, transform: str, kinds: Sequence[Any]) ->
 
 
 def with_lists(text: str, entry: str, transform: str, argnums: Any, kinds: tuple[Any, ...], count: int) -> str:
-    """The text of a module with one more function, `<entry>_of_lists`, around its entry."""
+    """Append the wrapper `<entry>_of_lists` to the text of a module."""
     names = [f"a{k}" for k in range(len(kinds))]
     given = map(_passed, names, kinds)
     lines = [f"made = {entry}({', '.join(given)})"]
@@ -70,7 +70,7 @@ def with_lists(text: str, entry: str, transform: str, argnums: Any, kinds: tuple
 
 
 def _gradient(made: str, numbers: Any, kinds: tuple[Any, ...]) -> str:
-    """The gradient, with lists in place of arrays."""
+    """Text of the gradient, with lists in place of arrays."""
     if not isinstance(numbers, (list, tuple)):
         return f"runtime.as_list(a{numbers}, {made})" if _is_list(kinds[numbers]) else made
     parts = []

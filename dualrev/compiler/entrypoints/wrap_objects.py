@@ -1,4 +1,4 @@
-"""The function that is called where arguments are records, jitclass instances or structrefs, or tuples of these.
+"""Entry points by records, jitclass instances or structrefs, or tuples of these: wrappers around derivatives.
 
 It takes them apart, calls the derivative of their leaves (types/leaves.py), and puts the gradients together:
 
@@ -19,7 +19,7 @@ __all__ = ["opening"]
 
 
 def opening(module: ModuleBuilder, entry: str, transform: str, argnums: Any, doc: str) -> str:
-    """The name of a function that takes the objects, and calls the entry with their leaves."""
+    """Emit the wrapper that calls the entry point with the leaves of the objects; return its name."""
     front, fresh = module.front, module.names.fresh
     f, source = module.f, front.source(module.f)
     several = isinstance(argnums, (tuple, list))

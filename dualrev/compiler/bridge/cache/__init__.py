@@ -1,1 +1,1 @@
-"""The cache of compiled derivatives on disk: keys, files, machine code, and what numba has frozen."""
+"""Cache of compiled derivatives on disk: keys, files, machine code, and frozen values."""

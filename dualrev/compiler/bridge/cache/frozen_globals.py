@@ -1,8 +1,9 @@
-"""Whether a function and its derivative mean the same: numba freezes globals, closure values and called functions.
+"""Frozen globals: check that numba compiled a function and its derivative with the same values.
 
-It does so when it compiles a function for some types of arguments: f at one time, its derivative at another. What was
-changed in between would be in the one and not in the other. So it is noted of every function that numba compiles what
-it froze, directly and through the functions that it calls (numba tells of each compilation by an event), and compared
+Numba freezes globals, closure values and called functions when it compiles a function for some types of arguments: f at
+one time, its derivative at another. What was changed in between would be in the one and not in the other. So for every
+function that numba compiles (it tells of each compilation by an event) we record what it froze, directly and through
+the functions that it calls, and compare
 
     when a derivative is compiled    what f or a callee froze is not what is there now: an error
     when f is compiled               its derivatives froze something else: they are compiled anew, at their next call
@@ -31,7 +32,7 @@ __all__ = ["World", "check", "derivatives_of", "plain", "reachable", "watch"]
 
 
 class World(NamedTuple):
-    """What is frozen in a compiled function: its own names with hashes of their values, and a hash of all of it."""
+    """Frozen values of a compiled function: its own names with hashes of their values, and a hash of all."""
 
     names: dict[str, str]
     hash: int
@@ -42,7 +43,7 @@ _OWN = {"numba", "dualrev"}
 
 
 def check(f: Any, argtypes: tuple[types.Type, ...]) -> World:
-    """What would be frozen now; UnsupportedError if f or a function that it calls was compiled with something else."""
+    """Hash the values that would be frozen now; UnsupportedError if f or a callee was compiled with others."""
     view = _View()
     now = view.world(f, argtypes)
     for g in view.reachable(f, argtypes):
@@ -79,18 +80,18 @@ def _refuse_kernel(function: Any) -> None:
 
 
 def derivatives_of(f: Any) -> list[Any]:
-    """The derivatives of a numba function that have been made, and those of these."""
+    """Derivatives of a numba function that exist, and their derivatives."""
     own = [d for d in list(vars(f).get("_dualrev_derivatives", {}).values()) if d.derivative_of[0] is f]
     return [*own, *(second for d in own for second in derivatives_of(d))]
 
 
 def counted(f: Any) -> list[Any]:
-    """What stands for a numba function with *args in calls of so many arguments (variadic.py)."""
+    """Specialisations of a variadic numba function to numbers of arguments (variadic.py)."""
     return [made for (of, _), made in vars(f).get("_dualrev_counted", {}).items() if of == id(f)]
 
 
 def watch(f: Any) -> None:
-    """Let f.recompile() mean its derivatives, and what is made of f (output_arguments.py, variadic.py), too."""
+    """Have `f.recompile()` reset its derivatives and wrappers, too (output_arguments.py, variadic.py)."""
     if "_reset_overloads" not in vars(f):
         vars(f)["_reset_overloads"] = functools.partial(_recompiled, weakref.ref(f))
 
@@ -104,24 +105,24 @@ def _recompiled(reference: Any) -> None:
 
 
 def reachable(f: Any) -> list[Any]:
-    """A numba function and all those that it calls."""
+    """Transitive callees of a numba function, with the function itself."""
     return _View().reachable(f, ())
 
 
 class _View:
-    """What functions freeze, looked at once."""
+    """Memoised hashes of the values that functions freeze."""
 
     def __init__(self) -> None:
         self._locals: dict[int, tuple[dict[str, str], list[Any]]] = {}
 
     def local(self, f: Any) -> tuple[dict[str, str], list[Any]]:
-        """The names of a function with hashes of their values, and the numba functions among them."""
+        """Hashes of the values of a function's names, and the numba functions among the values."""
         if id(f) not in self._locals:
             self._locals[id(f)] = local(f)
         return self._locals[id(f)]
 
     def reachable(self, f: Any, argtypes: tuple[types.Type, ...]) -> list[Any]:
-        """A function, those that are passed to it, and all that these call."""
+        """Transitive callees of a function and of the functions passed to it, with these."""
         found = {id(g): g for g in [f, *_functions_in(argtypes)]}
         todo = list(found.values())
         for g in todo:
@@ -131,19 +132,19 @@ class _View:
         return todo
 
     def world(self, f: Any, argtypes: tuple[types.Type, ...]) -> World:
-        """What is frozen if f is compiled now."""
+        """Hash the values that are frozen if f is compiled now."""
         found = ((id(g), *self.local(g)[0].items()) for g in self.reachable(f, argtypes))
         return World(self.local(f)[0], hash(frozenset(found)))
 
 
 class _Compilations(event.Listener):
-    """Notes what numba freezes when it compiles a function."""
+    """Listener that records the values that numba freezes when it compiles a function."""
 
     def __init__(self) -> None:
         self._depth, self._view = 0, _View()
 
     def on_start(self, event: Any) -> None:
-        """Numba begins: what is frozen is what is there now."""
+        """Record the values that numba freezes now, and invalidate derivatives that froze others."""
         f, args = event.data["dispatcher"], tuple(event.data["args"])
         self._depth += 1
         with contextlib.suppress(Exception):  # whatever a user's module does when it is asked for an attribute
@@ -154,20 +155,20 @@ class _Compilations(event.Listener):
                     derivative.forget(args, world)
 
     def on_end(self, event: Any) -> None:
-        """Numba is done, and values may change again."""
+        """Drop the memoised hashes when the outermost compilation ends: values may change again."""
         self._depth = max(0, self._depth - 1)
         if not self._depth:
             self._view = _View()
 
 
 def _functions_in(argtypes: tuple[types.Type, ...]) -> list[Any]:
-    """Functions that are arguments, and those of classes whose instances are."""
+    """Functions among the arguments, and methods of the jitclasses whose instances are arguments."""
     found = [t.dispatcher for t in argtypes if isinstance(t, types.Dispatcher)]
     return found + [f for t in argtypes if isinstance(t, types.ClassInstanceType) for f in functions_of(t.class_type)]
 
 
 def plain(args: tuple[Any, ...]) -> tuple[types.Type, ...]:
-    """The types without what numba knows of values: a derivative may have been given a default explicitly."""
+    """Argument types without literal values: a derivative may have been given a default explicitly."""
     return tuple(numba.typeof(t.value) if isinstance(t, types.Omitted) else types.unliteral(t) for t in args)
 
 

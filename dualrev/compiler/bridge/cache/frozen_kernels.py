@@ -1,4 +1,4 @@
-"""Kernels of ufuncs: whether what numba froze in one is what is there now.
+"""Frozen globals of ufunc kernels: compare the code that numba compiled with the code that it would compile now.
 
 Numba compiles the kernel of `vectorize` or `guvectorize` at its definition, or at the first call with some types, and
 tells nobody. So the kernel is compiled once more for the same types, and the two modules of LLVM are compared. All that
@@ -26,7 +26,7 @@ _METADATA = re.compile(r"^!.*\n?|(?:,)? ![\w.]+ !\d+| #\d+|^attributes #.*\n?", 
 
 
 def is_current(dispatcher: Any) -> bool:
-    """Whether numba would compile the kernel of a ufunc today to what it has compiled, for each signature."""
+    """Whether numba would compile a ufunc's kernel to the same code today, for each signature."""
     with global_compiler_lock:
         return all(
             _is_same(dispatcher, signature, compiled) for signature, compiled in list(dispatcher.overloads.items())
@@ -42,7 +42,7 @@ def _is_same(dispatcher: Any, signature: Any, compiled: Any) -> bool:
 
 
 def _text(compiled: Any) -> str:
-    """The module of a compiled kernel, where what it defines is numbered."""
+    """Text of a compiled kernel's LLVM module, with renumbered symbols."""
     module = llvm.parse_bitcode(compiled.library._get_module_for_linking().as_bitcode())
     text = str(module).partition("\n\n")[2]  # without the name of the module
     text = _OBJECT.sub("an object", _METADATA.sub("", text))
@@ -50,6 +50,7 @@ def _text(compiled: Any) -> str:
     numbers: dict[str, str] = {}
 
     def numbered(found: re.Match[str]) -> str:
+        """Replace a symbol that the module defines by its number."""
         name = found[0]
         return numbers.setdefault(name, f"@{len(numbers)}") if name in defined else name
 

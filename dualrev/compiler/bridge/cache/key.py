@@ -1,4 +1,4 @@
-"""What a derivative depends on, as one hash: equal hashes mean equal emitted source and equal compiled code.
+"""Cache key: one hash of all that a derivative depends on; equal hashes mean equal source and machine code.
 
 Hashed are the argument types and the transformation; the function's name, source text, bytecode, defaults and numba
 options, with the types that it has been compiled for under another error model of its caller's; and, through its
@@ -52,7 +52,7 @@ _VERSIONED = {"numpy", "numba", "dualrev"}
 
 
 def fingerprint(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type, ...]) -> tuple[str, str]:
-    """The hash, and what it could not cover: an empty text, or the obstacle to caching.
+    """Hash of a derivative's dependencies, and the obstacle to caching: an empty text if none.
 
     >>> from numba import float64, njit
     >>> f = njit(lambda x: x * x)
@@ -72,7 +72,7 @@ def fingerprint(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type
 
 
 def local(f: Any) -> tuple[dict[str, str], list[Any]]:
-    """What a numba function freezes, by the names that it has for it; and the numba functions among that.
+    """Hashes of the values that a numba function freezes, by its names for them; and the numba functions among these.
 
     Of these and of anything that has no contents to be compared, the identity counts: this holds in one process only.
     A function that has signatures is compiled before its name is there: by its own name, numba means the function then.
@@ -94,7 +94,7 @@ def local(f: Any) -> tuple[dict[str, str], list[Any]]:
 
 
 class _Walk:
-    """A hash that grows with everything that is visited; functions are visited once."""
+    """Incremental hash of visited values; functions are visited once."""
 
     def __init__(self, root: Any = None) -> None:
         self.root = root
@@ -104,11 +104,13 @@ class _Walk:
         self.dispatchers: dict[Any, int] = {}
 
     def add(self, *parts: Any) -> None:
+        """Hash texts or bytes, each with its length."""
         for part in parts:
             data = part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogatepass")
             self.hash.update(b"%d:" % len(data) + data)
 
     def value(self, x: Any) -> None:
+        """Hash a value: its type and contents."""
         cls = type(x)
         self.add(cls.__module__, cls.__qualname__)
         if cls in _PLAIN:
@@ -159,11 +161,12 @@ class _Walk:
             self.unknown(x)
 
     def unknown(self, x: Any) -> None:
-        """A value that cannot be compared with another process's."""
+        """Note as an obstacle a value that cannot be compared with another process's."""
         cls = type(x)
         self.obstacle = self.obstacle or f"a value of type {cls.__module__}.{cls.__qualname__}"
 
     def type(self, t: types.Type) -> None:
+        """Hash a numba type."""
         t = types.unliteral(t)
         self.add(type(t).__name__)
         if isinstance(t, types.Dispatcher):
@@ -182,7 +185,7 @@ class _Walk:
             self.add(t)
 
     def dispatcher(self, f: Any) -> None:
-        """A numba function."""
+        """Hash a numba function: its options, signatures, rule and Python function."""
         self.dispatchers.setdefault(f, len(self.dispatchers))
         if is_derivative(f):  # its own function is a placeholder
             for part in f.derivative_of:
@@ -213,7 +216,7 @@ class _Walk:
                 self.add(sorted(x) if isinstance(x, (set, frozenset)) else x)
 
     def otherwise(self) -> None:
-        """The types for which the functions have been compiled under another error model than the root's.
+        """Hash the argument types for which functions were compiled under another error model than the root's.
 
         They come last, since a function among the types is named by its number in this walk. One that is not in it is
         none that the root can pass: a function inside of another one, say, of which numba makes a new one each time.
@@ -246,7 +249,7 @@ class _Walk:
                 self.value(x)
 
     def text(self, f: Any) -> None:
-        """The lines of a function: emitted code has them as comments."""
+        """Hash the source lines of a function: emitted code has them as comments."""
         first = f.__code__.co_firstlineno
         lines = text_of(f)[first - 1 : max(line or 0 for _, _, line in f.__code__.co_lines())]
         if not lines:
@@ -263,7 +266,7 @@ class _Walk:
 
 
 class _Kinds(_Walk):
-    """A hash of types that a function has been compiled for; the functions among them have numbers."""
+    """Hash of argument types that a function has been compiled for; functions among them count by their numbers."""
 
     def __init__(self, numbers: dict[Any, int]) -> None:
         super().__init__()
@@ -271,12 +274,12 @@ class _Kinds(_Walk):
         self.reachable = True
 
     def dispatcher(self, f: Any) -> None:
-        """A numba function among the types."""
+        """Hash a numba function among the types, by its number in the walk."""
         self.reachable = self.reachable and f in self.numbers
         self.add(self.numbers.get(f))
 
     def type(self, t: types.Type) -> None:
-        """A type; the name that numba has for one of its own functions may hold an address."""
+        """Hash a type; a function of numba's own by its typing key, since its name may hold an address."""
         if isinstance(t, types.Function):
             self.add(type(t).__name__)
             self.value(t.typing_key)
@@ -285,19 +288,19 @@ class _Kinds(_Walk):
 
 
 class _Local(_Walk):
-    """A hash of what a function itself refers to, in this process."""
+    """Hash of a function's own references, valid in this process."""
 
     def __init__(self) -> None:
         super().__init__()
         self.callees: list[Any] = []
 
     def dispatcher(self, f: Any) -> None:
-        """A numba function: it is looked at by itself."""
+        """Hash a numba function by identity; its own references are hashed apart."""
         self.add(id(f))
         self.callees.append(f)
 
     def value(self, x: Any) -> None:
-        """An array of more than a megabyte is not frozen: numba refers to it."""
+        """Hash a value; an array of more than a megabyte by identity, since numba refers to it."""
         if is_ufunc(x) or is_generalized(x):
             self.callees.append(x._dispatcher)
         if isinstance(x, np.ndarray) and x.nbytes > 10**6:
@@ -306,13 +309,13 @@ class _Local(_Walk):
             super().value(x)
 
     def unknown(self, x: Any) -> None:
-        """A value whose contents are not known; a bound method is made anew whenever it is asked for."""
+        """Hash a value of unknown contents by identity; a bound method by its function and its object."""
         self.callees += functions_of(x.class_type) if is_jitclass(x) else []
         self.add(*map(id, (x.__func__, x.__self__) if isinstance(x, MethodType) else (x,)))
 
 
 def _frozen(f: FunctionType) -> Iterator[tuple[str, Any]]:
-    """The globals, closure values and attributes of modules and classes that f reads, by what it calls them.
+    """Globals, closure values and attributes of modules and classes that f reads, by their names in f.
 
     Functions inside of f count as f. Read from the bytecode: names alone would mix up `data` and `x.data`.
     """
@@ -338,7 +341,7 @@ def _frozen(f: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def freezes(f: FunctionType) -> bool:
-    """Whether f reads anything that may be another thing when it is compiled again."""
+    """Whether f reads a value that may be another one when f is compiled again."""
     values = (x for _, x in _frozen(f) if x is not _MISSING)
     return any(not (isinstance(x, (ModuleType, np.ufunc)) or _is_defined_by_name(x)) for x in values)
 
@@ -351,7 +354,7 @@ def _contents(cell: Any) -> Any:
 
 
 def _is_defined_by_name(x: Any) -> bool:
-    """Whether x is what a module of known version calls by that name; or a function written in C."""
+    """Whether a module of known version defines x under its name; or x is a function written in C."""
     if isinstance(x, BuiltinFunctionType):
         return True
     module, name = getattr(x, "__module__", None), getattr(x, "__qualname__", None)
@@ -365,7 +368,7 @@ def _is_defined_by_name(x: Any) -> bool:
 
 @functools.cache
 def _environment() -> str:
-    """Versions, and dualrev's own files."""
+    """Versions, and a hash of dualrev's own files."""
     package = Path(__file__).resolve().parents[2]
     files = hashlib.sha256()
     for file in sorted(package.rglob("*.py")):

@@ -1,4 +1,4 @@
-"""The machine code of an emitted module, kept beside its text: one file for the top function and all that it calls.
+"""Machine code of an emitted module, kept beside its text: one file for the entry point and all its callees.
 
 It is numba's, with two things mended, which go wrong in numba's own cache:
 
@@ -34,31 +34,31 @@ __all__ = ["MachineCode"]
 
 
 class MachineCode(_Cache):
-    """What numba asks for compiled code, and gives it to: the one overload of the top function of an emitted module."""
+    """Numba's cache interface, for the one overload of the entry point of an emitted module."""
 
     def __init__(self, folder: Folder, stem: str, function: Any) -> None:
         self._folder, self._stem, self._function = folder, stem, weakref.ref(function)
 
     @property
     def cache_path(self) -> str:
-        """The folder."""
+        """Folder of the files."""
         return str(self._folder.place)
 
     def enable(self) -> None:
-        """It always is."""
+        """Do nothing: the cache is always enabled."""
 
     def disable(self) -> None:
-        """It never is."""
+        """Do nothing: the cache stays enabled."""
 
     def flush(self) -> None:
-        """A changed function has another file."""
+        """Do nothing: a changed function has another file."""
 
     def _name(self, codegen: Any) -> str:
         processor = hashlib.sha256(repr(codegen.magic_tuple()).encode()).hexdigest()
         return f"{self._stem}.{processor[:8]}.nbc"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function, if it is there for this processor; the file's name stands for all else."""
+        """Load the overload for this processor, if available; the file's name stands for all else."""
         target_context.refresh()
         data = self._folder.read(self._name(target_context.codegen()))
         if data is None:
@@ -72,7 +72,7 @@ class MachineCode(_Cache):
         return found._replace(signature=found.signature.replace(args=args))
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled function, if it does not depend on this process."""
+        """Save an overload, if it does not depend on this process."""
         library = data.library
         module = None
         if not library.has_dynamic_globals:
@@ -90,7 +90,7 @@ class MachineCode(_Cache):
 
 
 def _closed(module: Any, compiled: Any) -> Any:
-    """The code of a compiled function as numba serializes it, in which nothing else has a name that others may have."""
+    """Serialise the object code of an overload; symbols other than its own become internal."""
     library, description = compiled.library, compiled.fndesc
     public = {
         description.mangled_name,
@@ -108,7 +108,7 @@ def _closed(module: Any, compiled: Any) -> Any:
 
 
 def _environments(module: Any) -> tuple[Any, ...]:
-    """What the functions of the module have of Python objects, as numba serializes it."""
+    """Numba environments of the module's functions: their Python objects, as numba serialises them."""
     names = (v.name for v in module.global_variables if v.name.startswith("_ZN08NumbaEnv"))
     return tuple(found for found in map(lookup_environment, names) if found is not None and found.can_cache())
 
@@ -119,7 +119,7 @@ _POINTER = re.compile(
 
 
 def _resolved(module: Any, function: Any) -> Any:
-    """The module with the pointers of recursive calls set, and the functions that they lead to."""
+    """Resolve the pointers of recursive calls in a module, and link their targets; None if one is not found."""
     libraries: dict[str, Any] = {}
     rounds = 0
     while count := sum(v.name.startswith(RuntimeLinker.PREFIX) for v in module.global_variables):
@@ -139,6 +139,6 @@ def _resolved(module: Any, function: Any) -> Any:
 
 
 def _libraries(function: Any) -> dict[str, Any]:
-    """The compiled code of a function and of all that it calls, by the names of the symbols."""
+    """Compiled code of a function and of its transitive callees, by symbol."""
     overloads = [made for f in reachable(function) for made in f.overloads.values()]
     return {made.fndesc.mangled_name: made.library for made in overloads}

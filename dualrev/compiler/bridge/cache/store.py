@@ -1,4 +1,4 @@
-"""The cache of emitted modules and their machine code, in a folder of the user's own.
+"""Cache of emitted modules and their machine code on disk, in a folder of the user's own.
 
 folder    $DUALREV_CACHE_DIR; without it, for functions with cache=True, the user's cache folder. Made with mode 0700,
           and so are the folders above it that are not there. One that others own or may write to is not used.
@@ -55,7 +55,7 @@ _READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NON
 
 @dataclass(frozen=True)
 class Module:
-    """An emitted module: its text, the name of its top function, and the paths of its constants."""
+    """Emitted module: its text, the name of its entry point, and the access paths of its constants."""
 
     source: str
     entry: str
@@ -63,13 +63,13 @@ class Module:
     obstacle: str = ""  # why it is not to be kept
 
     def to_bytes(self) -> bytes:
-        """What is kept in a file."""
+        """Serialise the module."""
         needs = json.dumps({"entry": self.entry, "constants": self.constants})
         return f"{self.source}{_NEEDS}{needs}\n".encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Module:
-        """The inverse of to_bytes."""
+        """Deserialise a module: the inverse of `to_bytes`."""
         source, _, last = data.decode().removesuffix("\n").rpartition("\n")
         needs = json.loads(last.removeprefix(_NEEDS))
         return cls(
@@ -78,7 +78,7 @@ class Module:
 
 
 def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any:
-    """The object at the end of a path from f; the empty path is f itself.
+    """Resolve an access path from f; the empty path is f itself.
 
     >>> from numba import njit
     >>> def scaled(by):
@@ -127,7 +127,7 @@ def _derivative(f: Any, transform: str, argnums: Any) -> Any:
 
 
 def folder_for(f: Any) -> Folder | None:
-    """The folder to keep the derivatives of f in, made if need be; None if they are not to be kept.
+    """Folder to cache the derivatives of f in, made if need be; None if they are not cached.
 
     Warns (RuntimeWarning) if there should be one, and it cannot be used.
     """
@@ -153,7 +153,7 @@ def folder_for(f: Any) -> Folder | None:
 
 
 def _make(place: Path) -> None:
-    """A folder, and those above it that are missing, which nobody else may write to whatever the umask is."""
+    """Make a folder and its missing parents, which nobody else may write to whatever the umask is."""
     if not place.is_dir():
         with contextlib.suppress(FileExistsError):
             if place.parent != place:
@@ -162,7 +162,7 @@ def _make(place: Path) -> None:
 
 
 def _obstacle(place: Path) -> str:
-    """Why a folder is not safe to run code from."""
+    """Reason why a folder is not safe to run code from; empty if it is."""
     state = place.stat()
     if not stat.S_ISDIR(state.st_mode):
         return "it is not a folder"
@@ -172,7 +172,7 @@ def _obstacle(place: Path) -> str:
 
 
 def _foreign(state: os.stat_result) -> str:
-    """Why somebody else may have written what is in a file or a folder."""
+    """Reason why somebody else may have written a file or into a folder; empty if nobody can."""
     if os.name != "posix":
         return ""
     if state.st_uid != os.geteuid():
@@ -184,12 +184,12 @@ def _foreign(state: os.stat_result) -> str:
 
 
 def warn(message: str) -> None:
-    """A warning that what was asked for is not cached; the derivatives themselves are as good."""
+    """Warn that a derivative is not cached, as requested; the derivatives themselves are as good."""
     warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def _read(file: Path) -> bytes | None:
-    """The content of a file that nobody else can have written; None if there is none, or with a warning."""
+    """Read a file that nobody else can have written; None if it is missing, or, with a warning, if it is not safe."""
     try:
         with open(os.open(file, _READ), "rb") as opened:
             state = os.fstat(opened.fileno())
@@ -205,7 +205,7 @@ def _read(file: Path) -> bytes | None:
 
 
 def _write(file: Path, data: bytes, *, new: bool = False) -> None:
-    """Write a file in one step, with mode 0600; a `new` one only if there is none."""
+    """Write a file atomically, with mode 0600; a `new` one only if none exists."""
     handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.stem + ".", suffix=".tmp")
     try:
         with open(handle, "wb") as out:
@@ -220,7 +220,7 @@ def _write(file: Path, data: bytes, *, new: bool = False) -> None:
 
 
 def _key(place: Path) -> bytes:
-    """The key of a folder. One that others may know, or that is damaged, is made anew: then nothing matches it."""
+    """Secret key of a folder; a new one if it is damaged, or others may know it: then nothing matches it."""
     file = place / "key"
     for _ in range(2):
         new = not os.path.lexists(file)  # asked before it is read: whoever makes it between the two has made the key
@@ -234,13 +234,13 @@ def _key(place: Path) -> bytes:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder whose files are read and written as the module's docstring says."""
+    """Cache folder, whose files are read and written as the module's docstring says."""
 
     place: Path
     key: bytes
 
     def read(self, name: str) -> bytes | None:
-        """What was written under a name; None if there is nothing, or if it is not as it was written."""
+        """Read what was written under a name; None if it is missing, or its seal does not match."""
         content = _read(self.place / name)
         if content is None:
             return None
@@ -248,7 +248,7 @@ class Folder:
         return data if hmac.compare_digest(content, self._sealed(name, data)) else None
 
     def write(self, name: str, data: bytes) -> bool:
-        """Keep something under a name; whether that worked (the disk may be full)."""
+        """Write data under a name; return whether that worked (the disk may be full)."""
         try:
             _write(self.place / name, self._sealed(name, data))
         except OSError as e:

@@ -1,4 +1,4 @@
-"""`dr.grad(f)`, `dr.jvp(f, ...)` and the like, written inside of njit code: what numba takes them for.
+"""AD operators inside of njit code (`dr.grad(f)`, `dr.jvp(f, ...)` and the like): the dispatchers that they stand for.
 
     dr.grad(f), ... dr.hvp(f)      the dispatcher that they are outside, for a function f that numba knows by its type
     dr.jvp(f, x, t)                a call of the dispatcher for jvp
@@ -36,12 +36,12 @@ def _api() -> Any:
 
 
 def numbers(f: Any, argnums: Any) -> Any:
-    """Argnums in one form."""
+    """Normalise argnums."""
     return _api().numbers(f, argnums)
 
 
 def _function(f: Any, name: str) -> Dispatcher:
-    """The numba function that numba knows by its type."""
+    """Numba function of a dispatcher type; TypingError for another type."""
     if isinstance(f, types.Dispatcher) and isinstance(f.dispatcher, Ruled):
         raise TypingError(
             f"dr.{name} of {f.dispatcher.py_func.__name__}, which has a rule of its own: the rule counts where the "
@@ -56,7 +56,7 @@ def _function(f: Any, name: str) -> Dispatcher:
 
 
 def _check_options(name: str, has_aux: Any = False, engine: Any = None) -> None:
-    """TypingError for what compiled derivatives do not have."""
+    """Raise TypingError for options that compiled derivatives do not have."""
     aux = getattr(has_aux, "literal_value", getattr(has_aux, "value", has_aux))
     if aux is not False or not (engine is None or isinstance(engine, (types.NoneType, types.Omitted))):
         raise TypingError(f"dr.{name} inside of njit code has no has_aux and no engine: leave them out")
@@ -66,7 +66,7 @@ def _check_options(name: str, has_aux: Any = False, engine: Any = None) -> None:
 
 
 def _number(argnums: Any) -> Any:
-    """Constant argnums, from their type."""
+    """Constant argnums, from their literal type."""
     if isinstance(argnums, types.BaseTuple):
         return tuple(map(_number, argnums.types))
     if isinstance(argnums, types.Omitted):
@@ -79,7 +79,7 @@ def _number(argnums: Any) -> Any:
 
 
 def making(name: str, f: Any, argnums: Any, has_aux: Any, engine: Any) -> Any:
-    """The derivative that dr.grad(f) and the like are, given the types of their arguments."""
+    """Dispatcher that `dr.grad(f)` and the like stand for, given the types of their arguments."""
     _check_options(name, has_aux, engine)
     try:
         return _api().gradient(_function(f, name), name, _number(argnums))
@@ -88,7 +88,7 @@ def making(name: str, f: Any, argnums: Any, has_aux: Any, engine: Any) -> Any:
 
 
 def product(f: Any, engine: Any) -> Any:
-    """The derivative that dr.hvp(f) is."""
+    """Dispatcher that `dr.hvp(f)` stands for."""
     _check_options("hvp", False, engine)
     return derivative(_function(f, "hvp"), "hvp")
 
@@ -97,7 +97,7 @@ def product(f: Any, engine: Any) -> Any:
 
 
 def at_a_point(context: Any, of: Any, args: Any, kws: Any) -> types.Dispatcher:
-    """The numba function that stands for a call of dr.jvp or dr.vjp, given the types of its arguments."""
+    """Dispatcher type that a call of `dr.jvp` or `dr.vjp` stands for, given the types of its arguments."""
     try:
         given = inspect.signature(of).bind(*args, **kws)
     except TypeError as error:
@@ -142,7 +142,7 @@ def _jvp(f: Any, kinds: tuple[Any, ...], given: dict[str, Any]) -> Any:
 
 
 def _defaults(f: Any, count: int) -> list[tuple[Any, Any]]:
-    """The defaults of the parameters after the first ones, and zeros."""
+    """Default values of the parameters after the first `count`, with zero tangents."""
     rest = list(inspect.signature(f.py_func).parameters.values())[count:]
     if any(p.default is p.empty for p in rest):
         raise TypingError(f"dr.jvp of {f.py_func.__name__}: the argument {rest[0].name} is missing")

@@ -1,4 +1,4 @@
-"""The seconds of compilation: of our passes, numba's type inference and lowering, and LLVM (DUALREV_TIMES=1)."""
+"""Compile times of our passes, of numba's type inference and lowering, and of LLVM (DUALREV_TIMES=1)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ _OTHER, _LLVM = "numba: other passes", "LLVM"
 
 
 class _Listener(event.Listener):
-    """Times numba's passes, and how long LLVM is at work: numba tells of both."""
+    """Timer of numba's passes and of LLVM, driven by numba's events."""
 
     def on_start(self, event: Any) -> None:
+        """Start the stopwatch for a pass, or for LLVM."""
         STOPWATCH.start(_LLVM if event.kind == "numba:llvm_lock" else _step(event))
 
     def on_end(self, event: Any) -> None:
+        """Stop the stopwatch."""
         STOPWATCH.stop()
 
 
@@ -45,7 +47,7 @@ def install() -> None:
 
 
 def table() -> str:
-    """Seconds by pass in their order, then those of numba, and the sum."""
+    """Table of seconds by pass, then by part of numba, and their sum."""
     found = STOPWATCH.seconds
     names = [p.name for p in PASSES if p.name in found]
     ours = sum(found[x] for x in names)

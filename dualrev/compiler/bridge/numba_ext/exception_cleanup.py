@@ -35,7 +35,7 @@ _FINE = 0, -2  # numba's status of a value, and of None
 
 
 def release_at_exceptions(own: list[Any], called: Collection[str]) -> None:
-    """Let those of a module's functions free what they hold that may raise; called: names of functions from outside."""
+    """Have functions of a module that may raise release their references; `called` are outer functions."""
     raising = {f.py_func.__name__ for f in own if _raises(f)} | set(called) | _CHECKS
     names = {f.py_func.__name__: f for f in own}
     todo = set(names) - raising
@@ -48,7 +48,7 @@ def release_at_exceptions(own: list[Any], called: Collection[str]) -> None:
 
 
 def _raises(f: Any) -> bool:
-    """Whether a function has a statement that raises, or numba's code for it does."""
+    """Whether a function raises by itself: by a statement, a check of the runtime, or a bounds check."""
     if f.targetoptions.get("boundscheck"):
         return True
     code = f.py_func.__code__
@@ -58,12 +58,12 @@ def _raises(f: Any) -> bool:
 
 
 class _ReleasingLower(_Lower):
-    """Numba's lowering, which gives references back before each failure that is returned."""
+    """Numba's lowering, with a release of references before each returned failure."""
 
     _singly_assigned_vars: set[str]
 
     def _find_singly_assigned_variable(self) -> None:
-        """Let what counts references have a place in the frame, where each failure finds it."""
+        """Keep reference-counted variables in the stack frame, where each failure finds them."""
         super()._find_singly_assigned_variable()
         self._singly_assigned_vars = {x for x in self._singly_assigned_vars if not self._counts(x)}
         self._starts = _held(self.blocks, self._counts)
@@ -73,12 +73,12 @@ class _ReleasingLower(_Lower):
         return bool(self.context.enable_nrt and model.contains_nrt_meminfo())
 
     def pre_block(self, block: Any) -> None:
-        """Begin a block of numba's code."""
+        """Begin a block, with the references that are held at its start."""
         super().pre_block(block)
         self._now = set(self._starts[id(block)])
 
     def lower_inst(self, inst: Any) -> None:
-        """Lower a statement, and let its failures give back what is held before it."""
+        """Lower a statement, whose failures release the references that are held before it."""
         made, here = len(self.function.blocks), self.builder.block
         super().lower_inst(inst)
         for block in (here, *self.function.blocks[made:]):
@@ -91,7 +91,7 @@ class _ReleasingLower(_Lower):
 
 
 def _held(blocks: dict[int, Any], counts: Callable[[str], bool]) -> dict[int, set[str]]:
-    """The variables that may refer to something where each block begins, by the block's identity."""
+    """Dataflow analysis: variables that may hold a reference at the start of each block, by the block's identity."""
     starts: dict[int, set[str]] = {k: set() for k in blocks}
     todo = list(blocks)
     while todo:
@@ -107,7 +107,7 @@ def _held(blocks: dict[int, Any], counts: Callable[[str], bool]) -> dict[int, se
 
 
 def _follow(statement: Any, held: set[str], counts: Callable[[str], bool]) -> None:
-    """What is held after a statement."""
+    """Update the held references by a statement (transfer function)."""
     if isinstance(statement, numba_ir.Assign) and counts(statement.target.name):
         held.add(statement.target.name)
     elif isinstance(statement, numba_ir.Del):
@@ -115,7 +115,7 @@ def _follow(statement: Any, held: set[str], counts: Callable[[str], bool]) -> No
 
 
 def _fails(block: Any) -> bool:
-    """Whether a block ends with a status which is, or may be, that of a failure."""
+    """Whether a block returns a status that is, or may be, a failure."""
     if not isinstance(block.terminator, ir.Ret):
         return False
     (status,) = block.terminator.operands
@@ -124,21 +124,21 @@ def _fails(block: Any) -> bool:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _ReleasingLowering(BaseNativeLowering):
-    """The pass that makes LLVM's code."""
+    """Lowering pass that releases references at exceptions."""
 
     _name = "dualrev_releasing_lowering"
 
     @property
     def lowering_class(self) -> Any:
-        """The class that does."""
+        """Lowering that the pass runs."""
         return _ReleasingLower
 
 
 class _Releasing(compiler.Compiler):
-    """Numba's compiler with that pass."""
+    """Numba's compiler with the releasing lowering."""
 
     def define_pipelines(self) -> list[Any]:
-        """Numba's passes, but for that one."""
+        """Numba's pipelines, with the releasing lowering in place of numba's own."""
         made = super().define_pipelines()
         for passes in made:
             passes.passes = [(_ReleasingLowering if x is NativeLowering else x, text) for x, text in passes.passes]

@@ -1,4 +1,4 @@
-"""The pullback that `y, pull = dr.vjp(f, *x)` gives inside of njit code: a type of numba's that can be called.
+"""Pullback type of numba: `y, pull = dr.vjp(f, *x)` inside of njit code gives a value that can be called.
 
 All that it holds are copies of x. pull(ct) runs f again, forwards and backwards: nothing that a sweep records outlives
 the call that records it. So it may be called any number of times, and what becomes of x does not matter.
@@ -25,17 +25,17 @@ __all__ = ["Pullback", "closed", "holds_reals", "refused", "within"]
 
 
 def refused(error: DualrevError) -> TypingError:
-    """An error of ours, as numba reports it."""
+    """Convert an error of ours to numba's TypingError."""
     return TypingError(f"{type(error).__name__}: {error}")
 
 
 def within(function: Any) -> Any:
-    """A numba function that only numba functions call."""
+    """Compile a function that only numba functions call, without wrappers for Python and C."""
     return njit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def holds_reals(kind: Any) -> bool:
-    """Whether there are real numbers in what has a numba type."""
+    """Whether a numba type holds real numbers."""
     if isinstance(kind, types.BaseTuple):
         return any(map(holds_reals, kind.types))
     if is_structured(kind):
@@ -44,7 +44,7 @@ def holds_reals(kind: Any) -> bool:
 
 
 class Pullback(types.Callable):
-    """The type of a pullback: of its function, of all arguments, how many of them were given, and of the value."""
+    """Numba type of a pullback: of its function, all arguments, the number of given ones, and the value."""
 
     def __init__(self, function: Any, kept: Any, count: int, value: Any) -> None:
         self.function, self.kept, self.count, self.value = function, kept, count, value
@@ -52,11 +52,11 @@ class Pullback(types.Callable):
 
     @property
     def key(self) -> Any:
-        """What tells it from other types."""
+        """Identity of the type among numba's types."""
         return self.function, self.kept, self.count, self.value
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
-        """The type of a call with a cotangent: see numba."""
+        """Type a call with a cotangent: see numba."""
         if len(args) != 1 or kws:
             raise TypingError("a pullback takes one cotangent, that of the value: pull(ct)")
         _check_cotangent(self.value, args[0])
@@ -64,20 +64,20 @@ class Pullback(types.Callable):
         return signature(found.return_type, *found.args[1:], recvr=self)
 
     def _called(self) -> Any:
-        """The numba function that is called."""
+        """Dispatcher type of the function that a call runs."""
         return types.Dispatcher(_pull(self.function.dispatcher, len(self.kept.types), self.count))
 
     def get_call_signatures(self) -> Any:
-        """Those that are known without arguments: none."""
+        """Signatures that are known without arguments: none."""
         return (), False
 
     def get_impl_key(self, sig: Any) -> Any:
-        """What is called: see numba."""
+        """Key of a call's implementation: see numba."""
         return self._called().get_impl_key(sig)
 
 
 def _check_cotangent(value: Any, ct: Any) -> None:
-    """TypingError for a cotangent of another structure than the value."""
+    """Raise TypingError for a cotangent of another structure than the value."""
     ct, expected = types.unliteral(ct), ""
     if isinstance(value, types.BaseTuple):
         if isinstance(ct, types.BaseTuple) and len(ct.types) == len(value.types):
@@ -110,10 +110,14 @@ def _box(kind: Any, value: Any, c: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def closed(typingctx, function, count, value, kept):
-    """A pullback of a function, by so many arguments; `value` has the type of the value, `kept` are all arguments."""
+    """Make a pullback of a function; `value` has the type of the value, `kept` are all arguments.
+
+    `count` of the arguments were given.
+    """
     made = Pullback(function, kept, count.literal_value, value)
 
     def codegen(context, builder, sig, args):
+        """Store the arguments in the pullback, with one more reference."""
         struct = cgutils.create_struct_proxy(made)(context, builder)
         struct.kept = args[3]
         context.nrt.incref(builder, kept, args[3])
@@ -124,9 +128,10 @@ def closed(typingctx, function, count, value, kept):
 
 @intrinsic
 def _opened(typingctx, pullback):
-    """The arguments that a pullback holds."""
+    """Load the arguments that a pullback holds."""
 
     def codegen(context, builder, sig, args):
+        """Load the arguments, with one more reference."""
         kept = cgutils.create_struct_proxy(pullback)(context, builder, args[0]).kept
         context.nrt.incref(builder, pullback.kept, kept)
         return kept
@@ -158,7 +163,7 @@ _copied = within(lambda x: _copy(x))
 
 
 def _pull(f: Any, parameters: int, count: int) -> Any:
-    """The numba function that is called for a pullback of f, which has so many parameters.
+    """Numba function that a call of a pullback of f runs; f has so many parameters.
 
     f may write to its arguments, so that it gets copies of what the pullback holds. See runtime/tape/memory.py for
     `attempt`.

@@ -1,4 +1,4 @@
-"""What numba is told when dualrev is imported; the compiler itself is imported when numba first asks.
+"""Registration of AD operators with numba; the compiler itself is imported on first use.
 
     dr.grad(f), dr.jvp(f, x, t) and the like, in njit code       ad_in_njit.py
     dr.stop_gradient(x), in njit code                            runtime/markers.py
@@ -27,7 +27,7 @@ __all__ = ["learn"]
 
 
 def learn(public: Any) -> None:
-    """Have numba and the compiler's front end know dr.grad and the like: `public` is the module that they stand in."""
+    """Register the AD operators with numba and the front end; `public` is the module that defines them."""
     TRANSFORMATIONS.names = {id(getattr(public, name)): name for name in (*MAKING, *AT_A_POINT)}
     TRANSFORMATIONS.numbers = lambda f, argnums: _inside().numbers(f, argnums)
     TRANSFORMATIONS.derivative = lambda *args: _inside().derivative(*args)
@@ -54,6 +54,7 @@ def _overload(transformation: Any) -> None:
 
     @overload(transformation, prefer_literal=True)
     def typed(f, argnums=0, has_aux=False, engine=None):
+        """Implement the operator by the dispatcher that it stands for."""
         made = _inside().making(name, f, argnums, has_aux, engine)
         return lambda f, argnums=0, has_aux=False, engine=None: made
 
@@ -64,17 +65,17 @@ def _hvp(f, engine=None):
 
 
 class _AtAPoint(AbstractTemplate):
-    """A call. Each function that has one is typed anew: what it calls may have been made anew after f.recompile()."""
+    """Typing of a call of `dr.jvp` or `dr.vjp`, again in each caller: `f.recompile()` may have changed the callee."""
 
     called: Any
 
     def generic(self, args: Any, kws: Any) -> Any:
-        """The type of a call: see numba."""
+        """Type the call: see numba."""
         self.called = _inside().at_a_point(self.context, type(self).key, args, kws)
         return self.called.get_call_type(self.context, args, kws)
 
     def get_impl_key(self, sig: Any) -> Any:
-        """What is called: see numba."""
+        """Key of the call's implementation: see numba."""
         return self.called.get_impl_key(sig)
 
 
@@ -85,14 +86,14 @@ def _stop_gradient(x):
 
 
 def _refuse(x: Any, context: Any) -> None:
-    """What numba is told of the type of a number under differentiation."""
+    """Refuse to type a number under differentiation."""
     from dualrev.compiler.bridge import tape_block
 
     tape_block.refuse(x, context)
 
 
 def _refuse_transformed(x: Any, context: Any) -> None:
-    """What numba is told of the type of dr.vmap(f), or of a derivative of a Python function."""
+    """Refuse to freeze `dr.vmap(f)`, or a derivative of a Python function, as a constant."""
     if context.purpose is Purpose.constant:
         why, instead = FROM_PYTHON
         raise ValueError(f"dr.{x.made_by} has made it, and {why}. Write {instead}.")
