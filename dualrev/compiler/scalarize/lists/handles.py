@@ -181,7 +181,7 @@ def _is_use_of_list(s: Let, x: str, heap: Heap) -> bool:
 
 
 def _asks_only(tree: ast.expr, x: str, is_dict: bool) -> bool:
-    """Whether a condition only asks for the length of a container, or for keys."""
+    """Whether a condition reads the length or the keys of a container only."""
     every = list(ast.walk(tree))
     asked = [n.args[0] for n in every if isinstance(n, ast.Call) and ast.unparse(n.func) == "len"]
     if is_dict:
@@ -238,7 +238,7 @@ def _check_memory(lowered: Lowered, of: dict[str, Any], heap: Heap, every: list[
 
 
 def _copy_of(x: str) -> str:
-    """What to write in place of an array that is no new one."""
+    """Copy of an array, as text for a cure: the array is no fresh one."""
     name = readable(x).strip("_")
     if name.isidentifier():
         return f"y = {name}.copy() above, and y in its place"
@@ -263,6 +263,7 @@ class _Views:
         self.lowered, self.of, self.heap, self.once, self.views = lowered, of, heap, once, set[str]()
 
     def block(self, body: list[Any]) -> None:
+        """Collect the views of a block, and refuse those that outlive a move of the heap."""
         for k, s in enumerate(body):
             for inner in blocks(s):
                 self.block(inner)

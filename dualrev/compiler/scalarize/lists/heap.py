@@ -114,7 +114,7 @@ class Heap:
         return [] if place is None else [s.args[place]]
 
     def place(self, s: Let) -> int | None:
-        """Which argument of a method becomes an item."""
+        """Index of the argument of a method that becomes an item."""
         if s.op != "method" or s.args[0] not in self.containers:
             return None
         place = _PLACES.get(s.info[0])

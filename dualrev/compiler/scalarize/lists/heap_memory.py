@@ -74,7 +74,7 @@ class Statements:
 
 
 class Memory:
-    """The memory of one heap, and what is done to it."""
+    """Memory of one heap, and the operations on it."""
 
     def __init__(self, code: Statements, heap: Heap) -> None:
         self.code, self.heap, self.kind = code, heap, heap.item
@@ -170,6 +170,7 @@ class Memory:
         code = self.code
 
         def one(k: str) -> None:
+            """Copy one element."""
             value = code.temp(self.kind.dtype)
             source = code.let("binop", (first, k), "+", line, _INT)
             code.let("getitem", (ys,), (source,), line, None, value)
@@ -235,12 +236,13 @@ class Memory:
         n = self.code.let("func", (ys,), ("len", ()), line, _INT)
 
         def one(k: str) -> None:
+            """Append one element."""
             self.append(handle, self.code.let("getitem", (ys,), (k,), line, self.code.of[ys].dtype), line)
 
         self.code.each(n, line, one)
 
     def replaced(self, handle: Atom, ys: str, line: int) -> None:
-        """All elements of a list are those of another one now."""
+        """Assign all elements of another list: `ys[:] = zs`."""
         code = self.code
         n = code.let("func", (ys,), ("len", ()), line, _INT)
         room = self._at(self.room, handle, line)

@@ -21,7 +21,7 @@ _INT = types.int64
 
 
 class HeapStatements:
-    """What becomes of the statements of a function."""
+    """Lowering of the statements of a function that uses heaps."""
 
     def __init__(self, lowered: Lowered, of: dict[str, Any], heaps: list[Heap]) -> None:
         self.lowered, self.of, self.heaps = lowered, of, heaps
@@ -82,6 +82,7 @@ class HeapStatements:
         names = dict(zip(loop.exits, loop.exits, strict=True))
 
         def test() -> None:
+            """Raise if the length has changed."""
             n = self.memory[heap].length(handle, line)
             code.raises(f"n != m{ends}", "RuntimeError", text, line, n=n, m=length, **names)
 
@@ -104,7 +105,7 @@ class HeapStatements:
             self.code.out.append(s)
 
     def _of_container(self, s: Any, heap: Heap) -> None:
-        """An operation on a container, with handles for what is no item yet."""
+        """Lower an operation on a container; values that are no items yet get handles."""
         handles: dict[Any, Any] = {x: self._new(x, heap, s.line) for x in heap.put(s) if x not in heap.items}
         if isinstance(s, Store):
             s.value = handles.get(s.value, s.value)
@@ -174,6 +175,7 @@ class HeapStatements:
         }
 
         def value(x: Any) -> Any:
+            """Replace an item by its value."""
             if isinstance(x, Slice):
                 return Slice(value(x.lower), value(x.upper), value(x.step))
             return values.get(x, x) if isinstance(x, str) else x
@@ -269,6 +271,7 @@ class _Lengths(ast.NodeTransformer):
         self.statements, self.line = statements, line
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Replace `len` of a container by the variable for it."""
         first = node.args[0] if node.args else None
         if isinstance(node.func, ast.Name) and node.func.id == "len" and isinstance(first, ast.Name):
             n = self.statements.length(first.id, self.line)

@@ -48,7 +48,7 @@ def check_loops(lowered: Lowered, of: dict[str, Any]) -> None:
 
 
 def _changed(inside: list[Any], of: Mapping[str, Any], over: str) -> list[tuple[Any, str]]:
-    """The statements that change a container of the type of the one that a loop goes over, with its name."""
+    """Statements that may mutate a container of the same type as the iterable, with the name of the container."""
     found: list[tuple[Any, str]] = []
     for s in inside:
         changed = [s.array] if isinstance(s, Store) else s.args if _may_change(s) else ()
@@ -57,7 +57,7 @@ def _changed(inside: list[Any], of: Mapping[str, Any], over: str) -> list[tuple[
 
 
 def _base(source: Let, made: Mapping[str, Let]) -> str:
-    """The container that a loop goes over, or over a view of which."""
+    """Container behind the iterable of a loop, which may be a view of it."""
     view = made.get(source.args[0])
     return str(view.args[0] if view is not None and view.op == "method" else source.args[0])
 
