@@ -182,6 +182,50 @@ def arrays_in_a_list(x, n):
 
 
 @njit
+def mixed(a, b):
+    for i in range(3):
+        t = a[i]
+        a[i] = b[i] * t + a[i - 1]
+        b[i] += 2.0 * t * a[0]
+    return a[0] * b[1]
+
+
+@njit
+def two_items_for_a_callee(x, n):
+    """They share memory, or do not."""
+    d = {0: x * 1.0}
+    d[1] = x * x
+    s = mixed(d[0], d[1]) + mixed(d[1], d[1])
+    y = d[0]
+    return s + mixed(y, d[n]) + np.sum(d[0] * d[1])
+
+
+@njit
+def beside_floats(x, n):
+    """Dicts and lists of floats, and of arrays and lists, in one function; loops over all of them."""
+    d, f = {0: x[0]}, {0: x * 1.0}
+    ys = []
+    rows = []
+    for i in range(n):
+        d[i] = x[i] * 2.0
+        ys.append(d[i])
+        rows.append([ys[i]])
+        f[i] = x * ys[i]
+    for k in d:
+        d[k] = d[k] * x[0]
+    for k, v in d.items():
+        f[k][0] += v
+    s = x[1]
+    for y in ys:
+        s = s * x[0] + y
+    for r in rows:
+        s += r[0] * r[0]
+    for k in f:
+        s += f[k][0] * d[k]
+    return s
+
+
+@njit
 def short_rows(x):
     rows = [[x[0]]]
     rows.append([x[1] * x[2]])
@@ -211,6 +255,7 @@ def short_dict(x, n):
 PROGRAMS = [
     *[(rows_that_grow, 3), (tables, 3), (methods,), (deeper,), (filled,), (by_number, 4)],
     *[(in_callees, 2), (arrays_in_a_list, 2), (short_rows,)],
+    *[(two_items_for_a_callee, 0), (two_items_for_a_callee, 1), (beside_floats, 3)],
 ]
 every_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p[0].__name__)
 
