@@ -218,6 +218,23 @@ def test_an_exception_frees_what_the_call_has_recorded(f):
 
 
 @njit
+def of_an_array_that_it_makes(x, n):
+    a = np.ones(n) * x
+    s = 0.0
+    for k in range(n):
+        s += np.sin(a[k] * x)
+    return s
+
+
+@LINUX
+def test_a_call_without_arrays_frees_those_that_it_holds():
+    """An older numba takes all counting of references out of a function that is given numbers and returns some."""
+    gradient = dr.value_and_grad(of_an_array_that_it_makes)
+    assert growth(lambda: gradient(0.7, 2000), 300) < 2.0
+    agrees(of_an_array_that_it_makes, 0.7, 20)
+
+
+@njit
 def keeps_an_array(a, z):
     b = a * 2.0
     return divides(b[1] * a[0], 10, z) + b[0]
