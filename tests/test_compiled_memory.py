@@ -311,11 +311,14 @@ def test_a_recorded_value_takes_8_bytes():
 
 @LINUX
 def test_an_array_has_a_shadow():
-    """An array of floats that is differentiated has a shadow of the same size, which holds its cotangent."""
+    """An array of floats that is differentiated has a shadow of the same size, which holds its cotangent.
+
+    Meanwhile a system in need takes other pages of the process back: some megabytes of 160.
+    """
     read, written = (list(map(float, line.split())) for line in program("shadowed"))
     assert [read[2], written[2]] == [16.0, 16.0]
-    assert 15.9 < read[1] <= read[0] < 16.6
-    assert 23.9 < written[0] < 25.0  # what is overwritten is recorded
+    assert 15.5 < read[1] <= read[0] < 16.6
+    assert 23.5 < written[0] < 25.0  # what is overwritten is recorded
     assert written[1] < 16.6
 
 
