@@ -30,6 +30,9 @@ UNARY = [*GRID, 0.5, 1e-310, 1e308, -1e308, 30.0, -800.0, 800.0]
 #: Python's operators; other lines are called by numpy's names, or by those of `math`.
 OPERATORS = {"add": "a + b", "sub": "a - b", "mul": "a * b", "div": "a / b", "pow": "a ** b", "mod": "a % b"}
 OPERATORS |= {"floordiv": "a // b", "neg": "-x", "pos": "+x", "abs": "abs(x)"}
+#: Whether SciPy has -inf for gamma(-0.0), as `math` in compiled code. An older one takes -0.0 for 0.0, and what is made
+#: of its value differs.
+SIGNED = scipy.special.gamma(-0.0) < 0.0
 #: SciPy's names for arrays of them.
 OF_MATH = {"erf": "erf", "erfc": "erfc", "gamma": "gamma", "lgamma": "gammaln"}
 
@@ -122,7 +125,9 @@ def is_a_zero_tangent(name, point, order, tape, fast):
 
 
 def points_of(name):
-    return [(x,) for x in UNARY] if name in ONE else [(a, b) for a in GRID for b in GRID]
+    if name not in ONE:
+        return [(a, b) for a in GRID for b in GRID]
+    return [(x,) for x in UNARY if SIGNED or name != "gamma" or math.copysign(1.0, x) > 0.0 or x != 0.0]
 
 
 def subnormal_divisor(name, point):
@@ -353,7 +358,7 @@ def test_special_functions_are_the_same_on_both_engines(pointers, name):
 #: A function of SciPy, its last argument, the first derivative by that and the second one, the arguments before it.
 OF_SCIPY_LIMITS = [
     ("gamma", 0.0, -inf, inf),
-    ("gamma", -0.0, -inf, -inf),
+    *([("gamma", -0.0, -inf, -inf)] if SIGNED else []),
     ("gammaln", 0.0, -inf, inf),
     ("gammaln", -1.0, nan, inf),
     ("psi", 0.0, inf, -inf),

@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 from oracle import flat
 
+from compiled.later import taken
+
 __all__ = ["CASES", "RAISES", "Case", "case", "fresh", "raises"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -43,9 +45,15 @@ CASES: list[Case] = []
 RAISES: list[Case] = []
 
 
-def case(*primals: Any, argnums: tuple[int, ...] | None = None, name: str = "", **options: Any) -> Callable[[F], F]:
-    """A decorator that appends the function with these arguments to `CASES`; a function may have several cases."""
-    return _enter(CASES, primals, argnums, name, options)
+def case(
+    *primals: Any, argnums: tuple[int, ...] | None = None, name: str = "", later: bool = False, **options: Any
+) -> Callable[[F], F]:
+    """A decorator that appends the function with these arguments to `CASES`; a function may have several cases.
+
+    What only a later numba takes is left out where the installed one refuses it (later.py).
+    """
+    enter = _enter(CASES, primals, argnums, name, options)
+    return (lambda function: enter(function) if taken(function, primals) else function) if later else enter
 
 
 def raises(error: type[Exception], *primals: Any) -> Callable[[F], F]:

@@ -202,5 +202,13 @@ def trimmed_and_united(a, b):
 @njit
 def functions_of_arrays_of_a_number(x, y):
     """A number is what numpy takes for an array of one."""
-    s = np.real(x) * x + np.imag(x) + np.nan_to_num(x) * x + np.nan_to_num(x * y, nan=3.0) + np.std(x)
-    return s + np.sum(x) * x + np.max(x) * y + np.amin(y) * x + np.ptp(x) + np.nanmin(y) * x + np.mean(x) * np.prod(y)
+    s = np.real(x) * x + np.imag(x) + np.nan_to_num(x) * x + np.nan_to_num(x * y, nan=3.0)
+    return s + np.max(x) * y + np.amin(y) * x + np.ptp(x) + np.nanmin(y) * x + np.mean(x) * np.prod(y)
+
+
+@case(0.7, 1.3, later=True)
+@case(np.float32(0.7), 1.3, later=True)
+@njit
+def sums_and_deviations_of_a_number(x, y):
+    """As those above, of a later numba than 0.65."""
+    return np.std(x) + np.sum(x) * y + np.sum(y) * x * x

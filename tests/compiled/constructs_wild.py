@@ -137,9 +137,17 @@ def places_of_a_mask(a, m):
     """np.where and np.nonzero as indices, read, written and added to."""
     b = a[np.where(a > 0.6)] * 2.0
     a[a.nonzero()] *= 0.5
-    m[np.where(m < 0.0)] = b[0]
+    rows, _ = np.where(m > 0.6)
+    return np.sum(b) + np.sum(a * a) + np.sum(m[rows] ** 2)
+
+
+@case(A, M, later=True)
+@njit
+def places_of_a_mask_in_two_dimensions(a, m):
+    """As above, of a later numba than 0.65, which takes several index arrays."""
+    m[np.where(m < 0.0)] = a[0]
     rows, columns = np.where(m > 0.6)
-    return np.sum(b) + np.sum(a * a) + np.sum(m[rows, columns] ** 2) + np.sum(m[np.nonzero(m > 1.0)])
+    return np.sum(a * a) + np.sum(m[rows, columns] ** 2) + np.sum(m[np.nonzero(m > 1.0)])
 
 
 @guvectorize([(float64[:], float64[:])], "(n)->(n)")

@@ -18,6 +18,8 @@ from numba import float64, njit, prange
 from numba.experimental import jitclass
 from numba.extending import overload
 
+from compiled.later import taken
+
 __all__ = ["REFUSALS", "Refusal"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,11 +53,17 @@ class Refusal:
 REFUSALS: list[Refusal] = []
 
 
-def refused(*primals: Any, words: str, argnums: int | tuple[int, ...] = 0, helper: Any = None) -> Callable[[F], F]:
-    """A decorator that appends the function to `REFUSALS`; words are groups, with | between those of a group."""
+def refused(
+    *primals: Any, words: str, argnums: int | tuple[int, ...] = 0, helper: Any = None, later: bool = False
+) -> Callable[[F], F]:
+    """A decorator that appends the function to `REFUSALS`; words are groups, with | between those of a group.
+
+    What only a later numba takes is left out where the installed one refuses it (later.py).
+    """
 
     def enter(function: F) -> F:
-        REFUSALS.append(Refusal(function, primals, tuple(words.split()), argnums, helper))
+        if not later or taken(function, primals):
+            REFUSALS.append(Refusal(function, primals, tuple(words.split()), argnums, helper))
         return function
 
     return enter
@@ -471,7 +479,7 @@ def an_index_array(a, places):
     return np.sum(a[places, None])  # refused
 
 
-@refused(M, np.array([True, False]), np.array([0, 1]), words="mask")
+@refused(M, np.array([True, False]), np.array([0, 1]), words="mask", later=True)
 @njit
 def a_mask_beside_places(m, flags, places):
     m[flags, places] = 0.0  # refused

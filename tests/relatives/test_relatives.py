@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from corpus import CASES
 from oracle import assert_same, direction
@@ -21,6 +23,8 @@ from stages.relatives import RELATIVES
 
 PAGE = Path(__file__).parents[2] / "docs" / "relatives.md"
 DIRECT = [name for name in RELATIVES if name != "cps"]  # whose programs are in a style of their own
+#: A fraction beside numbers, as a dual number beside plain ones. numpy 2.1 has no cross product of these.
+MIXED = np.array([Fraction(1, 2), 1.0, 2.0], object)
 LIMIT = 20_000  # steps of `delta`, which takes 2^n of them where numbers are shared
 
 
@@ -48,6 +52,12 @@ def test_on_the_corpus_a_neighbour_agrees_with_the_stages(case, name):
         if name == "tagged_forward":  # one number at a time is differentiated: where an array holds others, it is plain
             pytest.skip("with one dual number in it, an array of plain floats takes no other")
         raise
+    except TypeError:
+        if (name, case.name) != ("tagged_forward", "arrays.cross_and_convolve"):
+            raise
+        with pytest.raises(TypeError):
+            np.cross(MIXED, np.ones(3))
+        pytest.skip("this numpy has no cross product of objects beside numbers")
     ct = direction(y, seed=1)
     assert_same(same, y)
     assert_same(again(ct), pullback(ct), rtol=1e-11, floor=1e-12)

@@ -100,6 +100,12 @@ FUNCTIONS = {
     "contours": lambda z: np.trapezoid(z, x=X) + np.trapezoid(X, z) * np.trapezoid(y=z**2, x=z),
     "places": lambda z: np.where(z, z, 1.0) + np.stack(arrays=[z[0], z[1]]),
     "norms": lambda z: np.linalg.norm(z * [[0], [1]]) * np.linalg.vector_norm(z * [0, 1, 1], axis=0)[1:],
+    "products by name": lambda z: np.outer(a=z[0], b=z[1]) + np.kron(z[0], b=z[1]).reshape(3, 3) + np.dot(a=z, b=K)[0],
+    "matrix product": lambda z: np.linalg.matmul(z, K) + np.tensordot(a=z, b=K, axes=1),
+    "correlate by name": lambda z: np.correlate(v=z[1], a=z[0], mode="full") + np.convolve(z[0], v=z[1]),
+    "empty": lambda z: z * np.empty_like(prototype=z).size,
+    "out": lambda z: np.dot(z, K, np.zeros_like(z)) + np.concatenate([z[:1], z[1:] * 2j], 0, np.zeros_like(z)),
+    "all by position": lambda z: np.prod(z, 0, None, None) + np.std(z, 0, None, None, 1) * np.mean(z, 0, None, None),
     "interp": lambda z: np.interp([0.3, 1.5], [0.0, 1.0, 2.0], z[0]) + np.append(z[0, :1], z[1, 1]),
 }
 

@@ -13,13 +13,17 @@ import dualrev as dr
 from dualrev import RealArray
 from dualrev import numpy as dn
 from dualrev.eager.arrays.functions import HANDLERS
+from dualrev.eager.arrays.signatures import TOLD
 from dualrev.errors import ConversionError, OutputError, UnsupportedError
 
 X = np.array([0.63, 1.31, 2.12, 0.74])
 M = np.array([[2.53, 0.3, 0.2], [0.31, 1.9, 0.4], [0.21, 0.41, 3.1]])
 
-# numpy 2.5 deprecates np.fix
-pytestmark = pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")
+# numpy 2.5 deprecates np.fix; np.in1d was deprecated until numpy 2.4
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:`in1d` is deprecated:DeprecationWarning"),
+]
 DISPATCHER = type(np.sum)
 MODULES = {"numpy": np, "numpy.linalg": np.linalg, "numpy.fft": np.fft}
 FUNCTIONS = {
@@ -48,6 +52,7 @@ SPECIAL = {
     "numpy.einsum": "f('i,i', x, x)",
     "numpy.einsum_path": "f('i,i', x, x)",
     "numpy.fill_diagonal": "f(m, 1.0)",
+    "numpy.fix": ["f(x)", "f(x[0])", "f(1.0 + x, x)"],  # until numpy 2.3, f(x, x) reads x after it was written to
     "numpy.compress": "f(x > 1, x)",
     "numpy.corrcoef": "f(x, x**2)",
     "numpy.extract": "f(x > 1, x)",
@@ -87,7 +92,7 @@ ELSEWHERE |= {"bitwise_not", "bitwise_invert", "bitwise_left_shift", "bitwise_ri
 ELSEWHERE |= {"ravel_multi_index", "unravel_index", "can_cast"}
 #: What is refused whatever the arguments are.
 REFUSED = {"histogram2d", "histogram_bin_edges", "histogramdd"}
-REFUSED |= {"unique_all", "unique_counts", "unique_inverse", "unique_values", "intersect1d", "setdiff1d"}
+REFUSED |= {"unique_all", "unique_counts", "unique_inverse", "unique_values", "in1d", "intersect1d", "setdiff1d"}
 REFUSED |= {"setxor1d", "i0", "polydiv", "roots", "sort_complex", "ix_", "busday_offset", "is_busday"}
 
 
@@ -352,12 +357,48 @@ def parameters(f):
 def test_every_handler_takes_numpy_s_parameters_in_numpy_s_order():
     """One of another name is given numpy's by position; one of numpy's names has to stand where numpy has it."""
     for function, handler in HANDLERS.items():
-        try:
-            names = parameters(function)
-        except ValueError:  # a function in C of an older numpy
-            continue
+        names = parameters(TOLD.get(function, function))
         for theirs, mine in zip(names, parameters(handler), strict=False):
             assert theirs == mine or mine not in names, function
+
+
+def test_what_an_older_numpy_does_not_tell_is_what_a_later_one_tells():
+    """The parameters of numpy's functions in C."""
+    for function, stated in TOLD.items():
+        try:
+            signature = inspect.signature(function)
+        except ValueError:
+            continue
+        assert signature == inspect.signature(stated), function
+    for function in HANDLERS:
+        assert function in TOLD or inspect.signature(function), function
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "np.dot(m, x, out)",
+        "np.dot(m, x, out=out)",
+        "np.matmul(m, x, out)",
+        "np.concatenate([x, x[:1]], 0, out[:4])",
+        "np.concatenate([x, x[:2] ** 2], 0, out)",
+        "np.sum(m * x, 1, None, out)",
+        "np.take(x, [0, 1, 1, 2, 0], None, out)",
+        "np.copyto(out, np.dot(m, x), 'no')",
+    ],
+)
+def test_what_numpy_writes_to_may_be_given_by_position(text):
+    m = np.linspace(0.2, 2.1, 15).reshape(5, 3)
+
+    def f(x):
+        out = np.zeros_like(m[:, 0] * x[0])
+        eval(text, {"np": np, "m": m, "x": x, "out": out})
+        return out
+
+    x = np.array([0.5, -1.5, 2.0])
+    assert f(x).any()
+    assert_same(dr.vjp(f, x)[0], f(x), rtol=1e-12)
+    check_vjp(dr.vjp, f, x)
 
 
 @pytest.mark.parametrize(
@@ -374,6 +415,8 @@ def test_every_handler_takes_numpy_s_parameters_in_numpy_s_order():
         "np.triu(m=x[:, None] * x, k=1)",
         "np.zeros_like(a=x) + x",
         "np.empty_like(prototype=x).size * x",
+        "np.empty_like(x, float, 'F', True, (2,)).size * x",
+        "np.bincount([0, 1, 1], x, 4)",
         "np.polyfit(np.arange(3.0), x, 1, None, False)",
         "np.polyfit(np.arange(3.0), x, 1, None, False, np.array([1.0, 2.0, 1.0]))",
         "np.reshape(x, -1, copy=True)",

@@ -8,9 +8,6 @@ is in none of them has a definition in the table of functions (defined.py), or i
 
 from __future__ import annotations
 
-import functools
-import inspect
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +19,7 @@ from dualrev.eager.arrays.defined import by_table
 from dualrev.eager.arrays.empty import all_empty, of_empty
 from dualrev.eager.arrays.linear_algebra import linalg, products
 from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermost, plain, real_array, refuse_foreign
+from dualrev.eager.arrays.signatures import by_name, by_position, parameters_of
 from dualrev.eager.arrays.ufuncs import as_real_array, into
 from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.numbers.numpy_hooks import ANSWERS
@@ -43,10 +41,10 @@ def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
         return complex_function(func, _name(func), args, kwargs)
     handler = HANDLERS.get(func) or by_table(func) or ANSWERS.making.get(func)
-    if handler is not None and not kwargs and len(args) <= _by_position(func, handler):
+    if handler is not None and not kwargs and len(args) <= by_position(func, handler):
         return as_real_array(handler(*args))  # the common case, without what options need
     if handler is not None:
-        args, kwargs = _by_name(func, handler, args, kwargs)
+        args, kwargs = by_name(func, handler, args, kwargs)
         out = kwargs.pop("out", None)
         _check_options(func, handler, kwargs)
         return into(out, as_real_array(handler(*args, **kwargs)), True, 0 if func in (np.clip, np.round) else None)
@@ -59,39 +57,9 @@ def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return made if func in _OF_VALUES else as_real_array(made)
 
 
-def _by_name(
-    func: Any, handler: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The same call, with dtype, out, what follows them, and what the handler has no place for given by name.
-
-    Where the handler has another name for a parameter, what is given by numpy's name goes to it.
-    """
-    first = _by_position(func, handler)
-    if len(args) > first:
-        names = [] if func is np.einsum else [*_parameters(func)]
-        kwargs = {**kwargs, **dict(zip(names[first:], args[first:], strict=False))}
-    own = _own_names(func, handler)
-    kwargs = {own.get(key, key): u for key, u in kwargs.items() if u is not reductions.NOT_GIVEN}
-    return args[:first], kwargs
-
-
-@functools.cache
-def _by_position(func: Any, handler: Any) -> int:
-    """How many arguments go to the handler as they come: those before dtype and out, for which it has a place."""
-    names = [] if func is np.einsum else [*_parameters(func)]
-    return min([names.index(name) for name in ("dtype", "out") if name in names] + [_room(handler)])
-
-
-@functools.cache
-def _own_names(func: Any, handler: Any) -> dict[str, str]:
-    """The handler's names for the parameters that go to it as they come, by numpy's."""
-    names = [] if func is np.einsum else [*_parameters(func)]
-    return dict(zip(names[: _by_position(func, handler)], _places(handler), strict=False))
-
-
 def _check_options(func: Any, handler: Any, kwargs: dict[str, Any]) -> None:
     """Refuse options that the handler does not know, and results of other types than floats."""
-    known, defaults = _parameters(handler), _parameters(func)
+    known, defaults = parameters_of(handler), parameters_of(func)
     if "dtype" not in known:
         dtype = kwargs.pop("dtype", None)
         if dtype is not None and np.dtype(dtype).kind != "f":
@@ -102,42 +70,6 @@ def _check_options(func: Any, handler: Any, kwargs: dict[str, Any]) -> None:
         if kwargs[key] is not defaults.get(key):
             raise UnsupportedError(f"{_name(func)} with {key}=", "it without, or with functions that have a rule")
         kwargs.pop(key)
-
-
-@functools.cache
-def _parameters(func: Any) -> dict[str, Any]:
-    """The names of a function's parameters, with their defaults."""
-    if not _has_signature(func):
-        return {}
-    return {name: parameter.default for name, parameter in inspect.signature(func).parameters.items()}
-
-
-@functools.cache
-def _has_signature(func: Any) -> bool:
-    """Whether Python knows the parameters of a function: not of those in C of an older numpy."""
-    try:
-        inspect.signature(func)
-    except ValueError:
-        return False
-    return True
-
-
-@functools.cache
-def _room(handler: Any) -> int:
-    """How many positional arguments there may be; any number, if Python does not know."""
-    if not _has_signature(handler):
-        return sys.maxsize
-    kinds = [parameter.kind for parameter in inspect.signature(handler).parameters.values()]
-    return sys.maxsize if inspect.Parameter.VAR_POSITIONAL in kinds else len(_places(handler))
-
-
-@functools.cache
-def _places(handler: Any) -> list[str]:
-    """The names of the parameters that are given by position."""
-    if not _has_signature(handler):
-        return []
-    parameters = inspect.signature(handler).parameters.values()
-    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 def _name(func: Any) -> str:

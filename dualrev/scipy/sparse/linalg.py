@@ -187,7 +187,7 @@ def _iteration(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(A: Any, b: Any, x0: Any = None, **options: Any) -> tuple[Any, Any]:  # noqa: N803 - SciPy's name
         options = without_duals(options)
         if _is_constant(A, b):
-            made: tuple[Any, Any] = original(_usual(A), without_duals(b), without_duals(x0), **options)
+            made: tuple[Any, Any] = original(_usual(A), without_duals(b), x0=without_duals(x0), **options)
             return made
         whole, preconditioner = _entries(A), options.pop("M", None)
         quiet = {k: v for k, v in options.items() if k not in ("callback", "callback_type")}

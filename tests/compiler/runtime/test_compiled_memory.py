@@ -218,6 +218,23 @@ def test_an_exception_frees_what_the_call_has_recorded(f):
 
 
 @njit
+def of_an_array_that_it_makes(x, n):
+    a = np.ones(n) * x
+    s = 0.0
+    for k in range(n):
+        s += np.sin(a[k] * x)
+    return s
+
+
+@LINUX
+def test_a_call_without_arrays_frees_those_that_it_holds():
+    """An older numba takes all counting of references out of a function that is given numbers and returns some."""
+    gradient = dr.value_and_grad(of_an_array_that_it_makes)
+    assert growth(lambda: gradient(0.7, 2000), 300) < 2.0
+    agrees(of_an_array_that_it_makes, 0.7, 20)
+
+
+@njit
 def keeps_an_array(a, z):
     b = a * 2.0
     return divides(b[1] * a[0], 10, z) + b[0]
@@ -294,11 +311,14 @@ def test_a_recorded_value_takes_8_bytes():
 
 @LINUX
 def test_an_array_has_a_shadow():
-    """An array of floats that is differentiated has a shadow of the same size, which holds its cotangent."""
+    """An array of floats that is differentiated has a shadow of the same size, which holds its cotangent.
+
+    Meanwhile a system in need takes other pages of the process back: some megabytes of 160.
+    """
     read, written = (list(map(float, line.split())) for line in program("shadowed"))
     assert [read[2], written[2]] == [16.0, 16.0]
-    assert 15.9 < read[1] <= read[0] < 16.6
-    assert 23.9 < written[0] < 25.0  # what is overwritten is recorded
+    assert 15.5 < read[1] <= read[0] < 16.6
+    assert 23.5 < written[0] < 25.0  # what is overwritten is recorded
     assert written[1] < 16.6
 
 

@@ -23,6 +23,9 @@ After a failure attempts do nothing, and give zeros, as `unless_failed` does: wh
 rules. `close` frees the tape, and raises what failed. An attempt lends arrays: the callee gets them without their
 reference counts, so that it cannot lose one. `hold` does that with an array that a sweep makes.
 
+Numba 0.65 takes all counting of references out of a function that neither makes nor returns arrays, as most owners.
+`keep` and `free` mark their modules, so that it stays: a tape's references are not those of variables.
+
 No memory is shared by threads, and no place knows of calls that are under way: so calls may be nested, may run in
 threads, without the GIL, and in forked processes.
 """
@@ -235,6 +238,7 @@ def keep(typingctx: Any, tape: Any, array: Any) -> Any:
         """Emit the push, with a new reference."""
         tape, value = args
         fields = _fields(context, array)
+        _count_references(builder)
         count = builder.load(_at(builder, tape, COUNT))
         needed = builder.add(count, _INT(fields + 2))
         with cgutils.if_unlikely(builder, builder.icmp_signed(">", needed, builder.load(_at(builder, tape, SPACE)))):
@@ -248,6 +252,12 @@ def keep(typingctx: Any, tape: Any, array: Any) -> Any:
         return context.get_dummy_value()
 
     return types.none(tape, array), codegen
+
+
+def _count_references(builder: Any) -> None:
+    """Let numba leave all counting of references in a module as it is: the mark is that of functions of lists."""
+    module = builder.module
+    module.add_named_metadata("numba_args_may_always_need_nrt").add(module.add_metadata([builder.function]))
 
 
 def _entry(builder: Any, tape: Any, count: Any) -> Any:
@@ -408,6 +418,7 @@ def close(typingctx: Any, tape: Any) -> Any:
 
 def free(context: Any, builder: Any, tape: Any) -> None:
     """Emit the release of a tape's memory and references."""
+    _count_references(builder)
     _drop_recorded(context, builder, tape)
     with cgutils.for_range(builder, builder.load(_at(builder, tape, HELD))) as loop:
         _drop(context, builder, builder.load(builder.gep(tape, [builder.add(loop.index, _INT(SLOTS))])))

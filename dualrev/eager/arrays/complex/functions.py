@@ -9,8 +9,6 @@ What is in none of them, and looks at values only, is of the values; the others 
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,6 +29,7 @@ from dualrev.eager.arrays.complex.pairs import (
 )
 from dualrev.eager.arrays.linear_algebra import linalg
 from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, plain
+from dualrev.eager.arrays.signatures import by_name, hands_on, parameters_of
 from dualrev.errors import UnsupportedError
 from dualrev.rules.functions import TABLE
 
@@ -41,14 +40,13 @@ def complex_function(func: Any, name: str, args: tuple[Any, ...], kwargs: dict[s
     """A function of numpy, one of whose arguments is complex. UnsupportedError for what has no rule."""
     handler = _HANDLERS.get(func)
     if handler is not None:
+        args, kwargs = by_name(func, handler, args, kwargs)
         out = kwargs.pop("out", None)
-        dtype = kwargs.get("dtype")
-        if dtype is not None and func not in _MAKING:
-            if np.dtype(dtype).kind != "c":
+        if func not in _MAKING:
+            dtype = kwargs.pop("dtype", None)
+            if dtype is not None and np.dtype(dtype).kind != "c":
                 raise refused(f"{name} with dtype={dtype}")
-            kwargs.pop("dtype")
-        known = _taken(handler)
-        if known is not None and (unknown := kwargs.keys() - known):
+        if not hands_on(handler) and (unknown := kwargs.keys() - parameters_of(handler)):
             raise refused(f"{name} with {', '.join(sorted(unknown))}")
         made = handler(*args, **kwargs)
         if out is None:
@@ -79,7 +77,7 @@ def _partwise(func: Any, where: Sequence[int] = (0,)) -> Callable[..., Any]:
 
     UnsupportedError if something else that it is given is complex.
     """
-    names = _parameters(func)
+    names = [*parameters_of(func)]
     linear = {*where, *(names[k] for k in where if k < len(names)), *_ADDED}
 
     def part(take: Callable[[Any], Any], u: Any) -> Any:
@@ -102,28 +100,13 @@ def _partwise(func: Any, where: Sequence[int] = (0,)) -> Callable[..., Any]:
     return handler
 
 
-@functools.cache
-def _taken(handler: Any) -> frozenset[str] | None:
-    """The names that a handler knows; None if it hands on whatever it is given."""
-    parameters = inspect.signature(handler).parameters
-    hands_on = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    return None if hands_on else frozenset(parameters)
-
-
-@functools.cache
-def _parameters(func: Any) -> list[str]:
-    """The names of a function's parameters, none of one that does not tell."""
-    try:
-        return list(inspect.signature(func).parameters)
-    except (TypeError, ValueError):
-        return []
-
-
 def _product(func: Any, conjugated: int | None = None) -> Callable[..., Any]:
     """A product of two arrays, one of which may be conjugated before."""
+    names = [*parameters_of(func)][:2]
 
     def handler(*args: Any, **kwargs: Any) -> Any:
-        given = [np.conj(u) if k == conjugated else u for k, u in enumerate(args)]
+        operands = [*args, *(kwargs.pop(name) for name in names[len(args) :] if name in kwargs)]
+        given = [np.conj(u) if k == conjugated else u for k, u in enumerate(operands)]
         return multilinear(lambda *us: func(*us, **kwargs), given)
 
     return handler
@@ -234,17 +217,17 @@ _LINEAR += " linalg.trace linalg.diagonal linalg.matrix_transpose"
 _PRODUCTS = "dot inner outer kron tensordot cross convolve linalg.outer linalg.tensordot linalg.cross"
 
 
-def _named(name: str) -> Any:
-    found: Any = np
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
+def _named(names: str) -> list[Any]:
+    """The functions of numpy with these names; not every numpy has them all."""
+    parted = [name.rpartition(".") for name in names.split()]
+    found = [getattr(getattr(np, module) if module else np, name, None) for module, _, name in parted]
+    return [f for f in found if f is not None]
 
 
 _HANDLERS: dict[Any, Callable[..., Any]] = {
     **linalg.HANDLERS,
-    **{_named(name): _partwise(_named(name)) for name in f"{_MOVING} {_LINEAR}".split()},
-    **{_named(name): _product(_named(name)) for name in _PRODUCTS.split()},
+    **{f: _partwise(f) for f in _named(f"{_MOVING} {_LINEAR}")},
+    **{f: _product(f) for f in _named(_PRODUCTS)},
     np.broadcast_arrays: _broadcast_arrays,
     np.compress: _partwise(np.compress, (1,)),
     np.extract: _partwise(np.extract, (1,)),
