@@ -38,6 +38,7 @@ from dualrev.compiler.frontend.reading.source import Source, Static, describe, i
 from dualrev.compiler.frontend.typing.infer import Typed, infer
 from dualrev.compiler.frontend.typing.infer_callees import Uncompiled
 from dualrev.compiler.frontend.typing.optional import without_optionals
+from dualrev.compiler.frontend.typing.write_truth import write_truth
 from dualrev.compiler.ir.anf.operations import Ref
 from dualrev.compiler.ir.anf.operations import leaves as old_leaves
 from dualrev.compiler.ir.anf_to_core import typed
@@ -190,6 +191,7 @@ class Front:
         signature = declared(f, argtypes)
         converts = signature is not None and not alike(signature.return_type, known.result)
         returned = signature.return_type if converts else known.result
+        write_truth(lowered, known)
         without_optionals(lowered, known, not (apart or converts), converts)
         made = expand(lowered, known, argtypes, apart, returned if converts else None)
         simplify(made.body, old_leaves(made.result), made.types)

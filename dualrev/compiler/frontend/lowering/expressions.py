@@ -17,7 +17,7 @@ from numba.np.numpy_support import as_dtype
 from numba.typed import List
 
 from dualrev.compiler.frontend.desugar.closures import Inlined
-from dualrev.compiler.frontend.desugar.spellings import IN_PLACE, joined
+from dualrev.compiler.frontend.desugar.spellings import IN_PLACE, is_bool, joined
 from dualrev.compiler.frontend.lowering.opaque_exprs import WrittenAsTheyAre
 from dualrev.compiler.frontend.messages import EXPRESSIONS
 from dualrev.compiler.frontend.reading.ad_operators import FROM_PYTHON
@@ -98,22 +98,30 @@ class Expressions(WrittenAsTheyAre):
         line = node.lineno
         if isinstance(node, ast.UnaryOp):
             operand = self.variable(node.operand)
-            return self.let(target, "plain", (operand,), ast.UnaryOp(ast.Not(), ast.Name(operand)), line)
+            tree = ast.UnaryOp(ast.Not(), _truth(node.operand, ast.Name(operand)))
+            return self.let(target, "plain", (operand,), tree, line)
         result = self.temp()  # what follows may read the target
         if isinstance(node, ast.BoolOp):
-            self.expr(node.values[0], result)
+            self.operand(node.values[0], result)
             self.shortcut(isinstance(node.op, ast.And), node.values[1:], result, line)
         else:
             assert isinstance(node, ast.Compare)
             self.comparison(self.variable(node.left), node.ops, node.comparators, result, node)
         return self.let(target, "copy", (result,), None, line)
 
+    def operand(self, node: ast.expr, result: str) -> None:
+        """The truth of an operand of `and` or `or`."""
+        if is_bool(node):
+            self.expr(node, result)
+        else:
+            self.let(result, "func", (self.atom(node),), ("bool", ()), node.lineno)
+
     def shortcut(self, conjunction: bool, values: list[ast.expr], result: str, line: int) -> None:
         """The rest of an `and` or an `or`, which is looked at only if the result is not known."""
         if values:
 
             def work() -> None:
-                self.expr(values[0], result)
+                self.operand(values[0], result)
                 self.shortcut(conjunction, values[1:], result, line)
 
             more = self.collect(work)
@@ -157,7 +165,9 @@ class Expressions(WrittenAsTheyAre):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)) and len(node.ops) == 1:
             return self.membership(node, names)
         if isinstance(node, ast.BoolOp):
-            return self.rebuilt(names, node.values, lambda xs: ast.BoolOp(node.op, xs))
+            return self.rebuilt(names, node.values, lambda xs: ast.BoolOp(node.op, list(map(_truth, node.values, xs))))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return self.rebuilt(names, [node.operand], lambda xs: ast.UnaryOp(node.op, _truth(node.operand, xs[0])))
         if isinstance(node, ast.UnaryOp):
             return self.rebuilt(names, [node.operand], lambda xs: ast.UnaryOp(node.op, xs[0]))
         if isinstance(node, ast.BinOp) and type(node.op) in BINARY and not isinstance(node.op, ast.MatMult):
@@ -411,6 +421,11 @@ class Expressions(WrittenAsTheyAre):
             lambda rest: self.let(self.temp(), "tuple", tuple(rest), None, node.lineno),
         )
         return self.let(target, op, tuple(args), ref, node.lineno)
+
+
+def _truth(written: ast.expr, tree: ast.expr) -> ast.expr:
+    """An operand of `and`, `or` or `not`, of which numba asks bool(); write_truth.py leaves it out for numbers."""
+    return tree if is_bool(written) else to_python.call("bool", tree)
 
 
 def ordered(node: ast.Call, text: str) -> list[tuple[str, ast.expr]]:

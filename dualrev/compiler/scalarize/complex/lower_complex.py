@@ -13,7 +13,6 @@ nothing.
 
 from __future__ import annotations
 
-import ast
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -231,9 +230,6 @@ class Complexes:
         complexes = {x: self.pair(x) for x in s.args if self.is_complex(x)}
         tree = put_together(s.info, complexes, {x for x, (a, _) in complexes.items() if is_array(self.code.kind(a))})
         args = tuple(y for x in s.args for y in complexes.get(x, (x,)))
-        if isinstance(tree, ast.BoolOp) and isinstance(kind, Parts):  # only its truth counts: see rewriter.py
-            tree = to_python.call("bool", tree)
-            self.code.of[s.target] = types.boolean
         self.expand(Let(s.target, "plain", args, tree, s.line))
 
     def getitem(self, s: Let, kind: Any) -> bool | None:

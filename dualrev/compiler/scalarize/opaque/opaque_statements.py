@@ -36,7 +36,7 @@ from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import Writer
 from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.scalarize.type_messages import about
-from dualrev.compiler.types.complex_parts import Parts, holds_complex
+from dualrev.compiler.types.complex_parts import holds_complex
 from dualrev.compiler.types.leaves import is_linked
 from dualrev.compiler.types.opaque_types import holds_floats, is_opaque
 from dualrev.compiler.types.predicates import is_array
@@ -228,18 +228,6 @@ class Opaques:
         return renamed, [made.get(x, x) for x in names], back
 
     # Conditions
-
-    def truth(self, x: Any, line: int) -> Any:
-        """A condition; of a string, a container or a tuple, whether it is not empty."""
-        if self.code.is_tuple(x) and not isinstance(self.code.of[x], Parts):
-            length = Const(bool(self.code.tree(x).parts))
-            return self.code.let("copy", (length,), None, line, types.boolean)
-        if not isinstance(x, str) or not is_opaque(self.code.of[x]):
-            return x
-        test = self.code.temp(types.boolean)
-        tree = ast.Compare(to_python.call("len", to_python.name(x)), [ast.NotEq()], [ast.Constant(0)])
-        self._write([test], [x], ast.Assign([to_python.name(test)], tree), line, False, False, self._about(x))
-        return test
 
     def in_body(self, s: While) -> While:
         """A loop whose condition is opaque: it is computed in the body, once in each round."""
