@@ -8,7 +8,7 @@ A function is read once for every combination of argument types. What it calls i
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -30,6 +30,7 @@ from dualrev.compiler.driver.complex_arguments import ComplexCalls
 from dualrev.compiler.frontend.desugar.closures import parameters
 from dualrev.compiler.frontend.desugar.iter_next import iterates
 from dualrev.compiler.frontend.lowering.to_anf import Lowered, lower
+from dualrev.compiler.frontend.reading.ast_purity import looks_at_layout
 from dualrev.compiler.frontend.reading.jitclass_methods import refer_methods
 from dualrev.compiler.frontend.reading.locals_option import with_conversions
 from dualrev.compiler.frontend.reading.njit_options import alike, declared, is_checked, is_checked_for, kept
@@ -73,6 +74,7 @@ class Origin:
     source: Source
     parameters: list[str]  # what its parameters are called
     asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
+    looks_at_layout: bool  # whether that, or it looks at the flags or the strides of an array
     result: Any = None  # the numba type of its value, if that is known
 
 
@@ -152,7 +154,7 @@ class Front:
         if f is None or has_rule(f) or is_derivative(f) or id(f) in self._reading:
             return None
         found = self.program.function(s)
-        if not is_small(found) or found.origin.asks_for_layout or found.checked != caller.checked:
+        if not is_small(found) or found.origin.looks_at_layout or found.checked != caller.checked:
             return None
         one, other = (kept(x) | {"forceinline": True} for x in (f, caller.origin.dispatcher))
         return found if one == other else None
@@ -195,7 +197,8 @@ class Front:
         without_optionals(lowered, known, not (apart or converts), converts)
         made = expand(lowered, known, argtypes, apart, returned if converts else None)
         simplify(made.body, old_leaves(made.result), made.types)
-        origin = Origin(f, source, lowered.parameters, made.asks_for_layout, returned)
+        looks = made.asks_for_layout or looks_at_layout(source.tree)
+        origin = Origin(f, source, lowered.parameters, made.asks_for_layout, looks, returned)
         checked = is_checked_for(f, argtypes, self.f or f) if self.inherits else is_checked(f)
         core = typed(made, origin, checked, lambda s: self.complexes.symbol(s, source))
         _verify(core, source)
@@ -209,7 +212,7 @@ class Front:
 
     def origin(self, f: Any, source: Source) -> Origin:
         """The origin of a function of which only types are known."""
-        return Origin(f, source, [a.arg for a in source.tree.args.args], asks_for_layout=False)
+        return Origin(f, source, [a.arg for a in source.tree.args.args], asks_for_layout=False, looks_at_layout=False)
 
     def inferred(
         self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]
@@ -364,18 +367,24 @@ class Front:
 
     def asks_for_layout(self, f: Function) -> bool:
         """Whether a function, or one that it calls, asks if an array is contiguous: then shadows have its strides."""
+        return any(g.origin.asks_for_layout for g in self._run_by(f))
+
+    def looks_at_layout(self, f: Function) -> bool:
+        """Whether that, or one looks at flags or strides: then f has to be run again with arrays of such strides."""
+        return any(g.origin.looks_at_layout for g in self._run_by(f))
+
+    def _run_by(self, f: Function) -> Iterator[Function]:
+        """A function, and those that it calls."""
         seen: set[Any] = set()
         todo = [f]
         while todo:
             f = todo.pop()
-            if f.origin.asks_for_layout:
-                return True
+            yield f
             for s in traverse.statements(f.body):
                 if isinstance(s, Call) and (key := self.program.key(s)) not in seen:
                     seen.add(key)
                     gradient = self.program.gradient(s)
                     todo.append(self.program.function(s) if gradient is None else gradient.of)
-        return False
 
 
 def _verify(core: Function, source: Source) -> None:
