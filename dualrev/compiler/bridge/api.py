@@ -50,6 +50,7 @@ __all__ = [
     "jvp",
     "linearize",
     "numbers",
+    "of_count",
     "real_leaves",
     "vjp",
     "written",

@@ -36,6 +36,7 @@ from dualrev.compiler.frontend.reading.locals_option import with_conversions
 from dualrev.compiler.frontend.reading.njit_options import alike, declared, is_checked, is_checked_for, kept
 from dualrev.compiler.frontend.reading.prune_branches import prune
 from dualrev.compiler.frontend.reading.source import Source, Static, describe, is_derivative, read
+from dualrev.compiler.frontend.typing.dtype_constants import fold_dtypes
 from dualrev.compiler.frontend.typing.infer import Typed, infer
 from dualrev.compiler.frontend.typing.infer_callees import Uncompiled
 from dualrev.compiler.frontend.typing.optional import without_optionals
@@ -193,6 +194,7 @@ class Front:
         signature = declared(f, argtypes)
         converts = signature is not None and not alike(signature.return_type, known.result)
         returned = signature.return_type if converts else known.result
+        fold_dtypes(lowered, known)
         write_truth(lowered, known)
         without_optionals(lowered, known, not (apart or converts), converts)
         made = expand(lowered, known, argtypes, apart, returned if converts else None)

@@ -59,7 +59,13 @@ from dualrev.compiler.scalarize.complex.lower_complex import Complexes
 from dualrev.compiler.scalarize.discrete_exprs import Conditions
 from dualrev.compiler.scalarize.lists.dicts import by_places
 from dualrev.compiler.scalarize.lists.growable import Growing
-from dualrev.compiler.scalarize.lists.legalize import check_places, check_unpacked, lists_in, refuse_unpacked
+from dualrev.compiler.scalarize.lists.legalize import (
+    check_places,
+    check_unpacked,
+    check_unpacked_dicts,
+    lists_in,
+    refuse_unpacked,
+)
 from dualrev.compiler.scalarize.lists.ragged import by_elements
 from dualrev.compiler.scalarize.lists.struct_of_lists import by_leaves
 from dualrev.compiler.scalarize.lists.to_tuples import as_tuples
@@ -122,6 +128,7 @@ class Expansion:
         without_unreached(lowered.body, of)
         without_listed(lowered, of)
         with_limits(lowered, of)
+        check_unpacked_dicts(lowered, of)
         by_places(lowered, of)
         tuples = as_tuples(lowered, of)
         check_unpacked(lowered, of)

@@ -71,11 +71,8 @@ class Expressions(WrittenAsTheyAre):
         return method(node, target if target is not None else self.temp())
 
     def _BinOp(self, node: ast.BinOp, target: str) -> Atom:
-        symbol = BINARY.get(type(node.op))
-        if symbol is None:
-            return self.refuse(node, "this operator", "it is not known", "an operator of arithmetic")
         args = (self.atom(node.left), self.atom(node.right))
-        return self.let(target, "binop", args, symbol, node.lineno)
+        return self.let(target, "binop", args, BINARY[type(node.op)], node.lineno)
 
     def _UnaryOp(self, node: ast.UnaryOp, target: str) -> Atom:
         if isinstance(node.op, ast.Not):
@@ -133,8 +130,6 @@ class Expressions(WrittenAsTheyAre):
             right = self.variable(ast.Tuple(others[0].elts, ast.Load(), lineno=node.lineno))
         else:
             right = self.variable(others[0])
-        if type(ops[0]) not in COMPARE:
-            self.refuse(node, "this comparison", "it is not known", "a comparison of numbers")
         tree = ast.Compare(ast.Name(left), ops[:1], [ast.Name(right)])
         self.let(result, "plain", tuple(dict.fromkeys((left, right))), tree, node.lineno)
         if len(ops) > 1:
@@ -397,7 +392,10 @@ class Expressions(WrittenAsTheyAre):
         for p in every:
             plain = not isinstance(static.value, Ruled) and not is_derivative(static.value) and p is every[-1]
             if p.kind is p.VAR_KEYWORD or (p.kind is p.VAR_POSITIONAL and not plain):
-                self.refuse(node, f"the call of {describe(static.value.py_func)}", "it has *args", "every argument")
+                stars = "**kwargs" if p.kind is p.VAR_KEYWORD else "*args"
+                self.refuse(
+                    node, f"the call of {describe(static.value.py_func)}", f"it has {stars}", "named parameters"
+                )
             names.append(p.name)
             if p.default is not p.empty:
                 defaults[p.name] = self.constant(node, Static(p.default, (*static.path, ("default", p.name))))

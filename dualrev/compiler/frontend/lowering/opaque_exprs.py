@@ -16,6 +16,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from numba.core import types
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 
@@ -174,6 +175,9 @@ class WrittenAsTheyAre(Scope):
     def unknown_argument(self, node: ast.expr, atoms: list[Atom]) -> ast.expr:
         """An argument: an atom, or what numba takes for a constant."""
         static = self.static(node) if not isinstance(node, ast.Constant) else None
+        of = self.static(node.value) if isinstance(node, ast.Subscript) else None
+        if isinstance(node, ast.Subscript) and of is not None and isinstance(of.value, types.Type):  # float64[::1]
+            return ast.Subscript(self.spelled(of, node.value), node.slice, ast.Load())
         if static is not None and not isinstance(static.value, (bool, int, float, str, tuple, type(None))):
             return self.spelled(static, node)
         atoms.append(self.atom(node))

@@ -89,7 +89,7 @@ class Items:
                 s.line, "the attribute .flat under a name", "it is known where it is used", "a.flat[k], a.ravel()"
             )
         else:
-            code.refuse(s.line, f"the attribute .{name}", "it is not known", "shape, size, ndim or T")
+            code.refuse(s.line, f"the attribute .{name}", "it is not known", "a numba function of its object")
 
     def shape(self, s: Let, kind: Any) -> None:
         """np.shape, np.size and np.ndim."""

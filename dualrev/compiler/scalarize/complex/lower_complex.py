@@ -137,8 +137,6 @@ class Complexes:
             self.product(s, "np.dot")
             return
         table: Any = self.numbers.unary if s.op == "unary" else self.numbers.binary
-        if s.info not in table:
-            self.refuse(s, f"the operator {s.info}")
         if s.op != "iop" or not is_array(kind.dtype):
             self.elementwise(s, kind, table[s.info])
             return
@@ -316,8 +314,7 @@ class Complexes:
 
     def partwise(self, s: Let, kind: Any) -> None:
         """The same operation on the real and on the imaginary parts."""
-        if not isinstance(kind, Parts):
-            self.refuse(s, "this operation")
+        assert isinstance(kind, Parts), "a linear function of complex numbers gives complex numbers"
         made = []
         for k, t in enumerate(self.variables(s.target)):
             args = [self._argument(s, place, k) for place in range(len(s.args))]
@@ -340,8 +337,7 @@ class Complexes:
     def product(self, s: Let, text: str) -> None:
         """A product of arrays: those of their parts."""
         code, line = self.code, s.line
-        if not all(map(self.is_complex, s.args)):
-            self.refuse(s, f"{text} of real and complex numbers")
+        assert all(map(self.is_complex, s.args)), "numba multiplies arrays of one type"
         kind, conjugated = code.of[s.target].dtype, text == "np.vdot"
         z, w = (self.pair(self.named(x, line)) for x in s.args)
 
@@ -370,10 +366,9 @@ class Complexes:
         """complex(x, y), complex(x) and complex(z)."""
         if len(s.args) == 2:
             self.give(s.target, (s.args[0], s.args[1]), s.line)
-        elif len(s.args) == 1 and not is_array(kind.dtype):
-            self.give(s.target, self.pair(s.args[0]), s.line)
         else:
-            self.refuse(s, s.info[0])
+            (z,) = s.args
+            self.give(s.target, self.pair(z), s.line)
 
     def _made(self, s: Let, kind: Any) -> None:
         """np.ones and np.eye: the imaginary part is 0."""

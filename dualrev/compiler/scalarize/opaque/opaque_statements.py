@@ -127,8 +127,7 @@ class Opaques:
                 f"{s.info[0]} of a complex number" if s.op == "func" else f"{s.info.refusal[0]} with a complex number"
             )
             code.refuse(s.line, what, "only its parts are known", "z.real and z.imag")
-        if s.op == "getitem" and is_array(code.kind(s.args[0])):
-            code.refuse(s.line, "this index", "it is no int, slice or array", "an int")
+        assert s.op != "getitem" or not is_array(code.kind(s.args[0])), "numba types indices that are known"
         said, changes, unknown = self._said(s), s.op == "written" and not s.info.pure, False
         if s.op == "method":
             if is_linked(code.kind(s.args[0])):
@@ -242,8 +241,14 @@ class Opaques:
     # Slices
 
     def without_slices(self, s: Let | Store) -> None:
-        """a[slice(i, j)] as a[i:j]."""
+        """a[slice(i, j)] as a[i:j], and a[n] as a[None], if n is None."""
         code, index = self.code, s.info if isinstance(s, Let) else s.index
+        if isinstance(index, tuple) and any(isinstance(x, str) and _is_none(code.of.get(x)) for x in index):
+            index = tuple(None if isinstance(x, str) and _is_none(code.of.get(x)) else x for x in index)
+            if isinstance(s, Let):
+                s.info = index
+            else:
+                s.index = index
         if not isinstance(index, tuple) or not any(isinstance(x, str) and _is_slice(code.of.get(x)) for x in index):
             return
         made: list[Any] = []
@@ -289,6 +294,10 @@ class Opaques:
 
 def _is_slice(kind: Any) -> bool:
     return isinstance(kind, types.SliceType)
+
+
+def _is_none(kind: Any) -> bool:
+    return isinstance(kind, types.NoneType)
 
 
 def _plain(tree: Any, made: Mapping[str, str]) -> Any:
