@@ -59,6 +59,11 @@ def test_a_refusal_names_the_line(name):
     assert "Write " in str(refused.value)
 
 
+def test_a_column_has_no_name_of_a_type():
+    with pytest.raises(TypeError, match="'float64' is a type of plain numbers"):
+        dr.grad(lambda x: (S * x).dtype.construct_from_string("float64") and x[0])(V)
+
+
 def test_a_column_that_is_only_read_is_not_written():
     def f(x):
         column = (S * x).array

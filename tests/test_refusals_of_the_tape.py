@@ -13,7 +13,6 @@ from dualrev.errors import (
     CotangentError,
     CustomRuleError,
     LeafError,
-    LeakError,
     UnsupportedError,
 )
 
@@ -189,7 +188,7 @@ AS_NUMPY = {
     "polyfit of three axes": lambda x: np.polyfit(x, x.reshape(3, 1, 1), 1)[0],
     "a vector times a number": lambda x: np.matvec(x, x).sum(),
     "sums of sums without an axis": lambda x: np.cumulative_sum(x.reshape(1, 3)).sum(),
-    "iteration over no axes": lambda x: list(np.array(x[0])),
+    "iteration over no axes": lambda x: list(x[0, ...]),
     "a result that is too small": lambda x: np.add(x.reshape(3, 1), x, out=dr.numpy.zeros(3)).sum(),
     "one element for several": lambda x: np.add.at(x, [0, 1], x),
     "out of another shape": lambda x: np.add(x, x, out=x[:2]).sum(),
@@ -222,10 +221,13 @@ def test_what_is_no_number_among_numbers():
 
 
 def test_a_plain_array_of_complex_numbers_is_a_copy():
-    kept = []
-    dr.grad(lambda x: kept.append(x * 0.0 + 1j) or x[0])(V)
-    with pytest.raises((ValueError, LeakError, ConversionError)):
-        np.array(kept[0], copy=False)
+    with pytest.raises(ValueError, match="is a copy: numbers that are stored later are not in it"):
+        dr.grad(lambda x: np.array(dr.numpy.zeros(3, complex), copy=False)[0].real + x[0])(V)
+
+
+def test_only_a_numba_function_is_compiled_anew():
+    with pytest.raises(AttributeError, match="recompile"):
+        dr.custom_jvp(lambda x: x).recompile()
 
 
 def test_a_cotangent_that_is_too_large():
