@@ -65,7 +65,6 @@ def records():
 
 LAYOUTS = {
     "Fortran": lambda: np.asfortranarray(np.arange(4.0).reshape(2, 2) + 1.0),
-    "steps": lambda: (np.arange(16.0).reshape(4, 4) + 1.0)[::2, 1::2],
     "steps of a vector": lambda: (np.arange(8.0) + 1.0)[::2],
     "a field": records,
 }
@@ -75,7 +74,6 @@ PAIRS = [  # what each of them asks of memory, where a contiguous copy gives ano
     (strides, "a field"),
     (in_a_loop, "Fortran"),
     (contiguous, "Fortran"),
-    (contiguous, "steps"),
     (ravelled, "steps of a vector"),
 ]
 

@@ -32,7 +32,6 @@ VALUES = {
     "a list that shrank": ("t = [x[0]]\nt.pop()", False),
     "a typed list": ("t = List()\nt.append(x[0])", True),
     "a list of arrays": ("t = [x, x * 2.0]", True),
-    "a dict": ("t = {1: x[0]}", True),
     "a dict without items": ("t = {1: x[0]}\nt.pop(1)", False),
     "a string": ("t = 'a'", True),
     "an array": ("t = x[:1]", True),
