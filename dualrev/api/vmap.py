@@ -85,6 +85,7 @@ def _vmap(
         what = f"in_axes={in_axes!r} of a call with {len(args)} arguments by place"
         raise BatchError(what, f"it has {len(axes)} axes", "an axis for each argument, or one for all")
     if isinstance(f, Dispatcher):
+        f = compiled().of_count(f, len(args))
         whole = compiled().bound(f, args, kwargs)
         names = list(inspect.signature(f.py_func).parameters)
         axes += tuple(0 if name in kwargs else None for name in names[len(args) :])

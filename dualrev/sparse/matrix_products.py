@@ -70,6 +70,7 @@ class Compiled:
 
     def __init__(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: int, order: int) -> None:
         api = compiled()
+        f = api.of_count(f, len(args))
         self._f, self._order = f, order
         self._args = api.bound(f, args, kwargs)
         (self._number,) = argument_numbers(argnums, len(self._args))

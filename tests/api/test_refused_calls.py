@@ -3,13 +3,22 @@
 import numba
 import numpy as np
 import pytest
-from numba import njit, types
+from dualrev.compiler.driver.module_builder import emit
+from numba import float64, njit, types
 from numba.core.errors import TypingError
 from numba.experimental import jitclass
 from numba.extending import overload_method
 
 import dualrev as dr
-from dualrev.errors import ArgumentError, CotangentError, OutputError, TangentError, UnsupportedError
+from dualrev.errors import (
+    ArgumentError,
+    ArgumentNumberError,
+    CotangentError,
+    OutputError,
+    OutputNumberError,
+    TangentError,
+    UnsupportedError,
+)
 
 V, M = np.array([1.5, 2.0, 3.0]), np.array([[1.0, 0.3], [0.2, 2.0]])
 
@@ -80,7 +89,7 @@ def of_box(b):
     return b.a * b.a
 
 
-gradient = dr.grad(squares)
+gradient, gradient_of_size = dr.grad(squares), dr.grad(size)
 
 
 # In njit code
@@ -133,6 +142,59 @@ def gradient_of_declared(x):
     return dr.grad(declared)(x)
 
 
+@njit
+def gradient_of_a_number(x):
+    return dr.grad(x)(x)
+
+
+@njit
+def jvp_without_tangents(x):
+    return dr.jvp(square, (x,))[1]
+
+
+@njit
+def jvp_of_declared(x):
+    return dr.jvp(declared, (x,), (x,))[1]
+
+
+@njit
+def gradient_by_argument_7(x):
+    return dr.grad(square, 7)(x)
+
+
+@njit
+def jvp_along_nothing(x):
+    return dr.jvp(square, (x,), (None,))[1] * x
+
+
+@njit
+def scales_its_argument(x):
+    x[0] *= 2.0
+    return x * 1.0
+
+
+@njit
+def any_number(*xs):
+    return xs[0] * len(xs)
+
+
+@njit
+def of_records(x, r):
+    return x * r[0].a
+
+
+@njit
+def scaled_part(t):
+    return abs(t[0]) * t[1]
+
+
+def compiled_no_more(derivative, *args):
+    """The derivative, which is compiled for these types and for no others."""
+    derivative(*args)
+    derivative.disable_compile()
+    return derivative
+
+
 RECORDS = np.zeros(2, dtype=[("a", np.float64)])
 SHAPE = "has another shape than the array that it belongs to"
 CALLS = {
@@ -162,6 +224,66 @@ CALLS = {
     "a check of an instance": (lambda: dr.check(of_box, Box(1.0)), UnsupportedError, "instances that you make anew"),
     "a check of an int": (lambda: dr.check(square, 2), ArgumentError, "Write 2.0 where you wrote 2"),
     "a check without a value": (lambda: dr.check(constant, 1.5), OutputError, "the function returned 3"),
+    "a complex tangent of text": (lambda: dr.jvp(size, (V * 1j,), ("a",)), TangentError, "an array of shape (3,)"),
+    "a complex tangent of a real number": (
+        lambda: dr.jvp(scaled_part, ((1j, 2.0),), ((1j, 1j),)),
+        TangentError,
+        "where the primals have a real scalar",
+    ),
+    "a second derivative by complex numbers": (
+        lambda: dr.grad(gradient_of_size)(V * 1j),
+        UnsupportedError,
+        "of complex numbers only the first derivatives are known",
+    ),
+    # in njit code, what is no derivative
+    "the gradient of a number": (lambda: gradient_of_a_number(1.5), TypingError, "write @njit above its definition"),
+    "no tangents": (lambda: jvp_without_tangents(1.5), TypingError, "missing a required argument: 'tangents'"),
+    "types that are not declared": (lambda: jvp_of_declared(V), TypingError, "declared has no signature for"),
+    "an argument that is not there": (lambda: gradient_by_argument_7(1.5), TypingError, "argnums=7 does not name"),
+    "no tangent at all": (lambda: jvp_along_nothing(1.5), TypingError, "there is nothing to differentiate"),
+    # all arguments, and their number
+    "argnums that are no numbers": (lambda: dr.grad(any_number, argnums="a"), ArgumentNumberError, "argnums='a'"),
+    "outputs of all": (lambda: dr.vjp(any_number, V, V, outputs=0), UnsupportedError, "a parameter for every argument"),
+    "a number as an output": (
+        lambda: dr.jacobian(times, outputs=1)(V, 1.5),
+        OutputNumberError,
+        "argument 1, which has numba type float64",
+    ),
+    "an entry with *args": (
+        lambda: emit(any_number, "grad", 0, (float64,)),
+        UnsupportedError,
+        "a function with named arguments that calls it",
+    ),
+    "an entry without such an argument": (
+        lambda: emit(square, "grad", 7, (float64,)),
+        ArgumentNumberError,
+        "argnums=7 does not name different ones of the 1",
+    ),
+    "compiled no more": (
+        lambda: compiled_no_more(dr.grad(squares), V).compile((float64[:],)),
+        RuntimeError,
+        "compilation disabled",
+    ),
+    "compiled no more, with *args": (
+        lambda: compiled_no_more(dr.grad(any_number), 1.5).compile((float64, types.UniTuple(float64, 1))),
+        RuntimeError,
+        "compilation disabled",
+    ),
+    "numbers of the tape": (
+        lambda: dr.grad(lambda u: dr.jvp(squares, (u,), (V,))[1])(V),
+        UnsupportedError,
+        "f.py_func in its place, which takes the tape",
+    ),
+    "a Hessian of what writes": (
+        lambda: dr.hessian(scales_its_argument)(V.copy()),
+        UnsupportedError,
+        "the Hessian of this function, which returns several numbers,",
+    ),
+    "a pattern of records": (
+        lambda: dr.sparse_jacobian(of_records)(V, RECORDS),
+        UnsupportedError,
+        "records or instances as arguments",
+    ),
     # batches and sources
     "no samples": (lambda: dr.vmap(square)(np.zeros(0)), ValueError, "Write at least one"),
     "samples of text": (lambda: dr.vmap(text)(V), ValueError, "only numbers and arrays are stacked"),

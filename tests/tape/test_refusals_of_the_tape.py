@@ -7,7 +7,14 @@ import pytest
 import scipy.special
 
 import dualrev as dr
-from dualrev.errors import ConversionError, UnsupportedError
+import stages.d2_staged
+from dualrev.errors import (
+    ConversionError,
+    CotangentError,
+    CustomRuleError,
+    LeafError,
+    UnsupportedError,
+)
 
 V, M = np.array([1.5, 2.0, 3.0]), np.array([[2.0, 0.3], [0.3, 1.0]])
 
@@ -66,6 +73,27 @@ REFUSED = {
         "np.where with the mask",
         lambda x: np.where([True, False, True], x * np.array([1.0, 2.0, 3.0]), 0.0).sum(),
     ),
+    "a dtype of complex sums": (
+        lambda x: np.add(x * 1j, 1.0, dtype=float).real.sum(),
+        "numpy.add with dtype=",
+        None,
+    ),
+    "the memory of complex sums": (lambda x: np.add(x * 1j, 1.0, order="F").imag.sum(), "numpy.add with order", None),
+    "quotients of complex numbers": (
+        lambda x: np.divide.accumulate(x * 1j).real.sum(),
+        "numpy.divide.accumulate of complex numbers",
+        None,
+    ),
+    "a view of complex numbers": (
+        lambda x: (x * 1j).view(float)[1],
+        "np.stack((z.real, z.imag), axis=-1).reshape(-1)",
+        lambda x: np.stack(((x * 1j).real, (x * 1j).imag), axis=-1).reshape(-1)[1] * x[0],
+    ),
+    "iteration by nditer": (
+        lambda x: sum(u for u in np.nditer(x)),
+        "for i in np.ndindex(a.shape)",
+        lambda x: sum(x[i] * x[i] for i in np.ndindex(x.shape)),
+    ),
     "the order of complex numbers": (lambda x: np.sort(x * 1j)[0].real, "z.real and z.imag", None),
     "a real sum of complex numbers": (lambda x: np.sum(x * 1j, dtype=float).real, "z.real and z.imag", None),
 }
@@ -78,6 +106,7 @@ CONVERTED = {
     "pickle": (lambda x: pickle.dumps(x) and x[0], "pickling"),
     "pickle of complex numbers": (lambda x: pickle.dumps(x * 1j) and x[0], "pickling"),
     "a ratio of ints": (lambda x: x[0].as_integer_ratio()[0], "as_integer_ratio()"),
+    "a float of an array": (lambda x: float(x[:1]), "float()"),
 }
 
 
@@ -145,6 +174,23 @@ AS_NUMPY = {
     "weights of zero": lambda x: np.average(x, weights=np.zeros(3)),
     "a quantile above 1": lambda x: np.quantile(x, 1.5),
     "an item of many": lambda x: x.item(),
+    "accumulate along all axes": lambda x: np.add.accumulate(x.reshape(3, 1), axis=None).sum(),
+    "a high order of gradient's edges": lambda x: np.gradient(np.append(x, x), edge_order=3)[0],
+    "distances of another length": lambda x: np.gradient(x, np.array([1.0, 2.0]))[0],
+    "interp in a matrix": lambda x: np.interp(0.5, x.reshape(1, 3), x),
+    "interp of two lengths": lambda x: np.interp(0.5, x, x[:2]),
+    "interp of x alone": lambda x: np.interp(x[0], [], []),
+    "cov of three axes": lambda x: np.cov(x.reshape(1, 1, 3)).sum(),
+    "place of nothing": lambda x: np.place(x, x > 1.0, x[:0]),
+    "correlate with a number": lambda x: np.correlate(x[0], x),
+    "a product of polynomials in a matrix": lambda x: np.polymul(x.reshape(1, 3), x),
+    "polyfit in a matrix": lambda x: np.polyfit(x.reshape(1, 3), x, 1)[0],
+    "polyfit of three axes": lambda x: np.polyfit(x, x.reshape(3, 1, 1), 1)[0],
+    "a vector times a number": lambda x: np.matvec(x, x).sum(),
+    "sums of sums without an axis": lambda x: np.cumulative_sum(x.reshape(1, 3)).sum(),
+    "iteration over no axes": lambda x: list(x[0, ...]),
+    "a result that is too small": lambda x: np.add(x.reshape(3, 1), x, out=dr.numpy.zeros(3)).sum(),
+    "one element for several": lambda x: np.add.at(x, [0, 1], x),
     "out of another shape": lambda x: np.add(x, x, out=x[:2]).sum(),
 }
 
@@ -158,3 +204,61 @@ def test_what_numpy_refuses_the_tape_refuses(name):
         dr.grad(f)(V.copy())
     assert isinstance(tapes.value, (type(numpys.value), UnsupportedError))
     assert str(tapes.value)
+
+
+def test_a_view_of_complex_numbers_is_one():
+    def f(x):
+        z = x * 1j
+        z.view()[1] = z.view(complex)[0] * 2.0
+        return z[1].imag * x[2]
+
+    dr.check_grads(f, (V,), order=1)
+
+
+def test_what_is_no_number_among_numbers():
+    with pytest.raises(LeafError, match=r"there is None .type NoneType. among its numbers"):
+        dr.grad(lambda x: np.stack([np.array([x[0], None]), x[:2]])[0, 0])(V)
+
+
+def test_a_plain_array_of_complex_numbers_is_a_copy():
+    with pytest.raises(ValueError, match="is a copy: numbers that are stored later are not in it"):
+        dr.grad(lambda x: np.array(dr.numpy.zeros(3, complex), copy=False)[0].real + x[0])(V)
+
+
+def test_only_a_numba_function_is_compiled_anew():
+    with pytest.raises(AttributeError, match="recompile"):
+        dr.custom_jvp(lambda x: x).recompile()
+
+
+def test_a_cotangent_that_is_too_large():
+    for x, ct in ((1.5, 10**400), (V, np.array([10**400, 1, 1], dtype=object))):
+        with pytest.raises(CotangentError, match="a real scalar, of double precision"):
+            dr.vjp(lambda u: u * 2.0, x)[1](ct)
+
+
+def test_a_rule_of_a_function_in_c_takes_no_names():
+    smallest = dr.custom_jvp(min)
+    smallest.defjvp(lambda p, t: (min(*p), t[0]))
+    with pytest.raises(CustomRuleError, match="its arguments by position"):
+        dr.grad(lambda x: smallest(x, default=3.0))(V)
+
+
+def test_a_number_by_a_complex_zero_is_an_error():
+    with pytest.raises(ZeroDivisionError):
+        dr.grad(lambda x: abs(1j / (x[0] * 0.0)))(V)
+
+
+#: In a stage of the paper, which is another engine: what it has no arrays for.
+OF_STAGES = {
+    "a matrix": lambda x: np.linalg.pinv(x * np.ones((2, 2)))[0, 0],
+    "a matrix of ours": lambda x: np.linalg.det(dr.numpy.array([[x, 1.0], [1.0, x]])),
+    "a complex matrix": lambda x: np.linalg.det(dr.numpy.array([[x, 1.0], [1.0, x]]) * 1j).real,
+    "complex numbers": lambda x: np.exp(dr.numpy.array([x]) * 1j).real[0],
+    "a special function": lambda x: scipy.special.erfinv(dr.numpy.array([x]))[0],
+}
+
+
+@pytest.mark.parametrize("name", OF_STAGES)
+def test_a_stage_names_the_default_engine(name):
+    with pytest.raises(UnsupportedError, match="the default engine"):
+        dr.grad(OF_STAGES[name], engine=stages.d2_staged)(0.3)

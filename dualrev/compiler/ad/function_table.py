@@ -66,3 +66,6 @@ class FunctionTable(Protocol):
 
     def asks_for_layout(self, f: Function) -> bool:
         """Whether a function, or a callee, tests if an array is contiguous."""
+
+    def looks_at_layout(self, f: Function) -> bool:
+        """Whether a function or its callees read flags or strides of an array."""

@@ -51,6 +51,7 @@ __all__ = [
     "jvp",
     "linearize",
     "numbers",
+    "of_count",
     "real_leaves",
     "vjp",
     "written",

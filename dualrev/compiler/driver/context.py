@@ -131,7 +131,7 @@ class Front:
         if f is None or has_rule(f) or is_derivative(f) or id(f) in self._reading:
             return None
         found = self.program.function(s)
-        if not is_small(found) or found.origin.asks_for_layout or found.checked != caller.checked:
+        if not is_small(found) or found.origin.looks_at_layout or found.checked != caller.checked:
             return None
         one, other = (kept(x) | {"forceinline": True} for x in (f, caller.origin.dispatcher))
         return found if one == other else None
@@ -183,7 +183,7 @@ class Front:
 
     def origin(self, f: Any, source: Source) -> Origin:
         """Origin of a function that has no core: only types are known."""
-        return Origin(f, source, [a.arg for a in source.tree.args.args], asks_for_layout=False)
+        return Origin(f, source, [a.arg for a in source.tree.args.args], asks_for_layout=False, looks_at_layout=False)
 
     def inferred(
         self,
@@ -346,15 +346,21 @@ class Front:
 
     def asks_for_layout(self, f: Function) -> bool:
         """Whether a function or its callees test arrays for contiguity: then shadows copy their strides."""
+        return any(g.origin.asks_for_layout for g in self._run_by(f))
+
+    def looks_at_layout(self, f: Function) -> bool:
+        """Whether a function or its callees read flags or strides: then another run of `f` needs arrays of such strides."""
+        return any(g.origin.looks_at_layout for g in self._run_by(f))
+
+    def _run_by(self, f: Function) -> Iterator[Function]:
+        """Yield a function, and its callees."""
         seen: set[Any] = set()
         todo = [f]
         while todo:
             f = todo.pop()
-            if f.origin.asks_for_layout:
-                return True
+            yield f
             for s in traverse.statements(f.body):
                 if isinstance(s, Call) and (key := self.program.key(s)) not in seen:
                     seen.add(key)
                     gradient = self.program.gradient(s)
                     todo.append(self.program.function(s) if gradient is None else gradient.of)
-        return False

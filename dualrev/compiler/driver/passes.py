@@ -83,6 +83,21 @@ READ = (
 #: ANF -> ANF of scalars -> core.
 LOWER = (
     Pass(
+        "fold-dtypes",
+        "constant folding: dtypes, which numba's types tell",
+        "frontend/typing/dtype_constants.py",
+        reading.fold_dtype_constants,
+        requires=("types",),
+    ),
+    Pass(
+        "write-truth-values",
+        "the truth of a value in a condition becomes a bool",
+        "frontend/typing/write_truth.py",
+        reading.write_truth_values,
+        requires=("types",),
+        ensures=("conditions",),
+    ),
+    Pass(
         "remove-optionals",
         "a variable that may be None becomes a value and a flag",
         "frontend/typing/optional.py",

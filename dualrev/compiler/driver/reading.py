@@ -23,11 +23,14 @@ from dualrev.compiler.frontend.lowering import to_anf
 from dualrev.compiler.frontend.lowering.dead_flags import drop_unread
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.reading import prune_branches as branches
+from dualrev.compiler.frontend.reading.ast_purity import looks_at_layout
 from dualrev.compiler.frontend.reading.njit_options import alike, declared, is_checked, is_checked_for
 from dualrev.compiler.frontend.reading.source import Source, Static
 from dualrev.compiler.frontend.typing import infer
+from dualrev.compiler.frontend.typing.dtype_constants import fold_dtypes
 from dualrev.compiler.frontend.typing.optional import without_optionals
 from dualrev.compiler.frontend.typing.unreachable import without_unreached
+from dualrev.compiler.frontend.typing.write_truth import write_truth
 from dualrev.compiler.ir.anf.operations import leaves as anf_leaves
 from dualrev.compiler.ir.anf.printer import show_lowered
 from dualrev.compiler.ir.anf_to_core import typed
@@ -41,7 +44,7 @@ from dualrev.compiler.optimize.initial_values import with_initial_values
 from dualrev.compiler.parallel.outline import outlined
 from dualrev.compiler.scalarize.lists.dicts import by_places
 from dualrev.compiler.scalarize.lists.handles import by_handles
-from dualrev.compiler.scalarize.lists.legalize import check_unpacked, lists_in
+from dualrev.compiler.scalarize.lists.legalize import check_unpacked, check_unpacked_dicts, lists_in
 from dualrev.compiler.scalarize.lists.struct_of_lists import by_leaves
 from dualrev.compiler.scalarize.lists.to_tuples import as_tuples
 from dualrev.compiler.scalarize.lower import Expanded, Expansion
@@ -61,6 +64,7 @@ class Origin:
     source: Source
     parameters: list[str]  # what its parameters are called
     asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
+    looks_at_layout: bool  # whether that, or it looks at the flags or the strides of an array
     result: Any = None  # the numba type of its value, if that is known
 
 
@@ -171,6 +175,16 @@ def infer_types(r: Reading) -> None:
 # Lower: ANF of scalars, and core
 
 
+def fold_dtype_constants(r: Reading) -> None:
+    """Fold dtypes that type inference knows."""
+    fold_dtypes(r.lowered, r.typed)
+
+
+def write_truth_values(r: Reading) -> None:
+    """Lower the truth of a condition, of a container whether it is empty, to a bool."""
+    write_truth(r.lowered, r.typed)
+
+
 def remove_optionals(r: Reading) -> None:
     """Replace a variable that may be None by a value and a flag."""
     signature = declared(r.f, r.argtypes)
@@ -199,6 +213,7 @@ def fold_limits(r: Reading) -> None:
 
 def split_dicts(r: Reading) -> None:
     """Replace a dict of floats by a dict of indices and a list of values."""
+    check_unpacked_dicts(r.lowered, r.of)
     by_places(r.lowered, r.of)
 
 
@@ -238,7 +253,8 @@ def recognise_accumulation(r: Reading) -> None:
 def to_core(r: Reading) -> None:
     """Translate ANF of scalars to core, in which variables are typed objects; refuse ill-formed statements."""
     front, f, source = r.front, r.f, r.lowered.source
-    origin = Origin(f, source, r.lowered.parameters, r.expanded.asks_for_layout, r.returned)
+    looks = r.expanded.asks_for_layout or looks_at_layout(source.tree)
+    origin = Origin(f, source, r.lowered.parameters, r.expanded.asks_for_layout, looks, r.returned)
     checked = is_checked_for(f, r.argtypes, front.f or f) if front.inherits else is_checked(f)
     core = typed(r.expanded, origin, checked, lambda s: front.complexes.symbol(s, source))
 

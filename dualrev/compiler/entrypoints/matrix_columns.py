@@ -44,10 +44,8 @@ class Matrices(Chosen):
 
     def take_directions(self) -> None:
         """Add a parameter for directions to the entry point, after the arguments of f."""
-        if self.several or len(self.moving) != 1 or not self.is_array(self.moving[0]):
-            source = self.f.origin.source
-            why, instead = "they are directions of one array of floats", "an argument that is one array (np.array)"
-            source.refuse(source.tree, "the derivative in several given directions", why, instead)
+        one_array = not self.several and len(self.moving) == 1 and self.is_array(self.moving[0])
+        assert one_array, "sparse/matrix_products.py asks for the derivative by one array of floats"
         self.given = self.module.names.fresh("directions")
 
     def taken(self) -> list[str]:

@@ -30,16 +30,16 @@ def root(module: ModuleBuilder, primals: tuple[Any, ...]) -> Emitted:
         what, why = "dr.vjp by an object with fields", "there is no copy of it for the pullback"
         source.refuse(source.tree, what, why, "dr.value_and_grad, or arguments for its fields")
     arrays = [x for tree in plain.parameters for x in leaves(tree) if plain.is_array(x)]
-    if any(plain.types[x].layout == "A" for x in arrays) and module.front.asks_for_layout(f):
-        why = "the function asks whether an array is contiguous, and the pullback has a copy that is"
-        source.refuse(source.tree, "dr.vjp of this function", why, "np.ascontiguousarray(x)")
+    strided = {x for x in arrays if plain.types[x].layout == "A"} if module.front.looks_at_layout(f) else set()
     value, made, returned = fresh(f"value_{f.name}"), fresh("made"), fresh("returned")
     inside = [*plain.take_apart(names, plain.parameters), *plain.body()]
     module.function(value, names, f"{f.name} itself.", inside, source, module.f)
     copies = {x: fresh("{}_kept", x) for x in arrays}
     body = [*plain.take_apart(names, plain.parameters), *plain.check_arrays(plain.parameters)]
     body.append(Code("tape = runtime.new_tape(0)", 0))
-    body += [Code(f"{copy} = runtime.attempt(tape, runtime.copy, {x})", 0) for x, copy in copies.items()]
+    for x, copy in copies.items():
+        how = "strided_copy" if x in strided else "copy"
+        body.append(Code(f"{copy} = runtime.attempt(tape, runtime.{how}, {x})", 0))
     body.append(Code(f"{made} = runtime.attempt(tape, {value}, {', '.join(names)})", 0))
     trees = [
         tree if isinstance(tree, Node) or tree in copies else x for x, tree in zip(names, plain.parameters, strict=True)

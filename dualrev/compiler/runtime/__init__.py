@@ -307,8 +307,10 @@ def strided_zeros(x):
             after += reach
         else:
             before -= reach
-    memory = np.zeros((before + after) // x.itemsize + 1, x.dtype)
-    return np.lib.stride_tricks.as_strided(memory[before // x.itemsize :], x.shape, x.strides)
+    size = x.itemsize
+    first = (before + size - 1) // size  # strides of a field of records may be any number of bytes
+    memory = np.zeros(first + (after + size - 1) // size + 1, x.dtype)
+    return np.lib.stride_tricks.as_strided(memory[first:], x.shape, x.strides)
 
 
 @inner
@@ -340,8 +342,29 @@ def tangent(x, t_x):
 
 @inner
 def copy(x):
-    """Copy an array."""
-    return x.copy()
+    """Copy an array, in its layout: numba compiles some functions otherwise for another one."""
+    return _copy(x)
+
+
+def _copy(x):
+    raise NotImplementedError
+
+
+@numba.extending.overload(_copy)
+def _overload_copy(x):
+    def loose(x):
+        made = x.copy()
+        return np.lib.stride_tricks.as_strided(made, made.shape, made.strides)
+
+    return {"C": lambda x: x.copy(), "F": lambda x: x.T.copy().T, "A": loose}[x.layout]
+
+
+@inner
+def strided_copy(x):
+    """A copy with the strides of x."""
+    made = strided_zeros(x)
+    store(made, x)
+    return made
 
 
 @inner

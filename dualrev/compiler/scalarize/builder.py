@@ -189,8 +189,7 @@ class Writer:
     def copy_tree(self, target: Any, source: Any, line: int) -> None:
         """Emit copies of all leaves of a tree."""
         if isinstance(target, Node):
-            if not isinstance(source, Node):
-                self.refuse(line, "this tuple", "its parts are not known", "the parts")
+            assert isinstance(source, Node), "a tuple has a tree, and a frozen record no other name"
             for t, s in zip(target.parts, source.parts, strict=True):
                 self.copy_tree(t, s, line)
         else:

@@ -15,7 +15,6 @@ from numba.core import types
 from dualrev.compiler.frontend.reading.njit_options import alike, declared
 from dualrev.compiler.frontend.reading.source import describe
 from dualrev.compiler.ir.anf.operations import Let, Star
-from dualrev.compiler.ir.names import readable
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import Writer
 from dualrev.compiler.scalarize.lists.legalize import Lists
@@ -87,7 +86,9 @@ class Calls:
         if star.op == "func":
             self.expand(Let(s.target, "func", tuple(args), (star.callee, star.keywords), s.line))
             return
-        name = readable(star.callee.name).strip("_")
-        refuse = lambda why: self.code.refuse(s.line, f"the call of {name}", why, "its arguments")  # noqa: E731
-        bound = star.bound(args, refuse, lambda rest: self.tuples.packed(rest, s.line))
+
+        def wrong(why: str) -> Any:
+            raise AssertionError(f"numba has bound these arguments: {why}")
+
+        bound = star.bound(args, wrong, lambda rest: self.tuples.packed(rest, s.line))
         self.expand(Let(s.target, star.op, tuple(bound), star.callee, s.line))

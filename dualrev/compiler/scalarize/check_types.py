@@ -46,12 +46,13 @@ def _check(lowered: Lowered, x: str, kind: Any) -> None:
         """Refuse the variable at the line of its first assignment."""
         lowered.source.refuse(line_of_variable(lowered, x), what, why, instead, at)
 
-    name = readable(x).strip("_")
+    name = readable(x).strip("_") or "a part of this line"
     if isinstance(kind, types.Complex) or (is_array(kind) and isinstance(kind.dtype, types.Complex)):
         refuse(f"the complex number {x}", "it is not taken apart here", "real and imaginary parts")
     if isinstance(kind, types.Optional) and not is_linked(kind):
         why = "it is None on some paths, which may be that a `return` is missing"
-        refuse(f"the value of {name}", why, "a number on every path")
+        what = "the value of this function" if x == lowered.exit_value else f"the value of {name}"
+        refuse(what, why, "a number on every path")
     if is_structured(kind):
         return
     if isinstance(kind, types.BaseTuple):

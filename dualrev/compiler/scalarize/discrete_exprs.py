@@ -15,7 +15,7 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Let, Node, leaves, walk, writes
 from dualrev.compiler.scalarize.arrays.indices import check_index, is_gathered
 from dualrev.compiler.scalarize.builder import Writer
-from dualrev.compiler.types.predicates import is_array, is_real, is_real_array
+from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Conditions"]
 
@@ -29,13 +29,6 @@ class Conditions:
     def write(self, s: Let, kind: Any) -> None:
         """Lower `target` = a non-differentiable expression."""
         code, tree = self.code, s.info
-        if isinstance(tree, ast.BoolOp) and is_array(kind):
-            code.refuse(s.line, "`and` or `or` of arrays", "its value is one of them", "a conditional expression")
-        if isinstance(tree, ast.BoolOp) and is_real(kind):  # in a condition: rewriter.py has seen to all others
-            tree, kind = to_python.call("bool", tree), types.boolean
-            code.of[s.target] = kind
-        if is_real(kind) or is_real_array(kind) or isinstance(kind, types.BaseTuple):
-            code.refuse(s.line, "this condition", "its value is no bool", "a comparison")
         inside = any(isinstance(x, (ast.In, ast.NotIn)) for x in ast.walk(tree))
         if inside or any(map(code.is_tuple, s.args)):
             tree = _TupleParts(code).visit(to_python.substitute(tree, lambda x: None))

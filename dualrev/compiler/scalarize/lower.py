@@ -301,7 +301,7 @@ class Expansion:
                     self.lazy.materialise(x)
                 self.lazy.flush()
                 if isinstance(s, If):
-                    s.test = self.complexes.truth(self.opaques.truth(s.test, s.line), s.line)
+                    s.test = self.complexes.truth(s.test, s.line)
                 self.code.out.append(self._compound(s))
 
     def _check_count(self, x: Any, count: int, line: int) -> None:

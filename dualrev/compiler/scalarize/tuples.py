@@ -43,8 +43,7 @@ class Tuples:
     def items(self, x: Any, line: int) -> list[Any]:
         """Items of a tuple as atoms; nested tuples get a name."""
         code, tree = self.code, self.code.tree(x)
-        if not isinstance(tree, Node):
-            code.refuse(line, "* before something that is no tuple", "its length is not known", "every argument")
+        assert isinstance(tree, Node), "numba types * before tuples only"
         made = []
         for k, part in enumerate(tree.parts):
             if isinstance(part, Node):

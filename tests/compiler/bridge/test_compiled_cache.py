@@ -1034,3 +1034,9 @@ def test_pickles_carry_the_derivative_to_another_process(tmp_path):
     *found, said = run(tmp_path, main=main)
     assert found == ["grad_f", ["grad", 0], 6.0, 12.0]
     assert "its source code cannot be found" in said
+
+
+def test_a_key_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "_read", lambda file: None)
+    with pytest.raises(OSError, match="cannot be read"):
+        store._key(tmp_path)

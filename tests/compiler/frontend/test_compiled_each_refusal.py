@@ -345,10 +345,6 @@ ROWS = {
     "a list of lists is searched": row(
         "l = [[x[0], x[1]]]\nl.append([x[2]])\n!k = l.index([x[2]])\nreturn l[k][0]", "this use of a list of lists"
     ),
-    "the truth of a list": row(
-        "l = [x[0]]\nl.append(x[1])\n!return x[0] if l else x[1]",
-        "this use of a list that grows",
-    ),
     "strings are unpacked": row(
         "l = ['a', 'b']\n!a, b = l\nreturn x[0] * len(a)",
         "this assignment to several names",
@@ -500,7 +496,6 @@ def test_the_cure_has_a_derivative(name):
 #: What ended in an error of the compiler's own, or in another value, and has its derivative now.
 MENDED = {
     "a tuple and a keyword": "t = (x[0],)\nreturn two(*t, b=x[1])",
-    "the truth of a tuple": "t = (x[0], x[1])\nif t:\n    return t[0] * t[1]\nreturn x[2]",
     "a tuple or another": "t = (x[0], 1.0)\ny = t or (2.0, 3.0)\nz = t and (x[1], x[0])\nreturn y[0] * z[0] * z[1]",
     "an empty tuple": "t = ()\nassert x[0] > 0.0\nreturn x[0] if t else x[1] * x[1]",
     "a negative default": "def g(y, k=-2.0):\n    return y * y * k\nreturn g(x[0])",

@@ -32,6 +32,11 @@ def rest(x, y=2.0, *r):
 
 
 @njit
+def scaled(*xs):
+    return xs[0] * xs[0] * xs[1]
+
+
+@njit
 def mixed(x, *r):
     r[1][0] *= x
     return x * r[0] * np.sum(r[1] * r[1]) * r[2][0]
@@ -117,6 +122,13 @@ def test_what_is_refused():
     ):
         with pytest.raises(UnsupportedError, match=words):
             call()
+
+
+def test_samples_and_patterns():
+    v = np.array([1.0, 2.0])
+    assert_same(dr.vmap(cubes)(v, v), 2.0 * v**3)
+    assert_same(dr.vmap(dr.grad(cubes), in_axes=(0, None))(v, 2.0), 3.0 * v * v)
+    assert_same(dr.sparse_jacobian(scaled)(v, 3.0).toarray(), 6.0 * np.diag(v))
 
 
 def test_globals_are_frozen_as_in_the_function(monkeypatch):

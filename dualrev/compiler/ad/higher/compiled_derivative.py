@@ -56,7 +56,8 @@ def core(
 
     def refuse(why: str, instead: str) -> NoReturn:
         """Refuse at the user's line that calls the derivative."""
-        place.refuse(line, f"a derivative of the {transform} of {describe(f.py_func)}", why, instead)
+        name = {"keep": "vjp", "product": "hvp"}.get(transform, transform)
+        place.refuse(line, f"a derivative of the {name} of {describe(f.py_func)}", why, instead)
 
     if not all(map(alike, derivative._declared(argtypes), argtypes)):
         refuse("numba converts its arguments to those of a declared signature", "arguments of these types")
@@ -78,7 +79,7 @@ def core(
     several_numbers = transform == "hessian" and any(map(carries, leaves(of.result)))
     if transform in ("grad", "value_and_grad", "product", "hvp", "hessian") and not several_numbers:
         front.check_scalar(of)
-    strided = front.asks_for_layout(of)
+    strided = front.looks_at_layout(of) if transform == "keep" else front.asks_for_layout(of)
     made = derivative_in_core(front.forward, transform, of, numbers, several, kinds, strided, refuse)
     origin = replace(of.origin, dispatcher=derivative, source=source, parameters=names)
     return replace(made, checked=is_checked(derivative), origin=origin)

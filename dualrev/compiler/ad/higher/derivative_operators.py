@@ -65,10 +65,10 @@ def derivative_in_core(
     `refuse` raises for a reason, with what to write instead.
     """
     if forward.memory.written(f):
-        refuse("the function changes its arguments", "a function of a copy")
+        refuse("the function changes its arguments, or may do so", "a function of a copy")
     apart = any(is_array(x) and x.type.layout == "A" for p in f.parameters for x in leaves(p))
     if strided and apart and transform not in ("grad", "value_and_grad"):
-        refuse("it asks whether an array is contiguous", "np.ascontiguousarray(x)")
+        refuse("the function looks at the layout of an array that is not contiguous", "np.ascontiguousarray(x)")
     if transform == "hessian" and not (is_real(f.result) or isinstance(f.result, Constant)):
         made_once = derivative_in_core(forward, "jacobian", f, numbers, several, kinds, strided, refuse)
         twice = derivative_in_core(forward, "jacobian", made_once, numbers, several, kinds, strided, refuse)

@@ -148,8 +148,8 @@ def _copy(x):
 
 @overload(_copy)
 def _overload_copy(x):
-    if isinstance(x, types.Array):
-        return lambda x: x.copy()
+    if isinstance(x, types.Array):  # what a pullback holds is contiguous, unless strides matter
+        return (lambda x: runtime.strided_copy(x)) if x.layout == "A" else (lambda x: runtime.copy(x))
     if isinstance(x, types.BaseTuple) and x.types:
         space: dict[str, Any] = {"copy": _copy, "made": getattr(x, "instance_class", None)}
         parts = "".join(f"copy(x[{k}]), " for k in range(len(x.types)))

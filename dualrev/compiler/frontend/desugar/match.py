@@ -51,5 +51,4 @@ class Matching:
             case ast.MatchAs(inner, name) if inner is not None and name is not None:
                 test, binding = self.pattern(inner, subject)
                 return test, [*binding, assigned(name, read(subject), p)]
-        refused = self.scope.refuse(p, "this pattern", "only numbers, `|`, names and `_` are known", "if and elif")
-        raise AssertionError(refused)
+        return self.scope.refuse(p, "this pattern", "only numbers, `|`, names and `_` are known", "if and elif")

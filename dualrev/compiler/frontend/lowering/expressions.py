@@ -17,7 +17,7 @@ from numba.np.numpy_support import as_dtype
 from numba.typed import List
 
 from dualrev.compiler.frontend.desugar.closures import Inlined
-from dualrev.compiler.frontend.desugar.spellings import IN_PLACE, joined
+from dualrev.compiler.frontend.desugar.spellings import IN_PLACE, is_bool, joined
 from dualrev.compiler.frontend.lowering.opaque_exprs import WrittenAsTheyAre
 from dualrev.compiler.frontend.messages import EXPRESSIONS
 from dualrev.compiler.frontend.reading.ad_operators import FROM_PYTHON
@@ -71,11 +71,8 @@ class Expressions(WrittenAsTheyAre):
         return method(node, target if target is not None else self.temp())
 
     def _BinOp(self, node: ast.BinOp, target: str) -> Atom:
-        symbol = BINARY.get(type(node.op))
-        if symbol is None:
-            return self.refuse(node, "this operator", "it is not known", "an operator of arithmetic")
         args = (self.atom(node.left), self.atom(node.right))
-        return self.let(target, "binop", args, symbol, node.lineno)
+        return self.let(target, "binop", args, BINARY[type(node.op)], node.lineno)
 
     def _UnaryOp(self, node: ast.UnaryOp, target: str) -> Atom:
         if isinstance(node.op, ast.Not):
@@ -98,15 +95,23 @@ class Expressions(WrittenAsTheyAre):
         line = node.lineno
         if isinstance(node, ast.UnaryOp):
             operand = self.variable(node.operand)
-            return self.let(target, "plain", (operand,), ast.UnaryOp(ast.Not(), ast.Name(operand)), line)
+            tree = ast.UnaryOp(ast.Not(), _truth(node.operand, ast.Name(operand)))
+            return self.let(target, "plain", (operand,), tree, line)
         result = self.temp()  # what follows may read the target
         if isinstance(node, ast.BoolOp):
-            self.expr(node.values[0], result)
+            self.operand(node.values[0], result)
             self.shortcut(isinstance(node.op, ast.And), node.values[1:], result, line)
         else:
             assert isinstance(node, ast.Compare)
             self.comparison(self.variable(node.left), node.ops, node.comparators, result, node)
         return self.let(target, "copy", (result,), None, line)
+
+    def operand(self, node: ast.expr, result: str) -> None:
+        """The truth of an operand of `and` or `or`."""
+        if is_bool(node):
+            self.expr(node, result)
+        else:
+            self.let(result, "func", (self.atom(node),), ("bool", ()), node.lineno)
 
     def shortcut(self, conjunction: bool, values: list[ast.expr], result: str, line: int) -> None:
         """Emit the other operands of an `and` or `or`, evaluated only while the result is undecided."""
@@ -114,7 +119,7 @@ class Expressions(WrittenAsTheyAre):
 
             def work() -> None:
                 """Emit the next operand, and the ones behind it."""
-                self.expr(values[0], result)
+                self.operand(values[0], result)
                 self.shortcut(conjunction, values[1:], result, line)
 
             more = self.collect(work)
@@ -126,8 +131,6 @@ class Expressions(WrittenAsTheyAre):
             right = self.variable(ast.Tuple(others[0].elts, ast.Load(), lineno=node.lineno))
         else:
             right = self.variable(others[0])
-        if type(ops[0]) not in COMPARE:
-            self.refuse(node, "this comparison", "it is not known", "a comparison of numbers")
         tree = ast.Compare(ast.Name(left), ops[:1], [ast.Name(right)])
         self.let(result, "plain", tuple(dict.fromkeys((left, right))), tree, node.lineno)
         if len(ops) > 1:
@@ -158,7 +161,9 @@ class Expressions(WrittenAsTheyAre):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)) and len(node.ops) == 1:
             return self.membership(node, names)
         if isinstance(node, ast.BoolOp):
-            return self.rebuilt(names, node.values, lambda xs: ast.BoolOp(node.op, xs))
+            return self.rebuilt(names, node.values, lambda xs: ast.BoolOp(node.op, list(map(_truth, node.values, xs))))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return self.rebuilt(names, [node.operand], lambda xs: ast.UnaryOp(node.op, _truth(node.operand, xs[0])))
         if isinstance(node, ast.UnaryOp):
             return self.rebuilt(names, [node.operand], lambda xs: ast.UnaryOp(node.op, xs[0]))
         if isinstance(node, ast.BinOp) and type(node.op) in BINARY and not isinstance(node.op, ast.MatMult):
@@ -391,7 +396,10 @@ class Expressions(WrittenAsTheyAre):
         for p in every:
             plain = not isinstance(static.value, Ruled) and not is_derivative(static.value) and p is every[-1]
             if p.kind is p.VAR_KEYWORD or (p.kind is p.VAR_POSITIONAL and not plain):
-                self.refuse(node, f"the call of {describe(static.value.py_func)}", "it has *args", "every argument")
+                stars = "**kwargs" if p.kind is p.VAR_KEYWORD else "*args"
+                self.refuse(
+                    node, f"the call of {describe(static.value.py_func)}", f"it has {stars}", "named parameters"
+                )
             names.append(p.name)
             if p.default is not p.empty:
                 defaults[p.name] = self.constant(node, Static(p.default, (*static.path, ("default", p.name))))
@@ -415,6 +423,11 @@ class Expressions(WrittenAsTheyAre):
             lambda rest: self.let(self.temp(), "tuple", tuple(rest), None, node.lineno),
         )
         return self.let(target, op, tuple(args), ref, node.lineno)
+
+
+def _truth(written: ast.expr, tree: ast.expr) -> ast.expr:
+    """An operand of `and`, `or` or `not`, of which numba asks bool(); write_truth.py leaves it out for numbers."""
+    return tree if is_bool(written) else to_python.call("bool", tree)
 
 
 def ordered(node: ast.Call, text: str) -> list[tuple[str, ast.expr]]:

@@ -73,9 +73,7 @@ class Sequences(Expressions):
 
     def _ListComp(self, node: ast.ListComp, target: str) -> Atom:  # noqa: N802
         """Lower a list comprehension to a list of known length and a loop; with conditions, a prefix of it."""
-        if len(node.generators) > 1:
-            self.refuse(node, "a list comprehension of several loops", "its length is not known", "loops")
-        loop, line = node.generators[0], node.lineno
+        (loop,), line = node.generators, node.lineno  # rewriter.py writes several as a list that grows
         self.check_lists(loop.iter, [node.elt, *loop.ifs])
         n, element = self.sequence(loop.iter, {self.name(x) for x in self.assigned_in([ast.Expr(loop.target)])})
         made, k = self.let(self.temp(), "list", (n,), None, line), self.temp()

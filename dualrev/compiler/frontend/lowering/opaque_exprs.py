@@ -181,6 +181,9 @@ class WrittenAsTheyAre(Scope):
         if isinstance(node, ast.Subscript) and base is not None and isinstance(base.value, types.Type):
             return ast.Subscript(self.spelled(base, node.value), copy.deepcopy(node.slice), ast.Load())
         static = self.static(node) if not isinstance(node, ast.Constant) else None
+        of = self.static(node.value) if isinstance(node, ast.Subscript) else None
+        if isinstance(node, ast.Subscript) and of is not None and isinstance(of.value, types.Type):  # float64[::1]
+            return ast.Subscript(self.spelled(of, node.value), node.slice, ast.Load())
         if static is not None and not isinstance(static.value, (bool, int, float, str, tuple, type(None))):
             return self.spelled(static, node)
         atoms.append(self.atom(node))

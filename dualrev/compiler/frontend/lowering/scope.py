@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numba.core import types
 
 from dualrev.compiler.frontend.desugar.closures import parameters
 from dualrev.compiler.frontend.messages import STATEMENTS
@@ -180,6 +181,8 @@ class Scope:
             return self.refuse(node, "a constant of type complex64", "it is not known", "a complex128")
         if isinstance(x, (np.generic, np.ndarray, tuple, enum.Enum)) or is_numba_function(x):
             return self.ref(static)
+        if isinstance(x, types.Type):
+            return self.refuse(node, f"the numba type {x} as a value", "it is known as a dtype", f"{x} as an argument")
         what = describe(x) if isinstance(x, type) else f"a value of type {type(x).__name__}"
         return self.refuse(node, what, "it is no number, array, tuple or numba function", "one of these")
 

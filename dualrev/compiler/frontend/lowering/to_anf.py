@@ -258,9 +258,7 @@ class Lowering(Sequences):
             self.out.append(Store(self.variable(target.value), (Member(target.attr),), value, s.lineno))
 
     def _AugAssign(self, s: ast.AugAssign) -> None:
-        symbol = BINARY.get(type(s.op))
-        if symbol is None:
-            self.refuse(s, "this operator", "it works on ints only and is not known", "an operator of arithmetic")
+        symbol = BINARY[type(s.op)]
         if isinstance(s.target, ast.Name):
             value = self.atom(s.value)
             name = self.name(s.target.id)

@@ -16,10 +16,15 @@ from dualrev.compiler.frontend.reading.source import Source, is_numba_function, 
 from dualrev.errors import UnsupportedError
 from dualrev.rules.functions import canonical, known
 
-__all__ = ["Look", "gives_new_arrays"]
+__all__ = ["Look", "gives_new_arrays", "looks_at_layout"]
 
 _LAYOUT = {"flags", "strides", "ctypes", "data", "nbytes", "base"}  # what a copy of an array may have otherwise
 _MODULES = ("numpy", "math", "cmath", "builtins", "operator")
+
+
+def looks_at_layout(tree: ast.AST) -> bool:
+    """Whether a function names the flags or the strides of an array."""
+    return any(isinstance(x, ast.Attribute) and x.attr in ("flags", "strides") for x in ast.walk(tree))
 
 
 def gives_new_arrays(f: Any) -> bool:

@@ -111,6 +111,9 @@ def _refusing(lowered: Lowered, listing: Listing, compile_itself: Callable[[], o
         found = re.findall(r'File "<A-normal form[^"]*", line (\d+)', str(error))
         statement = next((listing.places[int(n)][0] for n in found if int(n) in listing.places), None)
         line = getattr(statement, "line", lowered.source.tree.lineno)
+        if statement in lowered.unpacked:
+            why = "only items of tuples, lists and arrays are known, by their places"
+            lowered.source.refuse(line, "this assignment to several names", why, "a loop over it")
         why = f"{UNTYPED} ({_ADDRESS.sub('', readable(reason))})"
         lowered.source.refuse(line, "this line", why, "it in several steps")
 

@@ -49,9 +49,6 @@ def without_optionals(lowered: Lowered, typed: Typed, paired: bool, converts: bo
     plain -= passed | made  # these stay, and are refused
     optional = isinstance(typed.result, types.Optional) and result not in lowered.parameters and not converts
     maybe = optional and result in plain
-    if optional and paired and not maybe:
-        why = "it is None on some paths, which may be that a `return` is missing"
-        lowered.source.refuse(lowered.source.tree, "the value of this function", why, "a number on every path")
     found = plain - ({*lowered.parameters} if maybe else {*lowered.parameters, result, lowered.exit_value})
     if found:
         _Optionals(lowered, typed, found).run(maybe, paired)

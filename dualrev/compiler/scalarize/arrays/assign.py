@@ -35,6 +35,7 @@ from dualrev.compiler.scalarize.arrays.race_test import raise_for_race_of_part
 from dualrev.compiler.scalarize.builder import Writer, named
 from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
+from dualrev.compiler.types.complex_parts import Parts
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
 
@@ -52,9 +53,7 @@ class Assignments:
         code, of = self.code, self.code.kind(s.array)
         if isinstance(of, types.NumpyFlatType):
             code.refuse(s.line, "an assignment to a.flat", "only reading it is known", "a.ravel()[k] = x")
-        if not is_array(of):
-            what = "an assignment to an element of something that is no array"
-            code.refuse(s.line, what, "it cannot change", "an array")
+        assert is_array(of), "numba types no assignment to an element of anything else that is not opaque"
         if is_gathered(code, s.index):
             self.gathering.store(s)
             return
@@ -77,7 +76,10 @@ class Assignments:
                 code.refuse(s.line, "an array as an element", "an element is a number", "a loop")
             value = code.pick(value, (), s.line)
         elif isinstance(kind, types.BaseTuple):
-            code.refuse(s.line, "a tuple as an element", "an element is a number", "its parts")
+            what = "a complex number" if isinstance(kind, Parts) else "a tuple"
+            code.refuse(
+                s.line, f"{what} as an element of {code.kind(s.array).dtype}", "it is no such number", "its parts"
+            )
         code.put(s.array, index, value, s.line)
 
     def _to_part(self, s: Store, index: tuple[Any, ...]) -> None:
@@ -114,9 +116,7 @@ class Assignments:
     def _assign_parts(self, view: str, parts: list[Any], line: int) -> None:
         """Store the scalars of a tuple into a vector: `view[...] = (x, y)`."""
         code = self.code
-        if any(is_array(code.kind(x)) for x in parts):
-            what, instead = "this assignment of a tuple", "its parts, one by one"
-            code.refuse(line, what, "only numbers to a vector are known", instead)
+        assert not any(is_array(code.kind(x)) for x in parts), "numba types it for tuples of numbers"
         self._check_size(view, Const(len(parts)), line, "tuple")
         for k, x in enumerate(parts):
             code.put(view, (Const(k),), x, line)
@@ -124,9 +124,7 @@ class Assignments:
     def _check_size(self, view: str, size: Atom, line: int, what: str) -> None:
         """Emit numba's ValueError for a sequence whose length differs from the vector that it is assigned to."""
         code = self.code
-        if code.kind(view).ndim != 1:
-            instead = f"np.array of the {what}"
-            code.refuse(line, f"this assignment of a {what}", "only numbers to a vector are known", instead)
+        assert code.kind(view).ndim == 1, "numba types it for vectors"
         wrong = code.plain("a.shape[0] != n", line, types.boolean, a=view, n=size)
         text = raising("ValueError", "cannot assign slice from input of different size")
         code.out.append(If(wrong, [Effect(text, (), line, True)], [], line))

@@ -138,9 +138,8 @@ class Gathering:
         masks = [x for x in arrays.values() if isinstance(code.kind(x).dtype, types.Boolean)]
         if masks and (len(arrays) > 1 or code.kind(masks[0]).ndim != 1):
             code.refuse(line, "a mask beside other arrays or of several axes", "it is not known", "a loop")
-        for x in arrays.values():
-            if not isinstance(code.kind(x).dtype, (types.Integer, types.Boolean)):
-                code.refuse(line, f"an index of numba type {code.kind(x)}", "it holds no ints", "ints")
+        indices = (types.Integer, types.Boolean)
+        assert all(isinstance(code.kind(x).dtype, indices) for x in arrays.values()), "numba types no others"
 
     def _index_arrays(self, arrays: list[Any], line: int) -> list[Any]:
         """Integer index arrays of one shape: masks become their nonzero indices, others are broadcast."""

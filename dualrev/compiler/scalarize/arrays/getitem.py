@@ -30,7 +30,6 @@ class Items:
         self.code, self.lazy, self.tuples, self.gathering = code, lazy, tuples, gathering
         self.layouts = layouts
         self._flats: dict[str, str] = {}  # the arrays of `a.flat`
-        self._flags: dict[str, str] = {}  # and of `a.flags`
 
     def getitem(self, s: Let, kind: Any) -> None:
         """Lower `a[index]` to a load, a view or a gather; of a tuple, to a component."""
@@ -77,11 +76,6 @@ class Items:
             self.layouts.asks_for_layout = True
             for k, t in enumerate(code.tree(s.target).parts):
                 code.plain(f"a.strides[{k}]", s.line, target=t, a=base)
-        elif is_array(of) and name == "flags":
-            self._flags[s.target] = named(base)
-        elif base in self._flags and name in ("c_contiguous", "f_contiguous", "contiguous"):
-            self.layouts.asks_for_layout = True
-            code.plain(f"bool(a.flags.{name})", s.line, types.boolean, target=s.target, a=self._flags[base])
         elif is_array(of) and name == "T":
             code.let("view", (base,), to_python.name("BASE.T"), s.line, target=s.target)
         elif is_array(of) and name == "flat" and code.names.is_temporary(s.target):
@@ -95,7 +89,7 @@ class Items:
                 s.line, "the attribute .flat under a name", "it is known where it is used", "a.flat[k], a.ravel()"
             )
         else:
-            code.refuse(s.line, f"the attribute .{name}", "it is not known", "shape, size, ndim or T")
+            code.refuse(s.line, f"the attribute .{name}", "it is not known", "a numba function of its object")
 
     def shape(self, s: Let, kind: Any) -> None:
         """Lower `np.shape`, `np.size` and `np.ndim`."""

@@ -39,13 +39,11 @@ def index_of(code: Writer, entries: tuple[Any, ...], ndim: int, line: int) -> tu
 def check_index(code: Writer, index: tuple[Any, ...], line: int) -> None:
     """Refuse index entries that numba accepts and the compiler does not: only ints and slices are supported."""
     for entry in index:
-        if isinstance(entry, (str, Ref)) and not isinstance(code.kind(entry), (types.Integer, types.Boolean)):
+        if isinstance(entry, (str, Ref)) and not isinstance(code.kind(entry), types.Integer):
             what = "an array" if is_array(code.kind(entry)) else f"a value of numba type {code.kind(entry)}"
             code.refuse(line, f"an index that is {what}", "only ints and slices are known", "a loop over the index")
         if isinstance(entry, Slice):
             _check_slice(code, entry, line)
-        if isinstance(entry, str) and isinstance(code.kind(entry), types.Boolean):
-            code.refuse(line, "an index that is a bool", "only ints and slices are known", "a branch")
 
 
 def _check_slice(code: Writer, entry: Slice, line: int) -> None:

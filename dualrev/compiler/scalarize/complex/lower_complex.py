@@ -13,7 +13,6 @@ nothing.
 
 from __future__ import annotations
 
-import ast
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -138,8 +137,6 @@ class Complexes:
             self.product(s, "np.dot")
             return
         table: Any = self.numbers.unary if s.op == "unary" else self.numbers.binary
-        if s.info not in table:
-            self.refuse(s, f"the operator {s.info}")
         if s.op != "iop" or not is_array(kind.dtype):
             self.elementwise(s, kind, table[s.info])
             return
@@ -233,9 +230,6 @@ class Complexes:
         complexes = {x: self.pair(x) for x in s.args if self.is_complex(x)}
         tree = put_together(s.info, complexes, {x for x, (a, _) in complexes.items() if is_array(self.code.kind(a))})
         args = tuple(y for x in s.args for y in complexes.get(x, (x,)))
-        if isinstance(tree, ast.BoolOp) and isinstance(kind, Parts):  # only its truth counts: see rewriter.py
-            tree = to_python.call("bool", tree)
-            self.code.of[s.target] = types.boolean
         self.expand(Let(s.target, "plain", args, tree, s.line))
 
     def getitem(self, s: Let, kind: Any) -> bool | None:
@@ -322,8 +316,7 @@ class Complexes:
 
     def partwise(self, s: Let, kind: Any) -> None:
         """Lower a linear operation: apply it to the real and to the imaginary parts."""
-        if not isinstance(kind, Parts):
-            self.refuse(s, "this operation")
+        assert isinstance(kind, Parts), "a linear function of complex numbers gives complex numbers"
         made = []
         for k, t in enumerate(self.variables(s.target)):
             args = [self._argument(s, place, k) for place in range(len(s.args))]
@@ -346,8 +339,7 @@ class Complexes:
     def product(self, s: Let, text: str) -> None:
         """Lower a product of complex arrays to four products of their parts."""
         code, line = self.code, s.line
-        if not all(map(self.is_complex, s.args)):
-            self.refuse(s, f"{text} of real and complex numbers")
+        assert all(map(self.is_complex, s.args)), "numba multiplies arrays of one type"
         kind, conjugated = code.of[s.target].dtype, text == "np.vdot"
         z, w = (self.pair(self.named(x, line)) for x in s.args)
 
@@ -378,10 +370,9 @@ class Complexes:
         """Lower `complex(x, y)`, `complex(x)` and `complex(z)`."""
         if len(s.args) == 2:
             self.give(s.target, (s.args[0], s.args[1]), s.line)
-        elif len(s.args) == 1 and not is_array(kind.dtype):
-            self.give(s.target, self.pair(s.args[0]), s.line)
         else:
-            self.refuse(s, s.info[0])
+            (z,) = s.args
+            self.give(s.target, self.pair(z), s.line)
 
     def _made(self, s: Let, kind: Any) -> None:
         """Lower `np.ones` and `np.eye`: the imaginary part is 0."""

@@ -28,6 +28,7 @@ __all__ = [
     "Lists",
     "check_places",
     "check_unpacked",
+    "check_unpacked_dicts",
     "is_harmless",
     "lists_in",
     "refuse_unpacked",
@@ -141,6 +142,14 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
         count = len(found)
         found = found.union(*(pair for pair in same if pair & found))
     return found
+
+
+def check_unpacked_dicts(lowered: Lowered, of: dict[str, Any]) -> None:
+    """Refuse `u, v = d` of a dict, which gives keys and not d[0] and d[1]."""
+    for s in walk(lowered.body):
+        if s in lowered.unpacked and isinstance(of.get(s.args[0]), types.DictType):
+            what, why = "this assignment to several names", "they are the keys of the dict"
+            lowered.source.refuse(s.line, what, why, "a list of them: list(d)")
 
 
 def check_unpacked(lowered: Lowered, of: dict[str, Any]) -> None:

@@ -111,8 +111,7 @@ class Joining:
     def _with_axes(self, s: Let, x: Any, index: tuple[Any, ...], ndim: int) -> Any:
         """View of an operand, with the axes of the result."""
         code, of = self.code, self.code.kind(x)
-        if of.ndim + sum(k is None for k in index) != ndim:
-            code.refuse(s.line, f"{s.info[0]} of these arguments", "their numbers of axes differ", "a loop")
+        assert of.ndim + sum(k is None for k in index) == ndim, "numba joins arrays with as many axes as each other"
         if not index:
             return x
         view = code.temp(types.Array(of.dtype, ndim, "A"))

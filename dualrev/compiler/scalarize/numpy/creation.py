@@ -40,8 +40,7 @@ class Making:
         code, value = self.code, s.args[1]
         rest = [*s.args[:1], *s.args[2:]]
         keywords = s.info[1]
-        if any(k != "dtype" for k in keywords):
-            code.refuse(s.line, f"{s.info[0]} with these keywords", "they are not known", "np.full(shape, value)")
+        assert all(k == "dtype" for k in keywords), "numba has no others"
         name = "np.empty" if s.info[0] == "np.full" else "np.empty_like"
         if name == "np.empty" and len(rest) == 1:
             rest.append(Ref(dtype_name(kind.dtype), None))

@@ -40,6 +40,8 @@ class InPlace:
         array = s.args[count]
         if not isinstance(array, str) or not is_real_array(code.kind(array)):
             return False
+        if text == "np.dot" and all(code.kind(x).ndim == 1 for x in s.args[:count] if is_array(code.kind(x))):
+            return False
         if not any(is_array(code.kind(x)) for x in s.args[:count]):
             number = code.temp(kind.dtype)
             self.expand(Let(number, "func", s.args[:count], s.info, s.line))

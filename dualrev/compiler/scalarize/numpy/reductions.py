@@ -46,8 +46,7 @@ class Reductions:
             self.tuples.reduce(s, kind)
             return
         self.lazy.materialise(s.args[0])
-        if len(s.args) > 1:
-            self.code.refuse(s.line, f"{s.info[0]} with an axis", "numba has none", "a loop")
+        assert len(s.args) == 1, "numba has no axis"
         if is_real(kind):
             self.code.let("array", (s.args[0],), (f"np.{_short(s).removeprefix('a')}",), s.line, target=s.target)
         else:

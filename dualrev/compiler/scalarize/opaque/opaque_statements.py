@@ -37,7 +37,7 @@ from dualrev.compiler.scalarize.builder import Writer
 from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.scalarize.opaque.container_loops import READING, check_loops
 from dualrev.compiler.scalarize.type_messages import about
-from dualrev.compiler.types.complex_parts import Parts, holds_complex
+from dualrev.compiler.types.complex_parts import holds_complex
 from dualrev.compiler.types.leaves import is_linked
 from dualrev.compiler.types.opaque_types import holds_floats, is_opaque
 from dualrev.compiler.types.predicates import is_array
@@ -123,8 +123,7 @@ class Opaques:
                 f"{s.info[0]} of a complex number" if s.op == "func" else f"{s.info.refusal[0]} with a complex number"
             )
             code.refuse(s.line, what, "only its parts are known", "z.real and z.imag")
-        if s.op == "getitem" and is_array(code.kind(s.args[0])):
-            code.refuse(s.line, "this index", "it is no int, slice or array", "an int")
+        assert s.op != "getitem" or not is_array(code.kind(s.args[0])), "numba types indices that are known"
         said, changes, unknown = self._said(s), s.op == "written" and not s.info.pure, False
         if s.op == "method":
             if is_linked(code.kind(s.args[0])):
@@ -226,18 +225,6 @@ class Opaques:
 
     # Conditions
 
-    def truth(self, x: Any, line: int) -> Any:
-        """Truth value of a condition; for a string, a container or a tuple, whether it is not empty."""
-        if self.code.is_tuple(x) and not isinstance(self.code.of[x], Parts):
-            length = Const(bool(self.code.tree(x).parts))
-            return self.code.let("copy", (length,), None, line, types.boolean)
-        if not isinstance(x, str) or not is_opaque(self.code.of[x]):
-            return x
-        test = self.code.temp(types.boolean)
-        tree = ast.Compare(to_python.call("len", to_python.name(x)), [ast.NotEq()], [ast.Constant(0)])
-        self._write([test], [x], ast.Assign([to_python.name(test)], tree), line, False, False, self._about(x))
-        return test
-
     def in_body(self, s: While) -> While:
         """Move an opaque loop condition into the body, where it is computed once per iteration."""
         if not any(isinstance(t, Opaque) for t in walk(s.test_block)):
@@ -251,8 +238,14 @@ class Opaques:
     # Slices
 
     def without_slices(self, s: Let | Store) -> None:
-        """Lower `a[slice(i, j)]` to `a[i:j]`."""
+        """Lower `a[slice(i, j)]` to `a[i:j]`, and `a[n]` to `a[None]` if n is None."""
         code, index = self.code, s.info if isinstance(s, Let) else s.index
+        if isinstance(index, tuple) and any(isinstance(x, str) and _is_none(code.of.get(x)) for x in index):
+            index = tuple(None if isinstance(x, str) and _is_none(code.of.get(x)) else x for x in index)
+            if isinstance(s, Let):
+                s.info = index
+            else:
+                s.index = index
         if not isinstance(index, tuple) or not any(isinstance(x, str) and _is_slice(code.of.get(x)) for x in index):
             return
         made: list[Any] = []
@@ -298,6 +291,10 @@ class Opaques:
 
 def _is_slice(kind: Any) -> bool:
     return isinstance(kind, types.SliceType)
+
+
+def _is_none(kind: Any) -> bool:
+    return isinstance(kind, types.NoneType)
 
 
 def _plain(tree: Any, made: Mapping[str, str]) -> Any:

@@ -60,8 +60,7 @@ class Drawings:
         if any(code.kind(x).ndim != 1 for x in arrays):
             what, why = f"{s.info[0]} of a matrix", "only that of a vector is known"
             code.refuse(s.line, what, why, "its rows by their places")
-        if arrays and name not in _OF_ARRAYS:
-            code.refuse(s.line, f"{s.info[0]} of arrays", "its parameters are numbers", "a loop")
+        assert not arrays or name in _OF_ARRAYS, "numba has it for numbers"
         return name, args
 
     def _parameters(self, s: Let, known: Drawing) -> tuple[list[Any], Any]:

@@ -77,7 +77,7 @@ class Structures:
         self.lazy.flush()
         if isinstance(s, Store):
             self._store(s)
-        elif isinstance(s, Let) and s.op in _THROUGH:
+        elif isinstance(s, Let) and s.op in _THROUGH and not any(isinstance(x, Ref) for x in about):
             self.objects.check_use(s)
             self._make_places(about, s.line)
             return False
@@ -99,9 +99,11 @@ class Structures:
         return is_instance(self.code.of.get(x))
 
     def _refuse_use(self, x: Any, line: int) -> Any:
-        name = readable(x).strip("_") if isinstance(x, str) else ""
-        of = f"the object {name}" if name else "an object" if isinstance(x, str) else "a frozen record"
-        what = f"this use of {of}"
+        if not isinstance(x, str):
+            what, why = "this use of a frozen record", "records are known as arguments, and in these"
+            self.code.refuse(line, what, why, "the records as an argument")
+        name = readable(x).strip("_")
+        what = f"this use of the object {name}" if name else "this use of an object"
         self.code.refuse(line, what, "of an object, only its fields are known", "its fields")
 
     # Operations
@@ -279,7 +281,7 @@ class Structures:
         elif is_records(of) and self._is(s.value):
             self._copy_record(s)
         else:
-            self._refuse_use(s.array, s.line)
+            raise AssertionError("numba types no other assignment to records")
 
     def _assign(self, s: Store, name: str) -> None:
         """Lower `x.name = value`."""

@@ -23,7 +23,7 @@ from dualrev.eager.arrays.memory.flat import FlatParts
 from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, plain, real_array, strip
 from dualrev.eager.numbers.dual import DualNumber, Run, alive
 from dualrev.eager.numbers.numpy_hooks import ANSWERS
-from dualrev.errors import ConversionError, HashError
+from dualrev.errors import ConversionError, HashError, UnsupportedError
 
 __all__ = [
     "ComplexArray",
@@ -252,6 +252,13 @@ class ComplexArray(_Complex):
         if np.dtype(dtype).kind != "c":
             raise ConversionError("astype()")
         return self.copy("K")
+
+    def view(self, dtype: Any = None, type: Any = None) -> ComplexArray:
+        """A view of the array: of the same type, since its real and imaginary parts are two arrays."""
+        if type is not None or (dtype is not None and np.dtype(dtype) != complex):
+            interleaved = "np.stack((z.real, z.imag), axis=-1).reshape(-1) for a view of a vector z as floats"
+            raise UnsupportedError(f"ndarray.view as {dtype or type}", interleaved)
+        return ComplexArray(self.real[...], self.imag[...])
 
     def __copy__(self) -> Any:
         return self.copy()

@@ -1,0 +1,392 @@
+"""Refusals of rarer programs, as in test_compiled_each_refusal.py: the line, the reason, and a cure that works."""
+
+from collections import namedtuple
+
+import numpy as np
+import pytest
+from numba import float64, njit, types, vectorize
+from numba.core.errors import TypingError
+from numba.experimental import jitclass, structref
+from numba.extending import overload, overload_attribute, overload_method
+from numba.typed import Dict
+from test_compiled_each_refusal import SPACE, V, function_of, row
+
+import dualrev as dr
+from dualrev.errors import CotangentError, UnsupportedError
+
+KIND = np.dtype([("a", np.float64), ("v", np.float64, (2,))])
+RECORDS = np.zeros(3, KIND)
+STEPS = np.arange(8.0)[::2]
+Residual = namedtuple("Residual", "x")
+
+
+@jitclass([("a", float64)])
+class Shifted:
+    def __init__(self, a):
+        self.a = a
+
+    def by(self, k=(1.0, 2.0)):
+        return self.a * k[0]
+
+
+@structref.register
+class CellType(types.StructRef):
+    def preprocess_fields(self, fields):
+        return tuple((name, types.unliteral(kind)) for name, kind in fields)
+
+
+class Cell(structref.StructRefProxy):
+    def __new__(cls, a):
+        return structref.StructRefProxy.__new__(cls, a)
+
+
+structref.define_proxy(Cell, CellType, ["a"])
+
+
+@overload_method(CellType, "square")
+def _square_of_cell(self):
+    return lambda self: self.a * self.a
+
+
+@overload_attribute(types.Array, "twice")
+def _twice(x):
+    return lambda x: x * 2.0
+
+
+@overload_method(types.Array, "by_literal")
+def _by_literal(x, k):
+    if not isinstance(k, types.Literal):
+        raise TypingError("a constant")
+    return lambda x, k: x.sum() * k
+
+
+@njit
+def keywords(y, **k):
+    return y * y
+
+
+@njit
+def rest(*a):
+    return a[0] * a[1]
+
+
+@njit
+def maybe(x):
+    return x[0] * 2.0 if x[0] > 1.0 else None
+
+
+@njit
+def maybe_pair(x):
+    return (x[0], 1.0) if x[0] > 1.0 else None
+
+
+@njit
+def two_ints(n):
+    return [n, n + 1]
+
+
+@njit
+def square(x):
+    return x * x
+
+
+@njit
+def flags(x):
+    return (x * x).sum() if x.flags.c_contiguous else x.sum()
+
+
+@njit
+def writes(x):
+    x[0] *= 2.0
+    return x.sum()
+
+
+@njit("Tuple((float32, float64))(float64[::1])")
+def converts(x):
+    return x[0], x[1]
+
+
+@vectorize(["complex128(complex128)"])
+def of_complex(a):
+    return a * a
+
+
+def hiding(x):
+    """What an overload gives: a named tuple whose class no function names."""
+
+
+@overload(hiding)
+def _hiding(x):
+    cls = namedtuple("Hidden", "x")
+    return lambda x: cls(x)
+
+
+@dr.custom_vjp
+@njit
+def hidden(x):
+    return x * x
+
+
+hidden.defvjp(njit(lambda x: (x * x, hiding(x))), njit(lambda residual, ct: (2.0 * residual.x * ct,)))
+
+
+@dr.custom_vjp
+@njit
+def ruled(x):
+    return x * x
+
+
+def _fwd(x):
+    return x * x, Residual(x)
+
+
+ruled.defvjp(njit(_fwd), njit(lambda residual, ct: (2.0 * residual.x * ct,)))
+
+SPACE |= {f.py_func.__name__: f for f in (keywords, rest, maybe, maybe_pair, two_ints, square, flags, writes, converts)}
+SPACE |= {"Shifted": Shifted, "Cell": Cell, "Dict": Dict, "types": types, "of_complex": of_complex}
+SPACE |= {"DERIVATIVE": dr.grad(rest), "FIVE": 5, "GLOBAL": np.zeros(2, KIND), "ruled": ruled, "hidden": hidden}
+
+ROWS = {
+    # expressions and statements
+    "a lambda in a list": row(
+        "!l = [lambda y: y * y]\nreturn l[0](x[0])", "a lambda that is passed on", "a numba function outside"
+    ),
+    "a default by its name": row(
+        "def g(y, k=2.0):\n    return y * k\n!return g(x[0], k=x[1])",
+        "numba takes its default there",
+        "the argument at its place",
+        cured="def g(y, k=2.0):\n    return y * k\nreturn g(x[0], x[1])",
+    ),
+    "an index of a number": row(
+        "!return x[0] * FIVE[0]", "an index of a constant", "the value itself", cured="return x[0] * FIVE"
+    ),
+    "del of an attribute": row("!del x.a\nreturn x[0]", "a `del` statement", "variables may stay"),
+    "a class": row("!class A:\n    pass\nreturn x[0]", "a class inside of a numba function", "tuples or arrays"),
+    "a numba type": row("!k = types.float64\nreturn x[0]", "the numba type float64 as a value", "as an argument"),
+    "keys of a dict": row(
+        "d = {0: 5.0, 1: 7.0}\n!a, b = d\nreturn x[0] * (a + b)",
+        "they are the keys of the dict",
+        "list(d)",
+        cured="d = {0: 5.0, 1: 7.0}\na, b = list(d)\nreturn x[0] * (a + b)",
+    ),
+    "keys of a dict with derivatives": row(
+        "d = {0: x[0], 1: x[1]}\n!a, b = d\nreturn x[0] * (a + b)", "they are the keys of the dict"
+    ),
+    "items of a set": row(
+        "!a, b = {1, 2}\nreturn x[0] * (a + b)", "only items of tuples, lists and arrays are known", "a loop over it"
+    ),
+    "items of a range": row("!a, b = range(2)\nreturn x[0] * (a + b)", "only items of tuples, lists and arrays"),
+    "a list that a call gives": row(
+        "!a, b = two_ints(2)\nreturn x[0] * a * b",
+        "how many items the list has is not known before",
+        "ys[0]",
+        cured="ys = two_ints(2)\na, b = ys[0], ys[1]\nreturn x[0] * a * b",
+    ),
+    # calls
+    "keywords of f": row(
+        "return x[0]", "**kwargs", "the names of the arguments are not known", args=(V, 1.0), parameters="x, **k"
+    ),
+    "keywords of a callee": row("!return keywords(x[0])", "it has **kwargs", "named parameters"),
+    "a starred derivative": row(
+        "t = (x[0], x[1])\n!return DERIVATIVE(*t)",
+        "how many arguments it gets, is not said here",
+        "every argument, by position",
+        cured="t = (x[0], x[1])\nreturn DERIVATIVE(t[0], t[1])",
+    ),
+    "a starred ufunc": row(
+        "t = (x[0], x[1])\n!return product(*t)",
+        "only plain arguments are known",
+        "its inputs",
+        cured="t = (x[0], x[1])\nreturn product(t[0], t[1])",
+    ),
+    "a copy of a literal": row(
+        "!return np.array([x[0], x[1]], copy=True)[0]",
+        "only dtype is known",
+        "np.array(values, dtype)",
+    ),
+    "too few arguments": row("!return two()", "the argument a is missing", "its arguments"),
+    "too many arguments": row("!return two(x[0], x[1], x[2])", "it has other parameters"),
+    "a signature of another tuple": row("return converts(x)[0]", "numba converts that", "no signature"),
+    # derivatives inside
+    "the order of an array": row(
+        "!_, pull = dr.vjp(flags, x)\nreturn pull(1.0)[0][1]",
+        "a derivative of the vjp of ",
+        "looks at the layout of an array that is not contiguous",
+        args=(STEPS,),
+    ),
+    "a function that writes": row(
+        "!return dr.grad(writes)(x)[0]",
+        "a derivative of the grad of ",
+        "changes its arguments, or may do so",
+        "a function of a copy",
+    ),
+    "a residual of a hidden class": row(
+        "!return hidden(x[0])", "a named tuple whose class, Hidden, no function of the rule names", "a tuple"
+    ),
+    # values that may be None
+    "None in a tuple": row("!t = (maybe(x), 1.0)\nreturn x[0] * t[1]", "the value of t[0]", "None on some paths"),
+    "None in a list": row("!t = [maybe(x)]\nreturn x[0] * len(t)", "a part of this line", "None on some paths"),
+    "a pair or None": row(
+        "!t = maybe_pair(x)\nif t is not None:\n    return t[0]\nreturn x[1]", "the value of t", "None on some paths"
+    ),
+    # arrays and tuples
+    "a flat iterator": row(
+        "y = x * 1.0\nfor g in (y.flat,):\n!    g[1] = x[0]\nreturn y[1]",
+        "an assignment to a.flat",
+        "a.ravel()[k] = x",
+        cured="y = x * 1.0\ny.ravel()[1] = x[0]\nreturn y[1]",
+    ),
+    "None as an index in a condition": row(
+        "n = None\n!if (x[n] > 1.0).any():\n    return x[0]\nreturn x[1]", "an index that is a value of numba type none"
+    ),
+    "a product of vectors in an array": row(
+        "!return np.dot(x, x, np.zeros(1))[0]", "this dot product", "numba has it for two arrays"
+    ),
+    "outer of a tuple": row(
+        "t = (x[0], x[1])\n!return np.outer(t, x)[0, 0]",
+        "it is no array or number",
+        "an array",
+    ),
+    "differences of a tuple": row(
+        "!return np.ediff1d((x[0], x[1]))[0]",
+        "only that of an array is known",
+    ),
+    "an array of named tuples": row(
+        "t = (x[0], x[1])\n!return np.array([t, t])[0, 0]", "its elements are no numbers", "an array of numbers"
+    ),
+    "var of ints": row("!return np.var(np.arange(3)) * x[0]", "np.var of these arguments", "no derivative here"),
+    "a variable slice": row(
+        "t = (x[0], x[1], x[2])\nn = 2\n!return t[0:n][1]",
+        "its bounds are not constant",
+        "constants",
+        cured="t = (x[0], x[1], x[2])\nreturn t[0:2][1]",
+    ),
+    "nested tuples are compared": row(
+        "t = ((x[0], x[1]), 1.0)\n!return x[0] if t == t else x[1]",
+        "only its parts can be compared",
+        "t[0], t[1]",
+        cured="t = ((x[0], x[1]), 1.0)\nreturn x[0] if t[0] == t[0] and t[1] == t[1] else x[1]",
+    ),
+    "the class of elements": row("!return x.dtype.type(3.0) * x[0]", "the method .type", "a function"),
+    "a float of another size in a list": row(
+        "l = [np.float32(x[0])]\nl.append(np.float32(1.0))\nl.append(x[1])\nreturn l[2]",
+        "a value of numba type float32 in a list of float64",
+        "values of one type",
+        cured="l = [x[0]]\nl.append(1.0)\nl.append(x[1])\nreturn l[2]",
+    ),
+    # what the user has taught numba
+    "an attribute of the user's": row(
+        "!return x.twice[0]",
+        "the attribute .twice",
+        "a numba function of its object",
+    ),
+    "a method for constants": row(
+        "!return x.by_literal(3)", "raises TypingError for these types", "types that it is for"
+    ),
+    "a method of a structref": row(
+        "n = Cell(x[0])\n!return n.square()", "only those of jitclasses are known", "a numba function of the object"
+    ),
+    "a default that is a tuple": row(
+        "b = Shifted(x[0])\n!return b.by()",
+        "a default that is no number",
+        "its arguments",
+        cured="b = Shifted(x[0])\nreturn b.by((1.0, 2.0))",
+    ),
+    # records
+    "records are copied": row(
+        "!q = r.copy()\nreturn q[0].a * x[0]", "this use of the object r", args=(V, RECORDS), parameters="x, r"
+    ),
+    "a record is printed": row(
+        "!print(r[0])\nreturn x[0]", "this use of an object", args=(V, RECORDS), parameters="x, r"
+    ),
+    "a record in a field": row(
+        "!r[0].a = r[1]\nreturn x[0]", "this use of an object", args=(V, RECORDS), parameters="x, r"
+    ),
+    "records are compared": row(
+        "!return x[0] if r[0] is r[1] else x[1]", "this use of", args=(V, RECORDS), parameters="x, r"
+    ),
+    "a field of frozen records": row("!return x[0] * GLOBAL.a[0]", "this use of a frozen record", "as an argument"),
+    # complex numbers
+    "a ufunc of complex numbers": row(
+        "z = x * 1j\n!return of_complex(x).real.sum() * abs(z[0])", "this use of complex numbers"
+    ),
+    "a ufunc's result for questions": row(
+        "z = x * 1j\n!return x[0] * np.isnan(z, out=np.zeros(3, np.bool_))[0]", "it is not known of complex numbers"
+    ),
+    # strings and blocks
+    "an array in try": row(
+        "!try:\n    y = x * 2.0\nexcept Exception:\n    y = x\nreturn y[0]", "try/except", "a test before the operation"
+    ),
+    "a number from a string": row("s = str(x[0])\n!return float(s)", "the string depends on what is differentiated"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::numba.NumbaPendingDeprecationWarning", "ignore::numba.NumbaTypeSafetyWarning")
+@pytest.mark.parametrize("name", ROWS)
+def test_a_refusal_names_its_line_its_reason_and_a_cure(name):
+    given = ROWS[name]
+    f, place = function_of(given.body, name, given.parameters)
+    with pytest.raises(UnsupportedError) as refused:
+        dr.grad(f)(*given.args)
+    text = str(refused.value)
+    assert place in text or "!" not in given.body
+    assert "Write " in text
+    for words in given.words:
+        assert words in text
+
+
+def differences(f, x, *args):
+    h, found = 1e-6, np.zeros(x.shape)
+    for k in np.ndindex(x.shape):
+        e = np.zeros(x.shape)
+        e[k] = h
+        found[k] = (f(x + e, *args) - f(x - e, *args)) / (2.0 * h)
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name, given in ROWS.items() if given.cured])
+def test_the_cure_has_a_derivative(name):
+    given = ROWS[name]
+    f, _ = function_of(given.cured, f"cured: {name}", given.parameters)
+    assert dr.grad(f)(*given.args) == pytest.approx(differences(f, *given.args), rel=1e-7, abs=1e-8)
+
+
+#: What ended in an error of the compiler's own, or in a refusal without need, and has its derivative now.
+MENDED = {
+    "the kind of a dtype": "return x[0] if x.dtype.kind == 'f' else x[1]",
+    "dtypes are compared": "d = x.dtype\nif d == y.dtype and x[0] > 0.0:\n    return x[0] * x[0]\nreturn x[1]",
+    "None under a name as an index": "n = None\ny = np.zeros((1, 3))\ny[n, 0] = x * x\nreturn x[n, 1][0] * y[0, 2]",
+    "a residual with a name": "return ruled(x[0])",
+}
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_what_has_a_derivative_now(name):
+    f, _ = function_of(MENDED[name], name, "x, y")
+    assert dr.grad(f)(V, V) == pytest.approx(differences(f, V, V), rel=1e-7, abs=1e-8)
+
+
+def test_a_dict_of_arrays_is_refused_for_what_it_is():
+    f, _ = function_of(
+        "!d = Dict.empty(types.unicode_type, types.float64[::1])\nd['a'] = x\nreturn d['a'][0]", "a dict of arrays"
+    )
+    with pytest.raises(UnsupportedError, match="the dict d cannot be differentiated: which of its values"):
+        dr.grad(f)(V)
+
+
+def test_a_cotangent_with_other_axes_is_refused_where_it_is_differentiated():
+    f, _ = function_of("y, pull = dr.vjp(square, x)\nreturn pull(np.ones((3, 1)))[0][0]", "another cotangent")
+    with pytest.raises(CotangentError, match="where the function's value has an array with 1 axes"):
+        dr.grad(f)(V)
+
+
+def test_a_value_that_may_be_no_pair_is_refused():
+    f, _ = function_of("if x[0] > 1.0:\n    return x[0], 1.0\nreturn None", "a pair or None as the value")
+    with pytest.raises(UnsupportedError, match="the value of this function cannot be differentiated: it is None"):
+        dr.jacobian(f)(V)
+
+
+def test_a_function_for_another_device_is_refused():
+    device = pytest.importorskip("numba.cuda").jit(lambda x: x[0])
+    with pytest.raises(UnsupportedError, match=r"a numba function for another device.*Write @njit"):
+        dr.grad(device)(V)

@@ -1,0 +1,75 @@
+"""What tables of pandas refuse that other tests do not reach: what is refused, and that the line is named."""
+
+import numpy as np
+import pytest
+
+import dualrev as dr
+from dualrev.errors import UnsupportedError
+
+pd = pytest.importorskip("pandas")
+
+V = np.array([1.5, 2.0, 3.0])
+S = pd.Series([1.0, 2.0, 3.0])
+D = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]})
+
+REFUSED = {
+    # operations with what holds no floats
+    "an index": (lambda x: np.multiply(x, pd.Index([1.0, 2.0, 3.0])).sum(), "an operation of a Index and an array"),
+    "an array of pandas": (lambda x: (x * pd.array([1, 2, 3])).sum(), "an operation of a IntegerArray and an array"),
+    "a column of ints that may be missing": (
+        lambda x: (S * x + pd.Series([1, 2, None], dtype="Int64")).sum(),
+        "add with a IntegerArray",
+    ),
+    "NA": (lambda x: (S * x + pd.NA).sum(), "add with a NAType"),
+    "a date": (lambda x: (S * x + pd.Timestamp("2020-01-01")).sum(), "add with a Timestamp"),
+    "complex numbers": (lambda x: (S * x + np.array([1j, 1.0, 1.0])).sum().real, "add with an array of complex128"),
+    "a ufunc of two columns": (
+        lambda x: np.add((S * x).array, pd.array([1, 2, 3])).sum(),
+        "numpy.add with an array of another kind",
+    ),
+    "a column below one of complex numbers": (
+        lambda x: pd.concat([S * x, pd.Series([1j])]).sum().real,
+        "a column of floats beside one of complex128",
+    ),
+    "an array with other axes": (lambda x: (D * x.reshape(3, 1)).sum().sum(), "has no place for its labels"),
+    # methods
+    "text": (lambda x: (S * x).astype("category").cat.codes.sum() * x[0], "astype(category)"),
+    "single precision": (lambda x: (S * x).astype("float32").sum(), "astype(float32)"),
+    "a view of bits": (lambda x: (S * x).array.view("int64").sum() * x[0], "a view as int64"),
+    "the most frequent number": (lambda x: (S * x).mode()[0], "mode"),
+    "a dict in map": (lambda x: (S * x).map({1.5: 2.0}).sum(), "map by a table, or with na_action,"),
+    "groups by numbers": (lambda x: (S * x).groupby(S * x).sum().sum(), "a grouping by numbers"),
+    "an option of a statistic": (
+        lambda x: (S * x).array._reduce("std", min_count=3),
+        "std with min_count",
+    ),
+    # ufuncs of tables
+    "outer": (lambda x: np.add.outer(S, x).sum(), "numpy.add.outer of a table of pandas"),
+    "where": (lambda x: np.add(S, x, where=[True, False, True]).sum(), "numpy.add of a table of pandas"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refusal_names_the_line(name):
+    f, words = REFUSED[name]
+    with pytest.raises(UnsupportedError) as refused:
+        dr.grad(f)(V)
+    assert words in str(refused.value)
+    assert "test_refusals_of_tables.py:" in str(refused.value)
+    assert "Write " in str(refused.value)
+
+
+def test_a_column_has_no_name_of_a_type():
+    with pytest.raises(TypeError, match="'float64' is a type of plain numbers"):
+        dr.grad(lambda x: (S * x).dtype.construct_from_string("float64") and x[0])(V)
+
+
+def test_a_column_that_is_only_read_is_not_written():
+    def f(x):
+        column = (S * x).array
+        column._readonly = True
+        column[0] = 1.0
+        return x[0]
+
+    with pytest.raises(ValueError, match="read-only"):
+        dr.grad(f)(V)
