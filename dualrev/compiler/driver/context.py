@@ -8,7 +8,7 @@ A function is read once for every combination of argument types. What it calls i
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -349,7 +349,7 @@ class Front:
         return any(g.origin.asks_for_layout for g in self._run_by(f))
 
     def looks_at_layout(self, f: Function) -> bool:
-        """Whether a function or its callees read flags or strides: then another run of `f` needs arrays of such strides."""
+        """Whether a function or its callees read flags or strides: another run needs arrays of such strides."""
         return any(g.origin.looks_at_layout for g in self._run_by(f))
 
     def _run_by(self, f: Function) -> Iterator[Function]:
