@@ -88,6 +88,7 @@ class Calls:
             return
 
         def wrong(why: str) -> Any:
+            """Raise for arguments that do not fit: numba has bound them."""
             raise AssertionError(f"numba has bound these arguments: {why}")
 
         bound = star.bound(args, wrong, lambda rest: self.tuples.packed(rest, s.line))

@@ -426,7 +426,7 @@ class Expressions(WrittenAsTheyAre):
 
 
 def _truth(written: ast.expr, tree: ast.expr) -> ast.expr:
-    """An operand of `and`, `or` or `not`, of which numba asks bool(); write_truth.py leaves it out for numbers."""
+    """Operand of `and`, `or` or `not` under bool(), as numba has it; write_truth.py leaves it out for numbers."""
     return tree if is_bool(written) else to_python.call("bool", tree)
 
 

@@ -1,4 +1,4 @@
-"""Constant folding of what a function asks of dtypes: numba's types say it.
+"""Constant folding of kinds and comparisons of dtypes, by numba's types.
 
 k = x.dtype.kind            k = 'f'
 x.dtype == y.dtype          True
@@ -39,6 +39,7 @@ class _Compared(ast.NodeTransformer):
         self.dtypes = dtypes
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """Fold a comparison of two dtypes."""
         match node:
             case ast.Compare(ast.Name(x), [ast.Eq() | ast.NotEq() as op], [ast.Name(y)]) if {
                 x,

@@ -1,4 +1,4 @@
-"""The truth of a value in a condition, now that its type is known.
+"""Lowering of truth values in conditions: a bool in place of a value, now that its type is known.
 
     if t:                       t_full = len(t) != 0; if t_full:        a string, a list, a dict, a set
     if t:                       t_full = True; if t_full:               a tuple
@@ -113,16 +113,19 @@ class _Operands(ast.NodeTransformer):
         return to_python.call("bool", made) if isinstance(made, ast.BoolOp) and not self.is_bool(made) else made
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Replace `bool` of a container by its length."""
         asked = _asked(node)
         made = None if asked is None else self.truth.of_container(asked)
         return self.generic_visit(node) if made is None else made
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.BoolOp:
+        """Leave out `bool` around the operands of `and` and `or`."""
         self.generic_visit(node)
         node.values = list(map(self.bare, node.values))
         return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.UnaryOp:
+        """Leave out `bool` around the operand of `not`."""
         self.generic_visit(node)
         if isinstance(node.op, ast.Not):
             node.operand = self.bare(node.operand)
@@ -160,7 +163,7 @@ class _Operands(ast.NodeTransformer):
 
 
 def _asked(node: ast.AST) -> ast.expr | None:
-    """What bool() is asked of."""
+    """Argument of `bool`; None for another expression."""
     match node:
         case ast.Call(ast.Name("bool"), [asked], []):
             return asked
