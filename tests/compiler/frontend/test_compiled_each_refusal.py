@@ -387,7 +387,7 @@ ROWS = {
         "the number of their axes is not known",
     ),
     "a tuple as an axis": row(  # numba 0.65 takes the sum for an array, so the reason is another
-        "!return np.sum(x, axis=(0, 1))", "np.sum with", "is known", cured="return np.sum(x)", args=(M,)
+        "!return np.sum(x, axis=(0, 1))", "sum with", "is known", cured="return np.sum(x)", args=(M,)
     ),
     "the dtype of arange": row(
         "!return np.arange(0.0, x[0], 0.5, np.float64)[1] + x[0]", "np.arange with these arguments"
