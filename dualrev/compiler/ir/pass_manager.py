@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 __all__ = ["STOPWATCH", "Pass", "PassManager", "Settings", "Stopwatch", "Unit"]
 
@@ -176,11 +177,12 @@ def _verified(p: Pass, verify: Callable[[], None]) -> None:
 # Seconds
 
 
-class Stopwatch:
-    """Exclusive seconds of nested steps, by name."""
+class Stopwatch(threading.local):
+    """Exclusive seconds of nested steps, by name; each thread has open steps of its own."""
+
+    seconds: ClassVar[dict[str, float]] = {}
 
     def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
         self._open: list[tuple[str, float, float]] = []  # a step, when it began, and the seconds within it
 
     def start(self, name: str) -> None:
@@ -188,7 +190,9 @@ class Stopwatch:
         self._open.append((name, time.perf_counter(), 0.0))
 
     def stop(self) -> None:
-        """Stop the innermost open step."""
+        """Stop the innermost open step; one that began before anybody looked is not known."""
+        if not self._open:
+            return
         name, start, within = self._open.pop()
         whole = time.perf_counter() - start
         self.seconds[name] = self.seconds.get(name, 0.0) + whole - within
