@@ -73,11 +73,15 @@ def _places(f: ast.FunctionDef, block: list[ast.stmt], loop: str) -> Iterator[An
     """The function, a block of it, a number of a statement there, and whether it is in a loop."""
     for k, statement in enumerate(block):
         yield f, block, k, loop
-        if isinstance(statement, ast.FunctionDef):  # it has no `stop` of its own
-            continue
+        if isinstance(statement, ast.FunctionDef) or _is_parallel(statement):
+            continue  # the one has no `stop` of its own, the other would count in several threads at once
         inner = "loop" if isinstance(statement, (ast.For, ast.While)) else loop
         for field in ("body", "orelse"):
             yield from _places(f, getattr(statement, field, []), inner)
+
+
+def _is_parallel(s: ast.stmt) -> bool:
+    return isinstance(s, ast.For) and "prange(" in ast.unparse(s.iter)
 
 
 def _exit(f: ast.FunctionDef, loop: str, choices: random.Random) -> str:
