@@ -1,1 +1,1 @@
-"""Gradients of numba functions: derivative source code, compiled by numba (module_builder.py says how)."""
+"""Gradients of numba functions: derivative source code, compiled by numba (driver/emit.py says how)."""

@@ -3,13 +3,13 @@
 import numba
 import numpy as np
 import pytest
-from dualrev.compiler.driver.module_builder import emit
 from numba import float64, njit, types
 from numba.core.errors import TypingError
 from numba.experimental import jitclass
 from numba.extending import overload_method
 
 import dualrev as dr
+from dualrev.compiler.driver.emit import emit
 from dualrev.errors import (
     ArgumentError,
     ArgumentNumberError,

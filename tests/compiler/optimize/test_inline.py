@@ -192,7 +192,7 @@ def scaled(x, n):
     ],
 )
 def test_parameters_have_two_values(call, x, tmp_path):
-    source = f"from test_core_inlining import *\n\n@njit\ndef f(x):\n    return {call}\n"
+    source = f"from test_inline import *\n\n@njit\ndef f(x):\n    return {call}\n"
     f = load(source, str(tmp_path)).f
     assert calls(f, numba.float64) == []
     _, found = gradient(f, (x,), (0,))

@@ -118,8 +118,8 @@ def large_tape():
 def test_memory_is_freed(run, most):
     """What a thread keeps, at its end; a tape that is too large to be kept, at the end of the call."""
     code = f"import test_compiled_arena as t; print(t.{run.__name__}())"  # a process that does nothing else meanwhile
-    folder = Path(__file__).parents[2]
-    paths = {"PYTHONPATH": os.pathsep.join([str(folder.parent), str(folder)])}
+    folders = [Path(__file__).parents[k] for k in (3, 2, 0)]
+    paths = {"PYTHONPATH": os.pathsep.join(map(str, folders))}
     done = subprocess.run(
         [sys.executable, "-c", code], env=os.environ | paths, capture_output=True, text=True, check=False
     )

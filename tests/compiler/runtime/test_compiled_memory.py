@@ -228,7 +228,7 @@ def of_an_array_that_it_makes(x, n):
 
 @LINUX
 def test_a_call_without_arrays_frees_those_that_it_holds():
-    """An older numba takes all counting of references out of a function that is given numbers and returns some."""
+    # An older numba takes all counting of references out of a function that is given numbers and returns some.
     gradient = dr.value_and_grad(of_an_array_that_it_makes)
     assert growth(lambda: gradient(0.7, 2000), 300) < 2.0
     agrees(of_an_array_that_it_makes, 0.7, 20)
@@ -311,10 +311,8 @@ def test_a_recorded_value_takes_8_bytes():
 
 @LINUX
 def test_an_array_has_a_shadow():
-    """An array of floats that is differentiated has a shadow of the same size, which holds its cotangent.
-
-    Meanwhile a system in need takes other pages of the process back: some megabytes of 160.
-    """
+    """An array of floats that is differentiated has a shadow of the same size, which holds its cotangent."""
+    # Meanwhile a system in need takes other pages of the process back: some megabytes of 160.
     read, written = (list(map(float, line.split())) for line in program("shadowed"))
     assert [read[2], written[2]] == [16.0, 16.0]
     assert 15.5 < read[1] <= read[0] < 16.6

@@ -49,7 +49,14 @@ class Bench:
         source = SimpleNamespace(tree=SimpleNamespace(name="f", lineno=1), dispatcher=dispatcher, refuse=refuse)
         self.parameters = list(parameters)
         self.lowered = SimpleNamespace(
-            body=list(body), parameters=self.parameters, names=Names(), refs={}, source=source, result="y", blamed={}
+            body=list(body),
+            parameters=self.parameters,
+            names=Names(),
+            refs={},
+            source=source,
+            result="y",
+            exit_value="",
+            blamed={},
         )
         self.of = {**parameters, **dict(others)}
         self.alias = Sets()

@@ -66,6 +66,7 @@ class Pushforward:
     together: tuple[tuple[Var, ...], ...] = ()
     wild: Iterable[Var] = ()
     marks: bool = False
+    name: str = ""  # of the function with tangents; that of the function, if it is not called
     holds: set[str] = field(default_factory=lambda: {"core"})
     tangents: tuple[Var, ...] = ()
     made: Function = field(init=False)
@@ -98,7 +99,8 @@ def add_tangents(u: Pushforward) -> None:
         made = [writing.result_tangent(x) for x, want in zip(outputs, u.wanted, strict=True) if want]
         result = Node((*outputs, *made))
     whole = (*parameters, *u.tangents)
-    u.made = replace(f, parameters=whole, body=tuple(writing.out), result=result, marked=u.marks)
+    name, body = u.name or f.name, tuple(writing.out)
+    u.made = replace(f, name=name, parameters=whole, body=body, result=result, marked=u.marks)
 
 
 def keep_known_zeros(u: Pushforward) -> None:
@@ -162,8 +164,9 @@ class Forward:
                 groups.setdefault(number, []).append(x)
         infinite = [x for x, flag in zip(inputs, wild, strict=False) if flag]
         unit = Pushforward(self, f, chosen, useful, wanted, tuple(map(tuple, groups.values())), infinite, marks)
+        unit.name = symbol.name
         self.passes.run("forward", unit)
-        self.program.define(symbol, replace(unit.made, name=symbol.name))
+        self.program.define(symbol, unit.made)
         return symbol
 
     def slope(self, f: Function, chosen: Iterable[Var]) -> Function:

@@ -227,7 +227,9 @@ class _Desugaring(ast.NodeTransformer):
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         """Desugar an expression statement, such as `ys.extend(a)`."""
-        spelled = self.spellings.statement(node)
+        called = node.value.func if isinstance(node.value, ast.Call) else None
+        inside = isinstance(called, ast.Name) and called.id in self.closures  # it has no value outside of this function
+        spelled = None if inside else self.spellings.statement(node)
         if spelled is not None:
             return self.visit(spelled)
         self.generic_visit(node)
