@@ -169,6 +169,7 @@ LOWER = (
         "scalarize/lower.py",
         reading.scalarize,
         requires=(
+            "conditions",
             "no optionals",
             "no lists",
         ),

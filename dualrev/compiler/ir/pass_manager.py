@@ -4,10 +4,10 @@ driver/passes.py lists all passes in order. A pass changes the unit that it is g
 tangents, its two sweeps, or a module of text. Passes over a loop return the statements that stand in its place. Who
 makes a unit has the manager run a list over it.
 
-    DUALREV_PASSES=-cse,-inline         leave optional passes out
-    DUALREV_PRINT_AFTER=cse             print the program after a pass, on stderr
-    DUALREV_VERIFY=1                    verify the program after each pass, with what the pass requires and ensures
-    DUALREV_TIMES=1                     print seconds for each pass, and for numba, when the process ends
+    DUALREV_PASSES=-split-loop,-sink-stores   leave optional passes out
+    DUALREV_PRINT_AFTER=split-loop            print the program after a pass, on stderr
+    DUALREV_VERIFY=1                          verify after each pass what it requires, and what it leaves
+    DUALREV_TIMES=1                           print seconds for each pass, and for numba, when the process ends
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ class PassManager:
             if name not in every:
                 raise ValueError(f"there is no pass {name!r}; the passes are {', '.join(every)}")
             if name in self.settings.left_out and not every[name].optional:
-                raise ValueError(f"the pass {name!r} cannot be left out")
+                optional = ", ".join(f"-{p.name}" for p in every.values() if p.optional)
+                raise ValueError(f"the pass {name!r} cannot be left out; DUALREV_PASSES takes {optional}")
 
     def includes(self, p: Pass) -> bool:
         """Whether the settings include a pass."""

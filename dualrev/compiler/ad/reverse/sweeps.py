@@ -1,14 +1,14 @@
 """Unit of reverse mode: a function, its forward and reverse sweeps, and the passes that make them.
 
-common-subexpressions     f without what it computes twice
-analyse                   facts            what is known of f: gradient_context.py
-fuse-sweeps               facts            ... with calls in place of loops whose sweeps are one loop
-adjoint                   adjoint          the reverse sweep, as if every value of the forward sweep were there
-plan-tape                 crossing         what it reads of them, and how that gets there
-skip-restoring            both once more, where calls need not bring arrays back that nobody reads again
-forward-sweep             forward
-reverse-sweep             reverse
-elide-zeroing             forward_body, reverse_body
+eliminate-common-subexpressions   f                 computes nothing twice
+analyse                           facts             of f: gradient_context.py
+fuse-sweeps                       f, facts          with calls in place of loops whose sweeps are one loop
+make-adjoint                      adjoint           the reverse sweep, as if each forward value were available
+plan-tape                         crossing          the values that it reads, recorded or recomputed
+skip-restoring                    adjoint, crossing once more, for calls that restore only arrays that are read
+make-forward-sweep                forward, forward_body
+make-reverse-sweep                reverse_sweep, reverse_body
+elide-zeroing                     forward_body, reverse_body
 """
 
 from __future__ import annotations
