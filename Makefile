@@ -50,8 +50,9 @@ test: $(SETUP)
 	$(RUN) pytest -n 2 --dist loadfile -p no:benchmark $(ARGS)
 
 # The files that find the most in the least time: both engines, errors, conventions, emitted code.
-QUICK := $(addprefix api/test_,api.py conventions.py errors.py leaks.py nesting.py) tape/test_array_flow.py \
-    compiler/codegen/test_compiled_golden.py repo/test_oracle.py rules/test_primitives.py rules/test_table_of_functions.py
+QUICK := $(addprefix api/test_,api.py nesting.py) conventions/test_conventions.py $(addprefix diagnostics/test_,errors.py leaks.py) \
+    tape/test_array_flow.py compiler/codegen/test_compiled_golden.py repo/test_oracle.py rules/test_primitives.py \
+    rules/test_table_of_functions.py
 
 quick: $(SETUP)
 	$(RUN) pytest -q -x -p no:benchmark $(QUICK:%=tests/%) $(ARGS)
@@ -60,7 +61,7 @@ campaign: $(SETUP)
 ifeq ($(FOR),)
 	$(RUN) pytest -m "slow or not slow" --hypothesis-profile=campaign $(ARGS)
 else
-	cd tests && ../$(RUN) compiled.campaign --seconds $(FOR) --seed "$$(date +%s)" --save ../failures $(ARGS)
+	cd tests && ../$(RUN) fuzzing.campaign --seconds $(FOR) --seed "$$(date +%s)" --save ../failures $(ARGS)
 endif
 
 # The report is written even if a benchmark fails, and says which have no time.

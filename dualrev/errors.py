@@ -2,7 +2,7 @@
 
 All are subclasses of `DualrevError` and of the built-in class that Python would raise in such a place, so that both
 `except dualrev.errors.DualrevError` and `except TypeError` find them. The wording is tested in
-tests/api/test_errors.py.
+tests/diagnostics/test_errors.py.
 """
 
 from __future__ import annotations

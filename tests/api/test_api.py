@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev import numpy as dnp

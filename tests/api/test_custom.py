@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 import pytest
-from oracle import assert_same, flat
 from scipy import special
+from support.oracle import assert_same, flat
 
 import dualrev as dr
 from dualrev import math as dm

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba import njit
-from oracle import assert_same, check_order_2, check_vjp
 from scipy import integrate as of_scipy
 from scipy import sparse as sparse_of_scipy
+from support.oracle import assert_same, check_order_2, check_vjp
 
 import dualrev as dr
 from dualrev import math as dm

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev import math as dm

@@ -4,9 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
-from compiled.twin import twin
 from numba import njit
-from oracle import assert_same, differences
+from support.oracle import assert_same, differences
+from support.twin import twin
 
 import dualrev as dr
 from dualrev.errors import OutputError, OutputNumberError, ScalarError

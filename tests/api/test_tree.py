@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracle import assert_same, check_vjp
+from support.oracle import assert_same, check_vjp
 
 import dualrev as dr
 from dualrev.errors import ArgumentError, CotangentError, LeafError, OutputError

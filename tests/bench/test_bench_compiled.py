@@ -12,13 +12,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numba.core.registry import CPUDispatcher
+from support import oracle
 
 import bench.compiled
 import dualrev as dr
 from bench import compiled_adjoints, compiled_programs
 from bench.array_programs import ARRAYS, EVERY
 from bench.compiled_programs import PROGRAMS, plain
-from tests import oracle
 
 QUICK = ("rk4", "stencil", "horner")  # of those in array style; numba takes seconds for each of the others
 ALL = [*PROGRAMS, *(name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in ARRAYS)]

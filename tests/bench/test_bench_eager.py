@@ -4,13 +4,13 @@ import importlib.util
 
 import numpy as np
 import pytest
+from support.oracle import printed
 
 import dualrev as dr
 from bench import eager
 from bench.eager_models import MODELS
 from bench.eager_products import PRODUCTS, direction
 from bench.eager_programs import PROGRAMS
-from tests.oracle import printed
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)

@@ -5,10 +5,10 @@ import importlib.util
 
 import numpy as np
 import pytest
+from support.oracle import printed
 
 from bench import second
 from bench.second_programs import PROGRAMS
-from tests.oracle import printed
 
 SMALL = {name: dataclasses.replace(program, size=program.small) for name, program in PROGRAMS.items()}
 

@@ -9,8 +9,8 @@ import random
 import sys
 
 import pytest
-from calculus_generator import closed_program, closed_programs
 from hypothesis import assume, given
+from programs.calculus.calculus_generator import closed_program, closed_programs
 from test_calculus_properties import STEPS, few, like, many
 
 from stages.calculus import TRANSFORMATIONS, evaluate

@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from calculus_cells import closed_programs_with_cells, program_with_cells
-from calculus_choices import DATA
-from calculus_generator import Closed, closed_programs, open_terms
 from hypothesis import HealthCheck, Phase, assume, given, settings
+from programs.calculus.calculus_cells import closed_programs_with_cells, program_with_cells
+from programs.calculus.calculus_choices import DATA
+from programs.calculus.calculus_generator import Closed, closed_programs, open_terms
 from test_calculus_properties import Run, gradient_is_that_of_differences, product, rebuilt, scalars, shape
 
 from stages.calculus import Machine, check, check_term, evaluate, parse_program, parse_term, show_program

@@ -7,11 +7,11 @@ import functools
 import math
 
 import pytest
-from calculus_choices import DATA
-from calculus_generator import closed_programs, open_terms
-from calculus_vectors import closed_programs_with_vectors, open_terms_with_vectors
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
+from programs.calculus.calculus_choices import DATA
+from programs.calculus.calculus_generator import closed_programs, open_terms
+from programs.calculus.calculus_vectors import closed_programs_with_vectors, open_terms_with_vectors
 from test_calculus_properties import (
     Run,
     gradient_is_that_of_differences,

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from calculus_choices import DATA
-from calculus_generator import (
+from hypothesis import HealthCheck, assume, given, settings
+from programs.calculus.calculus_choices import DATA
+from programs.calculus.calculus_generator import (
     BINARY,
     OVER_POSITIVE,
     POSITIVE,
@@ -21,7 +22,6 @@ from calculus_generator import (
     closed_programs,
     open_terms,
 )
-from hypothesis import HealthCheck, assume, given, settings
 
 from stages import STAGES, sharing
 from stages.calculus import TRANSFORMATIONS, Machine, Program, check, check_term, evaluate, parse_program

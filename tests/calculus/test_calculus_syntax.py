@@ -3,9 +3,9 @@
 import math
 
 import pytest
-from calculus_strategies import any_program, any_term, any_type
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from programs.calculus.calculus_strategies import any_program, any_term, any_type
 
 from stages.calculus import sugar, terms
 from stages.calculus.declarations import DataType, Program

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from calculus_vectors import closed_program_with_vectors
+from programs.calculus.calculus_vectors import closed_program_with_vectors
 
 from stages.calculus import TRANSFORMATIONS, Machine, check, check_term, evaluate, parse_program, parse_term, parse_type
 from stages.calculus.__main__ import main

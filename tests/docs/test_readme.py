@@ -3,7 +3,7 @@
 import doctest
 from pathlib import Path
 
-from pages import table
+from support.pages import table
 
 from bench.compiled_programs import PROGRAMS as COMPILED
 from bench.reporting import content, markdown, sections

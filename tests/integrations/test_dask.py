@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba import njit
-from oracle import assert_same
 from scipy.optimize import minimize
+from support.oracle import assert_same
 
 import dualrev as dr
 

@@ -6,10 +6,10 @@ import pickle
 
 import numpy as np
 import pytest
-from oracle import assert_same, check_order_2, check_vjp
 from scipy import special
 from scipy.integrate import solve_ivp
 from scipy.optimize import least_squares, minimize, root
+from support.oracle import assert_same, check_order_2, check_vjp
 
 import dualrev as dr
 from stages import STAGES

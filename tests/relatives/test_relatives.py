@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from corpus import CASES
-from oracle import assert_same, direction
-from pages import table
+from programs.corpus import CASES
+from support.oracle import assert_same, direction
+from support.pages import table
 
 from dualrev.errors import ConversionError, UnsupportedError
 from stages import STAGES, LimitReached, __main__, count

@@ -1,7 +1,7 @@
 """Wang et al. 2019, section 3.1: reverse mode in continuation-passing style."""
 
 import pytest
-from oracle import assert_same
+from support.oracle import assert_same
 from test_relatives_wang import DIRECT, counted, derivative, gradient, mixed, running
 
 from dualrev import math as dm

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from oracle import assert_same, check_order_2, check_vjp
-from stage_programs import cotangent, small
+from support.oracle import assert_same, check_order_2, check_vjp
+from support.stage_programs import cotangent, small
 
 import dualrev as dr
 from dualrev import math as dm

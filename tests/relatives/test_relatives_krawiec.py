@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from oracle import assert_same, check_order_2, check_vjp, flat, rebuild
+from support.oracle import assert_same, check_order_2, check_vjp, flat, rebuild
 
 import dualrev as dr
 from dualrev import math as dm

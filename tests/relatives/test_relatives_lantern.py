@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev import math as dm

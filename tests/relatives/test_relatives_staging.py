@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 from stages.relatives import lantern, shift_reset

@@ -8,8 +8,8 @@ import threading
 
 import numpy as np
 import pytest
-from oracle import assert_same, check_order_2, check_vjp, differences, flat, rebuild
-from stage_programs import SIZES, SIZES_OF_ORDER_2_IN_NAIVE, small
+from support.oracle import assert_same, check_order_2, check_vjp, differences, flat, rebuild
+from support.stage_programs import SIZES, SIZES_OF_ORDER_2_IN_NAIVE, small
 
 import dualrev as dr
 from dualrev.eager.numbers.overload import function

@@ -8,8 +8,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 from greenlet import greenlet
-from oracle import assert_same, check_order_2, check_vjp
-from stage_programs import cotangent, small
+from support.oracle import assert_same, check_order_2, check_vjp
+from support.stage_programs import cotangent, small
 
 import dualrev as dr
 from dualrev import math as dm

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from oracle import assert_same, check_order_2, check_vjp, differences, direction, flat, inner, jacobian, rebuild
+from support.oracle import assert_same, check_order_2, check_vjp, differences, direction, flat, inner, jacobian, rebuild
 
 from dualrev import math as dm
 from dualrev import value

@@ -9,7 +9,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES

@@ -11,7 +11,7 @@ import random
 import numpy as np
 import pytest
 import scipy.special
-from oracle import ROUND, RTOL, assert_same, check_order_2, differences
+from support.oracle import ROUND, RTOL, assert_same, check_order_2, differences
 
 import dualrev as dr
 from dualrev import math as dm

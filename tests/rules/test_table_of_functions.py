@@ -5,7 +5,7 @@ The definitions are numba code; the tape runs them in Python, without compiling.
 
 import numpy as np
 import pytest
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.eager.arrays import functions

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 import pytest
-from oracle import assert_same, check_order_2, check_vjp, flat, rebuild, widen
-from stage_programs import SIZES, SIZES_OF_ORDER_2_IN_NAIVE, cotangent, small
+from support.oracle import assert_same, check_order_2, check_vjp, flat, rebuild, widen
+from support.stage_programs import SIZES, SIZES_OF_ORDER_2_IN_NAIVE, cotangent, small
 
 from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from stages import STAGES, d2_staged, d4_arrays, programs

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from oracle import assert_same, check_vjp
+from support.oracle import assert_same, check_vjp
 
 import dualrev as dr
 from dualrev.errors import ConversionError, UnsupportedError

@@ -3,8 +3,8 @@
 import math
 
 import pytest
-from corpus import CASES
-from oracle import assert_same, check_order_2, check_vjp, direction, flat, inner, widen
+from programs.corpus import CASES
+from support.oracle import assert_same, check_order_2, check_vjp, direction, flat, inner, widen
 
 import dualrev as dr
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from oracle import assert_same, check_order_2, check_vjp
+from support.oracle import assert_same, check_order_2, check_vjp
 
 from dualrev import math as dm
 from dualrev import value

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import assert_same, check_order_2, check_vjp, direction, flat
+from support.oracle import assert_same, check_order_2, check_vjp, direction, flat
 
 import dualrev as dr
 from dualrev.eager.tape import engine

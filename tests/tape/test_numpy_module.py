@@ -7,7 +7,7 @@ import inspect
 
 import numpy as np
 import pytest
-from oracle import assert_same, check_vjp, differences, direction, flat
+from support.oracle import assert_same, check_vjp, differences, direction, flat
 
 import dualrev as dr
 from dualrev import RealArray

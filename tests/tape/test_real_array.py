@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from oracle import assert_same, check_order_2, check_vjp
+from support.oracle import assert_same, check_order_2, check_vjp
 
 import dualrev as dr
 from dualrev import numpy as dnp

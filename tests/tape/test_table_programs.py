@@ -9,7 +9,7 @@ import dualrev as dr
 
 pd = pytest.importorskip("pandas")
 
-from table_programs import Program, copy  # noqa: E402 - it imports pandas
+from programs.table_programs import Program, copy  # noqa: E402 - it imports pandas
 
 PROGRAMS = 300
 STEP = 1e-6

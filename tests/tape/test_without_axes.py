@@ -4,9 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from compiled.twin import twin
 from numba import njit
-from oracle import assert_same
+from support.oracle import assert_same
+from support.twin import twin
 
 import dualrev as dr
 from dualrev.compiler.scalarize.complex.lower_complex import Complexes

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 import pytest
 from numba import njit
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.errors import CotangentError, TangentError

@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pytest
 from numba import njit
-from oracle import assert_same, differences, direction, flat, inner, jacobian, rebuild
+from support.oracle import assert_same, differences, direction, flat, inner, jacobian, rebuild
 
 import dualrev as dr
 from dualrev.compiler.bridge.api import derivative_source

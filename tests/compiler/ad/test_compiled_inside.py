@@ -5,10 +5,10 @@ The tape says what is right, for the functions and for their own derivatives.
 
 import numpy as np
 import pytest
-from compiled.models import Model
-from compiled.twin import twin
 from numba import njit, types
 from numba.core.errors import TypingError
+from programs.models import Model
+from support.twin import twin
 from test_compiled_nested import A, M, bump, overwrites, same, waves
 
 import dualrev as dr

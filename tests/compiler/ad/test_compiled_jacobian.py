@@ -7,10 +7,10 @@ import re
 import numba
 import numpy as np
 import pytest
-from compiled.twin import twin
 from numba import njit
-from oracle import assert_same
 from scipy.optimize import least_squares
+from support.oracle import assert_same
+from support.twin import twin
 
 import dualrev as dr
 from dualrev.errors import ArgumentError, OutputError, UnsupportedError

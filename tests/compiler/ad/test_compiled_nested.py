@@ -8,10 +8,10 @@ import pickle
 
 import numpy as np
 import pytest
-from compiled.models import Model, model
-from compiled.twin import twin
 from numba import njit
-from oracle import assert_same
+from programs.models import Model, model
+from support.oracle import assert_same
+from support.twin import twin
 
 import dualrev as dr
 from dualrev.compiler.bridge.make_dispatcher import derivative

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from compiled.twin import twin
 from numba import njit
-from oracle import assert_same
+from support.oracle import assert_same
+from support.twin import twin
 
 import dualrev as dr
 from dualrev.errors import CustomRuleError, LoopError, UnsupportedError

@@ -6,13 +6,13 @@ import pickle
 import numba
 import numpy as np
 import pytest
-from compiled import memory
-from compiled.constructs import CASES
-from compiled.models import Model, model
-from compiled.twin import twin
 from numba import njit
-from oracle import assert_same, direction, flat, rebuild
+from programs import memory
+from programs.constructs.collected import CASES
+from programs.models import Model, model
 from scipy.optimize import least_squares, minimize
+from support.oracle import assert_same, direction, flat, rebuild
+from support.twin import twin
 
 import dualrev as dr
 from dualrev.compiler.bridge import dispatcher

@@ -5,11 +5,11 @@ import inspect
 import numba
 import numpy as np
 import pytest
-from compiled.constructs import CASES
-from compiled.twin import twin
 from numba import njit
 from numba.core import types
-from oracle import assert_same, differences, direction, flat
+from programs.constructs.collected import CASES
+from support.oracle import assert_same, differences, direction, flat
+from support.twin import twin
 
 import dualrev as dr
 from dualrev.compiler.ad.forward.forward_driver import Forward

@@ -6,11 +6,11 @@ import math
 import numba
 import numpy as np
 import pytest
-from compiled.constructs import CASES
-from compiled.twin import twin
 from numba import njit
 from numba.core import types
-from oracle import assert_same
+from programs.constructs.collected import CASES
+from support.oracle import assert_same
+from support.twin import twin
 
 import dualrev as dr
 from dualrev.compiler.ad.reverse.joint import joint

@@ -3,9 +3,9 @@
 import sys
 
 import numpy as np
-from compiled.twin import twin
 from numba import njit
-from oracle import assert_same
+from support.oracle import assert_same
+from support.twin import twin
 
 import dualrev as dr
 

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from compiled.checks import agrees
 from numba import njit
+from support.checks import agrees
 
 import dualrev as dr
 

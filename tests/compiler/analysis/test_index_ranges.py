@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from compiled.constructs import CASES
-from compiled.incore import pullback
-from compiled.twin import twin
 from numba import njit
-from oracle import assert_same, direction
+from programs.constructs.collected import CASES
+from support.incore import pullback
+from support.oracle import assert_same, direction
+from support.twin import twin
 
 import dualrev as dr
 from dualrev.compiler.analysis.memory.alias import is_array

@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 import pytest
-from compiled.incore import gradient
-from compiled.twin import twin
 from numba import njit
-from oracle import assert_same, flat
+from support.incore import gradient
+from support.oracle import assert_same, flat
+from support.twin import twin
 
 import dualrev as dr
 

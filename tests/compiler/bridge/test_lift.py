@@ -13,7 +13,7 @@ from math import sqrt
 import numba
 import numpy as np
 import pytest
-from oracle import assert_same, check_vjp, differences, direction, flat
+from support.oracle import assert_same, check_vjp, differences, direction, flat
 
 import dualrev as dr
 from dualrev import math as dm

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numba
 import pytest
-from compiled.running import load
+from fuzzing.running import load
 
 import dualrev
 from dualrev.compiler.driver.emit import emit

@@ -1,7 +1,7 @@
-"""compiled/emitted.py: hashes of emitted text, and which of them differ from earlier ones."""
+"""support/emitted.py: hashes of emitted text, and which of them differ from earlier ones."""
 
 import pytest
-from compiled import emitted
+from support import emitted
 
 
 def test_the_text_of_a_program_is_the_same_again(tmp_path, capsys):

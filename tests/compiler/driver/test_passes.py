@@ -10,12 +10,12 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from compiled.bisect import OF_TEXT, OPTIONAL, culprit, settings
-from compiled.generator import program
-from compiled.incore import check_core, gradient
-from compiled.running import Discarded, arguments, eager, load
+from fuzzing.bisect import OF_TEXT, OPTIONAL, culprit, settings
+from fuzzing.running import Discarded, arguments, eager, load
 from numba import njit
-from oracle import assert_same, flat
+from programs.generators.generator import program
+from support.incore import check_core, gradient
+from support.oracle import assert_same, flat
 
 import dualrev as dr
 from bench import passes

@@ -13,11 +13,13 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from compiled.case import fresh, holds_reals
-from compiled.constructs import CASES, RAISES
-from compiled.constructs_functions import NOT_IN_NUMBA
-from compiled.later import LEFT_OUT
-from compiled.references import (
+from numba import njit
+from programs.constructs.collected import CASES, RAISES
+from programs.constructs.numbers.constructs_functions import NOT_IN_NUMBA
+from support.case import fresh, holds_reals
+from support.later import LEFT_OUT
+from support.oracle import assert_same, differences, flat, rebuild
+from support.references import (
     check_value,
     in_dtypes_of,
     is_single,
@@ -28,9 +30,7 @@ from compiled.references import (
     tolerance,
     unboxed,
 )
-from compiled.twin import twin
-from numba import njit
-from oracle import assert_same, differences, flat, rebuild
+from support.twin import twin
 
 import dualrev as dr
 from dualrev.rules.primitives import PRIMITIVES
@@ -180,7 +180,7 @@ def test_a_gradient_raises_what_the_function_raises(case):
 
 def test_every_line_of_the_table_is_in_a_case():
     """By its name in math, by numpy's name or by its operator."""
-    path = (Path(__file__).parents[2] / "compiled" / "constructs_functions.py").read_text()
+    path = (Path(__file__).parents[2] / "programs/constructs/numbers/constructs_functions.py").read_text()
     operators = {"add": "x + y", "sub": "x - y", "mul": "x * y", "div": "x / y", "pow": "** y", "neg": "= -x"}
     operators |= {"pos": "= +x", "abs": "= abs(x)", "mod": "x % y", "floordiv": "x // y", "round": "round(x)"}
     for name, line in PRIMITIVES.items():

@@ -3,11 +3,11 @@
 import dataclasses
 
 import pytest
-from compiled.idioms import program
-from compiled.idioms_numba import NUMBA_IDIOMS
-from compiled.idioms_table import HELPERS, IDIOMS
-from compiled.running import Discarded, eager
-from compiled.variants import check, numbered
+from fuzzing.running import Discarded, eager
+from fuzzing.variants import check, numbered
+from programs.generators.idioms import program
+from programs.generators.idioms_numba import NUMBA_IDIOMS
+from programs.generators.idioms_table import HELPERS, IDIOMS
 
 
 def test_every_idiom_occurs_and_fills_its_holes():

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from compiled.finite_volume import euler
-from compiled.incore import gradient
-from compiled.particle_filter import summary
-from compiled.root_finders import roots
-from compiled.twin import twin
-from oracle import assert_same, differences
+from programs.finite_volume import euler
+from programs.particle_filter import summary
+from programs.root_finders import roots
+from support.incore import gradient
+from support.oracle import assert_same, differences
+from support.twin import twin
 
 import dualrev as dr
 

@@ -7,20 +7,20 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from compiled.agreeing import Engine
-from compiled.campaign import campaign, summary
-from compiled.differences import by_differences
-from compiled.generator import Program, program, programs
-from compiled.language import COMMON, Pair
-from compiled.language_numba import NUMBA
-from compiled.leaves import covector, numbers, tangent, with_numbers
-from compiled.reducing import read, reduce, save
-from compiled.running import Discarded, Failed, eager, load, plain
-from compiled.things import bodies
-from compiled.variants import check, of_order
+from fuzzing.agreeing import Engine
+from fuzzing.campaign import campaign, summary
+from fuzzing.differences import by_differences
+from fuzzing.leaves import covector, numbers, tangent, with_numbers
+from fuzzing.reducing import read, reduce, save
+from fuzzing.running import Discarded, Failed, eager, load, plain
+from fuzzing.variants import check, of_order
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from numba import njit
 from numba.core.dispatcher import Dispatcher
+from programs.generators.generator import Program, program, programs
+from programs.generators.language import COMMON, Pair
+from programs.generators.language_numba import NUMBA
+from programs.generators.things import bodies
 
 import dualrev as dr
 

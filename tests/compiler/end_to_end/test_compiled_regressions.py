@@ -13,9 +13,9 @@ import warnings
 import numba
 import numpy as np
 import pytest
-from compiled.checks import agrees
 from numba import njit
-from oracle import assert_same
+from support.checks import agrees
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.compiler.bridge.cache.key import fingerprint

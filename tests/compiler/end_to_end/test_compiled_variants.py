@@ -11,15 +11,15 @@ import sys
 
 import numpy as np
 import pytest
-from compiled import campaign, second
-from compiled.campaign import main
-from compiled.exits import with_exits
-from compiled.generator import Program, program
-from compiled.renaming import with_hostile_names
-from compiled.running import Discarded, Failed, arguments, plain, reals
-from compiled.second import with_a_called_gradient, with_another_first_argument
-from compiled.special import special_arguments, with_singular_functions
-from compiled.variants import VARIANTS, check, numbered, of_order
+from fuzzing import campaign, second
+from fuzzing.campaign import main
+from fuzzing.renaming import with_hostile_names
+from fuzzing.running import Discarded, Failed, arguments, plain, reals
+from fuzzing.second import with_a_called_gradient, with_another_first_argument
+from fuzzing.special import special_arguments, with_singular_functions
+from fuzzing.variants import VARIANTS, check, numbered, of_order
+from programs.generators.exits import with_exits
+from programs.generators.generator import Program, program
 
 import dualrev as dr
 from dualrev.compiler.ir.core import atoms, nodes, traverse

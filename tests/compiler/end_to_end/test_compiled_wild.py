@@ -5,10 +5,10 @@ from collections import namedtuple
 import numba
 import numpy as np
 import pytest
-from compiled.checks import STEP, check
 from numba import njit
 from numba.typed import Dict
-from oracle import assert_same
+from support.checks import STEP, check
+from support.oracle import assert_same
 
 import dualrev as dr
 

@@ -1,16 +1,16 @@
-"""docs/numba_features.md says what becomes of the features of compiled/features; a dozen of them are run.
+"""docs/numba_features.md says what becomes of the features of programs/features; a dozen of them are run.
 
 All of them, which takes long: pytest -m slow tests/compiler/end_to_end/test_numba_features.py
-To write the page anew, from the folder tests: python -m compiled.features
+To write the page anew, from the folder tests: python -m programs.features
 """
 
 import re
 from itertools import groupby
 
 import pytest
-from compiled.features import FEATURES
-from compiled.features.checking import NOT_NUMBA, RIGHT, outcomes
-from compiled.features.page import PAGE, printed, read
+from programs.features import FEATURES
+from programs.features.checking import NOT_NUMBA, RIGHT, outcomes
+from programs.features.page import PAGE, printed, read
 
 TEXT = PAGE.read_text(encoding="utf-8")
 SAID = read(TEXT)
@@ -22,7 +22,7 @@ def test_every_feature_is_on_the_page_once():
     names = [(f.heading, f.name) for f in FEATURES]
     assert len(names) == len(set(names)) > 450
     assert set(SAID) == set(names)
-    assert printed(SAID) == TEXT, "python -m compiled.features, in the folder tests, writes the page anew"
+    assert printed(SAID) == TEXT, "python -m programs.features, in the folder tests, writes the page anew"
 
 
 def test_a_page_that_is_read_is_the_one_that_was_printed():

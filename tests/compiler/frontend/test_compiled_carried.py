@@ -4,11 +4,11 @@ import contextlib
 
 import numpy as np
 import pytest
-from compiled.carried import program
-from compiled.running import Discarded
-from compiled.variants import check, numbered
+from fuzzing.running import Discarded
+from fuzzing.variants import check, numbered
 from numba import njit, prange
-from oracle import assert_same
+from programs.generators.carried import program
+from support.oracle import assert_same
 
 import dualrev as dr
 

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import pytest
 from numba import float64, int64, njit
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.errors import UnsupportedError

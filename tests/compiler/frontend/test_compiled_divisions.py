@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numba import njit
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 

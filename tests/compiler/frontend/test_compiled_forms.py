@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from numba import njit
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.errors import UnsupportedError

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from compiled.incore import gradient
 from numba import literal_unroll, njit
 from numba.typed import Dict, List
-from oracle import assert_same
+from support.incore import gradient
+from support.oracle import assert_same
 
 import dualrev as dr
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from compiled import odd_things
 from numba import njit
 from numba.core.errors import NumbaError
+from programs import odd_things
 
 import dualrev as dr
 from dualrev.errors import DualrevError, UnsupportedError
 
-LINES = (Path(__file__).parents[2] / "compiled" / "odd_lines.txt").read_text(encoding="utf-8").splitlines()
+LINES = (Path(__file__).parents[2] / "programs" / "odd_lines.txt").read_text(encoding="utf-8").splitlines()
 PARTS = 8
 SPACE = {"np": np, "math": math, "numba": numba, "dr": dr, **vars(odd_things)}
 

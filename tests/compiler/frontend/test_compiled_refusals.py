@@ -9,9 +9,9 @@ from fractions import Fraction
 import numba
 import numpy as np
 import pytest
-from compiled.refusals import REFUSALS, without_source
 from numba import njit
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
+from programs.refusals import REFUSALS, without_source
 
 import dualrev as dr
 from dualrev.errors import ArgumentError, ArgumentNumberError, LeafError, OutputError, ScalarError, UnsupportedError

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numba import boolean, float32, float64, int32, int64, njit
 from numba.core.errors import TypingError
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.errors import ScalarError, UnsupportedError

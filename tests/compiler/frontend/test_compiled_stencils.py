@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from compiled.checks import check
 from numba import njit, stencil
+from support.checks import check
 
 import dualrev as dr
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import njit
 from numba.core import event
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 

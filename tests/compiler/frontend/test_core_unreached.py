@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from compiled.incore import gradient
 from numba import njit
+from support.incore import gradient
 
 
 @njit

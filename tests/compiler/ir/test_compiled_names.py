@@ -7,12 +7,12 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from compiled.checks import agrees
-from compiled.generator import Program, program
-from compiled.renaming import hostile_names, renamed
-from compiled.running import arguments, load
+from fuzzing.renaming import hostile_names, renamed
+from fuzzing.running import arguments, load
 from numba import njit
-from oracle import assert_same, direction
+from programs.generators.generator import Program, program
+from support.checks import agrees
+from support.oracle import assert_same, direction
 
 import dualrev as dr
 from dualrev.compiler.ir.names import MARK, Names, readable, words_of

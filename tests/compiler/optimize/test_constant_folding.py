@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 from numba import njit, prange
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.compiler.driver.emit import expanded_function

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from compiled.incore import gradient
 from numba import njit
-from oracle import assert_same
+from support.incore import gradient
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.compiler.ir.core.nodes import Load

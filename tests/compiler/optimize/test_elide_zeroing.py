@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from compiled.incore import gradient, gradient_by_stores
 from numba import njit
-from oracle import assert_same
+from support.incore import gradient, gradient_by_stores
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.compiler.ir.core.nodes import Accumulate, Store

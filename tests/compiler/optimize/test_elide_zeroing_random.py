@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compiled.incore import gradient_by_stores
-from compiled.running import about, load
-from oracle import assert_same
+from fuzzing.running import about, load
+from support.incore import gradient_by_stores
+from support.oracle import assert_same
 
 import dualrev as dr
 

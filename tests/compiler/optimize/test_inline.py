@@ -5,11 +5,11 @@ import math
 import numba
 import numpy as np
 import pytest
-from compiled.incore import gradient
-from compiled.running import load
-from compiled.twin import twin
+from fuzzing.running import load
 from numba import njit
-from oracle import assert_same, jacobian
+from support.incore import gradient
+from support.oracle import assert_same, jacobian
+from support.twin import twin
 
 import dualrev as dr
 from dualrev.compiler.driver.emit import core_program, emit

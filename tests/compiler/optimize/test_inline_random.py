@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compiled.incore import gradient
-from compiled.running import about, load
-from compiled.twin import twin
-from oracle import assert_same
+from fuzzing.running import about, load
+from support.incore import gradient
+from support.oracle import assert_same
+from support.twin import twin
 
 import dualrev as dr
 from dualrev.compiler.ir.core.nodes import Call

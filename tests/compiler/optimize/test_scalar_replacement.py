@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compiled.incore import gradient
-from compiled.running import about, load
-from compiled.twin import twin
+from fuzzing.running import about, load
 from numba import njit
-from oracle import assert_same
+from support.incore import gradient
+from support.oracle import assert_same
+from support.twin import twin
 
 import dualrev as dr
 from dualrev.compiler.ir.core.traverse import statements, writes

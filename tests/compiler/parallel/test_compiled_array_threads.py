@@ -7,9 +7,9 @@ several chunks; what does not depend on threads at all is compared to the last b
 import numba
 import numpy as np
 import pytest
-from compiled.twin import twin
 from numba import njit, prange
-from oracle import assert_same
+from support.oracle import assert_same
+from support.twin import twin
 
 import dualrev as dr
 

@@ -9,10 +9,10 @@ import threading
 import numba
 import numpy as np
 import pytest
-from compiled.twin import twin
 from numba import njit, prange
 from numba.experimental import jitclass
-from oracle import assert_same, check_vjp
+from support.oracle import assert_same, check_vjp
+from support.twin import twin
 
 import dualrev as dr
 
@@ -332,7 +332,7 @@ def test_fields_of_an_instance_in_a_loop_are_arrays_without_axes():
     assert_same(dr.grad(of_fields)(x, Scaled(2.0, rows)), 2.0 * rows, rtol=1e-14)
 
 
-# What numba refuses, or computes otherwise in threads (more of it in compiled/refusals.py)
+# What numba refuses, or computes otherwise in threads (more of it in programs/refusals.py)
 
 
 @njit(parallel=True)

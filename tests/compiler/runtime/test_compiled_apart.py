@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 from numba import njit, uint64
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.compiler.bridge.make_dispatcher import derivative

@@ -1,6 +1,6 @@
 """Memory, stack and threads of compiled derivatives: dualrev/compiler/runtime and entrypoints/tape_owner.py.
 
-The docstrings of tests are sentences of docs/numba.md. The programs for other processes are in compiled/memory.py.
+The docstrings of tests are sentences of docs/numba.md. The programs for other processes are in programs/memory.py.
 """
 
 import gc
@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compiled import memory
-from compiled.twin import twin
 from numba import njit
 from numpy.lib.stride_tricks import as_strided
-from oracle import assert_same
+from programs import memory
+from support.oracle import assert_same
+from support.twin import twin
 
 import dualrev as dr
 
@@ -39,10 +39,10 @@ def agrees(f, *args, argnums=0):
 
 
 def program(name):
-    """What a program of compiled/memory.py prints in a process of its own."""
+    """What a program of programs/memory.py prints in a process of its own."""
     paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     done = subprocess.run(
-        [sys.executable, "-m", "compiled.memory", name],
+        [sys.executable, "-m", "programs.memory", name],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": paths},

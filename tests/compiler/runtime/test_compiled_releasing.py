@@ -3,11 +3,11 @@
 import numba
 import numpy as np
 import pytest
-from compiled.twin import twin
 from numba import njit, prange
 from numba.core.compiler import Compiler
 from numba.core.runtime import _nrt_python, rtsys
-from oracle import assert_same
+from support.oracle import assert_same
+from support.twin import twin
 
 import dualrev as dr
 from dualrev.compiler.bridge.numba_ext.exception_cleanup import release_at_exceptions

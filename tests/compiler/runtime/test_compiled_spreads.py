@@ -6,9 +6,9 @@ fields of packed records have strides that are not.
 
 import numpy as np
 import pytest
-from compiled.twin import twin
 from numba import njit
-from oracle import assert_same
+from support.oracle import assert_same
+from support.twin import twin
 
 import dualrev as dr
 

@@ -12,9 +12,9 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from compiled.constructs_complex import COMPLEX
 from numba import njit
-from oracle import assert_same
+from programs.constructs.numbers.constructs_complex import COMPLEX
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.compiler.analysis.activity import carries

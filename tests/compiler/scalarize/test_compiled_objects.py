@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compiled.objects import OBJECTS, Box, Pull, bodies, box, instances, records_in_loops
 from numba import float64, njit
 from numba.core.errors import TypingError
 from numba.experimental import jitclass
+from programs.objects import OBJECTS, Box, Pull, bodies, box, instances, records_in_loops
 
 import dualrev as dr
 

@@ -10,7 +10,7 @@ import scipy.special.cython_special
 from numba import njit
 from numba.extending import get_cython_function_address, overload
 from numba.types import WrapperAddressProtocol, float64
-from oracle import assert_same
+from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.compiler.frontend.reading.callables import special_name

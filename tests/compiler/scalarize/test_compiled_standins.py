@@ -10,7 +10,7 @@ from numba.np.unsafe.ndarray import to_fixed_tuple
 from numba.typed import List
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from numpy.polynomial.polynomial import polyadd, polymul, polyval
-from oracle import flat, rebuild
+from support.oracle import flat, rebuild
 
 import dualrev as dr
 from dualrev.errors import UnsupportedError

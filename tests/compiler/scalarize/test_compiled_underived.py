@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from compiled.checks import STEP, check
-from compiled.incore import gradient
 from numba import njit, stencil, types
 from numba.extending import intrinsic, overload, overload_method
+from support.checks import STEP, check
+from support.incore import gradient
 
 import dualrev as dr
 from dualrev.compiler.frontend.reading.ast_purity import Look

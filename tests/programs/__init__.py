@@ -1,0 +1,1 @@
+"""The programs that tests differentiate: written by hand, as people write them, and made at random."""

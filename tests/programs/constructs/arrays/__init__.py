@@ -1,0 +1,1 @@
+"""Constructs of arrays: elements, views, whole arrays, functions of numpy, and stores in place."""

@@ -1,0 +1,1 @@
+"""Constructs of containers: tuples, records, and lists of all kinds."""

@@ -1,0 +1,1 @@
+"""Constructs of control flow: loops, branches, exceptions, the order of things, and what stays as it is."""
