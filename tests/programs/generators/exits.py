@@ -55,7 +55,9 @@ def with_exits(of: Program, choices: random.Random) -> Program:
                 node.args.insert(0, ast.Name("stop"))
         places = [place for f in _functions(tree) for place in _places(f, f.body, "")]
         for f, block, k, loop in choices.sample(places, min(len(places), choices.randint(1, 3))):
-            block[k:k] = ast.parse(_exit(f, loop, choices)).body
+            block[k:k] = exits = ast.parse(_exit(f, loop, choices)).body
+            if isinstance(exits[-1].body[0], (ast.Break, ast.Continue)):
+                _fill_with_zeros(tree)
         source = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
         made = dataclasses.replace(of, source=source, arguments=(f"np.array([{NEVER}])", *of.arguments))
         if passages := _passages(made):
@@ -82,6 +84,13 @@ def _places(f: ast.FunctionDef, block: list[ast.stmt], loop: str) -> Iterator[An
 
 def _is_parallel(s: ast.stmt) -> bool:
     return isinstance(s, ast.For) and "prange(" in ast.unparse(s.iter)
+
+
+def _fill_with_zeros(tree: ast.Module) -> None:
+    """A loop that ends early would leave elements of `np.empty` as the memory was."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in ("empty", "empty_like"):
+            node.attr = node.attr.replace("empty", "zeros")
 
 
 def _exit(f: ast.FunctionDef, loop: str, choices: random.Random) -> str:
