@@ -16,7 +16,7 @@ from typing import Any
 from paper_figures.figure import FOLDER, Figure, table, write
 from stages.calculus import TRANSFORMATIONS
 from stages.calculus.complexity import FAMILIES, kept, measure
-from stages.calculus.errors import StepLimit
+from stages.calculus.language.errors import StepLimit
 
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512)
 MORE = {"doublings": (6, 10, 12)}  # where a line ends before it is seen to bend

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from paper_figures.figure import Figure, fence, table, write
 from stages.calculus import TRANSFORMATIONS, Machine, Program, check, parse_program, show_program, show_type
+from stages.calculus.language.types import Arrow
 from stages.calculus.readable import readable
-from stages.calculus.types import Arrow
 
 PROGRAM = r"\(x : R, y : R). let z = x + y in x * z"
 X, Y = 3.0, 2.0

@@ -4,8 +4,8 @@ The figure shows the trace at q = (1.1, 2.2, 3.3, 4.4), v = (5.5, 6.6, 7.7), fro
 bindings, of which Var x40 is the result. The paper's point (section 6) is that the trace is linear in the number of
 operations, and made of a few constructors only.
 
-Ours is recorded by stages/relatives/delta_map.py. The figure's lines, as they are printed, are in krawiec_fig12.txt but
-for one letter: in x23 it has Var yy, which no input is called; vy is meant.
+Ours is recorded by stages/relatives/deltas/delta_map.py. The figure's lines, as they are printed, are in
+krawiec_fig12.txt but for one letter: in x23 it has Var yy, which no input is called; vy is meant.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import re
 
 from paper_figures.figure import FOLDER, Figure, fence, table, write
 from stages.programs import Quaternion, Vec3, rotate_vec_by_quat
-from stages.relatives import delta_map
-from stages.relatives.delta_trace import trace
+from stages.relatives.deltas import delta_map
+from stages.relatives.deltas.delta_trace import trace
 
 FIGURE = FOLDER / "krawiec_fig12.txt"
 Q, V = Quaternion(1.1, 2.2, 3.3, 4.4), Vec3(5.5, 6.6, 7.7)

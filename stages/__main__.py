@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dualrev.errors import DualrevError
-from stages.calculus.errors import NotTranslated
+from stages.calculus.language.errors import NotTranslated
 from stages.comparison import report
 from stages.comparison.api import GROWTH_LIMIT
 from stages.comparison.derivatives import as_programs

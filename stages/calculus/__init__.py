@@ -30,21 +30,21 @@ In the other stages D is overloading; here it takes a term and gives a term, of 
 
 from collections.abc import Mapping
 
-from stages.calculus.check import check, check_term
-from stages.calculus.collectorless import Collectorless
-from stages.calculus.contrib import Contrib
-from stages.calculus.d1 import D1
-from stages.calculus.d2 import D2
-from stages.calculus.d3 import D3
-from stages.calculus.d4 import D4
-from stages.calculus.declarations import Program
+from stages.calculus.checker.check import check, check_term
 from stages.calculus.evaluate import Machine, evaluate
-from stages.calculus.forward import Forward
-from stages.calculus.sparse import Sparse
-from stages.calculus.tape import Tape
+from stages.calculus.language.declarations import Program
 from stages.calculus.text.parser import parse_program, parse_term, parse_type
 from stages.calculus.text.printer import show, show_program, show_type
-from stages.calculus.transform import Transformation
+from stages.calculus.transformations.collectorless import Collectorless
+from stages.calculus.transformations.contrib import Contrib
+from stages.calculus.transformations.d1 import D1
+from stages.calculus.transformations.d2 import D2
+from stages.calculus.transformations.d3 import D3
+from stages.calculus.transformations.d4 import D4
+from stages.calculus.transformations.forward import Forward
+from stages.calculus.transformations.sparse import Sparse
+from stages.calculus.transformations.tape import Tape
+from stages.calculus.transformations.transform import Transformation
 
 __all__ = [
     "TRANSFORMATIONS",

@@ -17,21 +17,21 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from stages.calculus import TRANSFORMATIONS
-from stages.calculus.check import check, check_term
+from stages.calculus.checker.check import check, check_term
 from stages.calculus.complexity import FAMILIES
 from stages.calculus.continuations.table import CONTINUATIONS
-from stages.calculus.declarations import Program
 from stages.calculus.deltas.table import DELTAS
-from stages.calculus.errors import CalculusError
 from stages.calculus.evaluate import Machine
-from stages.calculus.kinds import first_order
+from stages.calculus.language.declarations import Program
+from stages.calculus.language.errors import CalculusError
+from stages.calculus.language.kinds import first_order
+from stages.calculus.language.types import Arrow, Type
+from stages.calculus.language.values import read_value, show_value
 from stages.calculus.python import translate
 from stages.calculus.readable import readable
 from stages.calculus.text.latex import latex_program, latex_type
 from stages.calculus.text.parser import parse_program, parse_term
 from stages.calculus.text.printer import show_program, show_type
-from stages.calculus.types import Arrow, Type
-from stages.calculus.values import read_value, show_value
 
 #: Those of our paper, of Wang et al. 2019 (continuations/) and of Krawiec et al. 2022 (deltas/).
 ALL = {**TRANSFORMATIONS, **CONTINUATIONS, **DELTAS}

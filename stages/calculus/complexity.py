@@ -18,16 +18,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stages.calculus import terms as t
-from stages.calculus import types as ty
-from stages.calculus.declarations import Program
 from stages.calculus.evaluate import Machine
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Program
+from stages.calculus.language.sugar import let
+from stages.calculus.language.types import Type
+from stages.calculus.language.values import Made
 from stages.calculus.space import reachable
-from stages.calculus.sugar import let
 from stages.calculus.text.parser import parse_program
-from stages.calculus.transform import Transformation
-from stages.calculus.types import Type
-from stages.calculus.values import Made
+from stages.calculus.transformations.transform import Transformation
 
 __all__ = ["FAMILIES", "Family", "Measured", "kept", "measure", "size"]
 

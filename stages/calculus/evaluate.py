@@ -21,18 +21,17 @@ from typing import Any
 from dualrev.eager.numbers.overload import function, linearize
 from dualrev.rules.primitives import PRIMITIVES
 from stages import ordered_map
-from stages.calculus import terms as t
-from stages.calculus.arrays import ARRAYS
 from stages.calculus.continuations.evaluating import RULES as CONTINUATIONS
 from stages.calculus.continuations.evaluating import Continuation
-from stages.calculus.declarations import Declarations, Program
 from stages.calculus.deltas.evaluating import RULES as DELTAS
-from stages.calculus.discrete import DISCRETE
-from stages.calculus.errors import StepLimit
-from stages.calculus.staged import MAPS
-from stages.calculus.text.printer import mark
-from stages.calculus.types import BOOL, Arrow, Int, Map, Pair, Real, Resource, Type, Unit
-from stages.calculus.values import (
+from stages.calculus.language import terms as t
+from stages.calculus.language.arrays import ARRAYS
+from stages.calculus.language.declarations import Declarations, Program
+from stages.calculus.language.discrete import DISCRETE
+from stages.calculus.language.errors import StepLimit
+from stages.calculus.language.staged import MAPS
+from stages.calculus.language.types import BOOL, Arrow, Int, Map, Pair, Real, Resource, Type, Unit
+from stages.calculus.language.values import (
     EMPTY,
     FALSE,
     IDENTITY,
@@ -48,7 +47,8 @@ from stages.calculus.values import (
     Tree,
     is_function,
 )
-from stages.calculus.vectors import VECTORS
+from stages.calculus.language.vectors import VECTORS
+from stages.calculus.text.printer import mark
 
 __all__ = ["Machine", "Tail", "evaluate", "log2"]
 

@@ -18,13 +18,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 
-from stages.calculus import terms as t
 from stages.calculus.continuations.terms import Shift
-from stages.calculus.declarations import Declarations, Definition, Program
 from stages.calculus.deltas.terms import Do, Pure
-from stages.calculus.sugar import Pattern, bind, hidden, lambda_, let
-from stages.calculus.terms import Term, Var, subterms
-from stages.calculus.types import Pair, Type
+from stages.calculus.language import terms as t
+from stages.calculus.language.declarations import Declarations, Definition, Program
+from stages.calculus.language.sugar import Pattern, bind, hidden, lambda_, let
+from stages.calculus.language.terms import Term, Var, subterms
+from stages.calculus.language.types import Pair, Type
 
 __all__ = ["free", "readable"]
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import Any
 
 from stages import ordered_map
+from stages.calculus.language.values import Cells, Closure, Composed, Made, Tree
 from stages.calculus.readable import free
-from stages.calculus.values import Cells, Closure, Composed, Made, Tree
 
 __all__ = ["reachable"]
 

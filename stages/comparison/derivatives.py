@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from stages.calculus import TRANSFORMATIONS, check, show_program
-from stages.calculus.errors import NotTranslated
+from stages.calculus.language.errors import NotTranslated
 from stages.calculus.python import translate
 from stages.calculus.readable import readable
 

@@ -13,22 +13,9 @@ An algorithm that takes only programs of its own kind has REFUSALS: the errors t
 
 from types import ModuleType
 
-from stages.relatives import (
-    addresses,
-    cps,
-    delcont,
-    delta,
-    delta_array,
-    delta_map,
-    factored,
-    functional,
-    global_tape,
-    lantern,
-    shift_reset,
-    tagged_forward,
-    vectorised,
-    vlad,
-)
+from stages.relatives import addresses, factored, global_tape, tagged_forward, vectorised, vlad
+from stages.relatives.continuations import cps, delcont, functional, lantern, shift_reset
+from stages.relatives.deltas import delta, delta_array, delta_map
 
 __all__ = ["RELATIVES"]
 

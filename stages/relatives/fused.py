@@ -29,7 +29,7 @@ import functools
 from dualrev.eager.numbers.overload import DualNumber, alive, contribute
 from dualrev.errors import CustomRuleError, PrimitiveError
 from dualrev.tree import flatten, outputs
-from stages.relatives import delta_array
+from stages.relatives.deltas import delta_array
 
 
 def primitive(f, df):

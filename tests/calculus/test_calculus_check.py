@@ -7,12 +7,12 @@ are typed with ENVIRONMENT and DECLARATIONS.
 import pytest
 
 from stages.calculus import check, check_term, parse_program, parse_term, parse_type, show_type
-from stages.calculus.declarations import DataType, Declarations, Program
-from stages.calculus.errors import IllTyped
-from stages.calculus.kinds import same
-from stages.calculus.terms import Case, Lambda, Var
+from stages.calculus.language.declarations import DataType, Declarations, Program
+from stages.calculus.language.errors import IllTyped
+from stages.calculus.language.kinds import same
+from stages.calculus.language.terms import Case, Lambda, Var
+from stages.calculus.language.types import Named
 from stages.calculus.text.tokens import SPELLINGS
-from stages.calculus.types import Named
 
 DECLARATIONS = parse_program(
     """

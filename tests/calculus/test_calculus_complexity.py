@@ -15,8 +15,8 @@ from test_calculus_properties import STEPS, few, like, many
 
 from stages.calculus import TRANSFORMATIONS, evaluate
 from stages.calculus.complexity import FAMILIES, kept, measure, size
-from stages.calculus.errors import StepLimit
-from stages.calculus.values import Made
+from stages.calculus.language.errors import StepLimit
+from stages.calculus.language.values import Made
 
 REVERSE = [name for name in TRANSFORMATIONS if name != "forward"]
 

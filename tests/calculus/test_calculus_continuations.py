@@ -14,14 +14,14 @@ from programs.calculus.calculus_generator import Closed, closed_programs, open_t
 from test_calculus_properties import Run, gradient_is_that_of_differences, product, rebuilt, scalars, shape
 
 from stages.calculus import Machine, check, check_term, evaluate, parse_program, parse_term, show_program
-from stages.calculus import types as ty
 from stages.calculus.__main__ import main
 from stages.calculus.continuations.evaluating import ControlError
 from stages.calculus.continuations.table import CONTINUATIONS
 from stages.calculus.continuations.terms import Assign, Read, Ref
-from stages.calculus.errors import CalculusError, IllTyped
-from stages.calculus.kinds import same
-from stages.calculus.terms import Var, subterms
+from stages.calculus.language import types as ty
+from stages.calculus.language.errors import CalculusError, IllTyped
+from stages.calculus.language.kinds import same
+from stages.calculus.language.terms import Var, subterms
 
 pytest.importorskip("greenlet", reason="Fig. 10's metalanguage has shift and reset by greenlets")
 

@@ -23,13 +23,13 @@ from test_calculus_properties import (
 )
 
 from stages.calculus import TRANSFORMATIONS, Machine, check, check_term, evaluate, parse_program, show_program
-from stages.calculus import types as ty
 from stages.calculus.complexity import FAMILIES, kept, measure
 from stages.calculus.deltas.table import DELTAS
-from stages.calculus.errors import StepLimit
-from stages.calculus.kinds import same
+from stages.calculus.language import types as ty
+from stages.calculus.language.errors import StepLimit
+from stages.calculus.language.kinds import same
+from stages.calculus.language.values import Elements, Made
 from stages.calculus.readable import readable
-from stages.calculus.values import Elements, Made
 
 REVERSE = ["delta", "delta-map", "delta-array"]
 SHARED = REVERSE[1:]

@@ -7,10 +7,10 @@ import pytest
 
 from stages import ordered_map
 from stages.calculus import Machine, Program, check, check_term, evaluate, parse_program, parse_term, parse_type
-from stages.calculus.d2 import D2
-from stages.calculus.declarations import Definition
-from stages.calculus.errors import StepLimit
-from stages.calculus.values import Cells, Made, Tree
+from stages.calculus.language.declarations import Definition
+from stages.calculus.language.errors import StepLimit
+from stages.calculus.language.values import Cells, Made, Tree
+from stages.calculus.transformations.d2 import D2
 
 T = Made("inl", ((),))
 F = Made("inr", ((),))

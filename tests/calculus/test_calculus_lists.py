@@ -14,7 +14,7 @@ import pytest
 
 import dualrev as dr
 from stages.calculus import TRANSFORMATIONS, Machine, check, parse_program, show_program
-from stages.calculus.errors import NotTranslated
+from stages.calculus.language.errors import NotTranslated
 from stages.calculus.python import from_value, lists, to_value, translate, union
 
 A = TypeVar("A")

@@ -8,7 +8,7 @@ import math
 import random
 
 from stages.calculus import Machine, check
-from stages.calculus.errors import NotTranslated
+from stages.calculus.language.errors import NotTranslated
 from stages.calculus.python import from_value, to_value, translate
 
 HEAD = """

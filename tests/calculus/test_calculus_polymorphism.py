@@ -8,15 +8,15 @@ import pytest
 
 from stages.calculus import TRANSFORMATIONS, Machine, check, parse_program, show_program, show_type
 from stages.calculus.__main__ import ALL
-from stages.calculus.check import check_term
+from stages.calculus.checker.check import check_term
 from stages.calculus.complexity import kept
-from stages.calculus.errors import IllTyped, Unreadable
-from stages.calculus.polymorphism import instantiated
+from stages.calculus.language.errors import IllTyped, Unreadable
+from stages.calculus.language.polymorphism import instantiated
+from stages.calculus.language.values import Made
 from stages.calculus.readable import readable
 from stages.calculus.text.latex import latex_program
 from stages.calculus.text.parser import parse_term
-from stages.calculus.transform import _one_term
-from stages.calculus.values import Made
+from stages.calculus.transformations.transform import _one_term
 
 REVERSE = [name for name in TRANSFORMATIONS if name != "forward"]
 

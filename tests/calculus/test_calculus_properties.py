@@ -25,16 +25,16 @@ from programs.calculus.calculus_generator import (
 
 from stages import STAGES, sharing
 from stages.calculus import TRANSFORMATIONS, Machine, Program, check, check_term, evaluate, parse_program
-from stages.calculus import types as ty
-from stages.calculus.declarations import Definition
-from stages.calculus.discrete import DISCRETE
-from stages.calculus.errors import StepLimit
-from stages.calculus.kinds import same
-from stages.calculus.languages import LANGUAGES
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Definition
+from stages.calculus.language.discrete import DISCRETE
+from stages.calculus.language.errors import StepLimit
+from stages.calculus.language.kinds import same
+from stages.calculus.language.languages import LANGUAGES
+from stages.calculus.language.terms import Branch, Discrete, Function, LinearLambda, Operation, Term, subterms
+from stages.calculus.language.types import INT
+from stages.calculus.language.values import Closure, Elements, Made
 from stages.calculus.readable import readable
-from stages.calculus.terms import Branch, Discrete, Function, LinearLambda, Operation, Term, subterms
-from stages.calculus.types import INT
-from stages.calculus.values import Closure, Elements, Made
 
 REVERSE = [name for name in TRANSFORMATIONS if name != "forward"]
 STAGED = [name for name in REVERSE if name != "D1"]

@@ -9,13 +9,13 @@ from typing import TypeVar
 
 import pytest
 
-from stages.calculus.check import check
-from stages.calculus.errors import NotTranslated
+from stages.calculus.checker.check import check
 from stages.calculus.evaluate import evaluate
+from stages.calculus.language.errors import NotTranslated
+from stages.calculus.language.types import INT, REAL, Arrow, Pair
 from stages.calculus.python.translate import from_value, to_value, translate, union
 from stages.calculus.text.parser import parse_program
 from stages.calculus.text.printer import show, show_program
-from stages.calculus.types import INT, REAL, Arrow, Pair
 
 A, B = TypeVar("A"), TypeVar("B")
 

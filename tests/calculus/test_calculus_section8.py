@@ -4,12 +4,12 @@ import pytest
 from test_calculus_figures import DATA, ENVIRONMENT, assert_same, canonical
 
 from stages.calculus import TRANSFORMATIONS, Machine, check, check_term, parse_program, parse_term, parse_type, show
-from stages.calculus.contributions import is_contributions
-from stages.calculus.errors import IllTyped
-from stages.calculus.kinds import same
+from stages.calculus.language.errors import IllTyped
+from stages.calculus.language.kinds import same
+from stages.calculus.language.types import REAL
+from stages.calculus.language.values import Cells, Made
 from stages.calculus.space import reachable
-from stages.calculus.types import REAL
-from stages.calculus.values import Cells, Made
+from stages.calculus.transformations.contributions import is_contributions
 
 SECTION8 = ["collectorless", "contrib", "tape"]
 WORDS = {

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs.calculus.calculus_strategies import any_program, any_term, any_type
 
-from stages.calculus import sugar, terms
-from stages.calculus.declarations import DataType, Program
 from stages.calculus.deltas.terms import Do, InSequence, Pure
-from stages.calculus.errors import Unreadable
-from stages.calculus.terms import (
+from stages.calculus.language import sugar, terms
+from stages.calculus.language.declarations import DataType, Program
+from stages.calculus.language.errors import Unreadable
+from stages.calculus.language.terms import (
     Apply,
     Branch,
     Case,
@@ -40,10 +40,7 @@ from stages.calculus.terms import (
     Var,
     Zero,
 )
-from stages.calculus.text.latex import latex, latex_program, latex_type
-from stages.calculus.text.parser import parse_program, parse_term, parse_type
-from stages.calculus.text.printer import mark, show, show_program, show_type
-from stages.calculus.types import (
+from stages.calculus.language.types import (
     REAL,
     UNIT,
     Array,
@@ -56,6 +53,9 @@ from stages.calculus.types import (
     Resource,
     Sum,
 )
+from stages.calculus.text.latex import latex, latex_program, latex_type
+from stages.calculus.text.parser import parse_program, parse_term, parse_type
+from stages.calculus.text.printer import mark, show, show_program, show_type
 
 x, y, z, f, g = map(Var, "xyzfg")
 

@@ -12,9 +12,9 @@ from stages.calculus.__main__ import main
 from stages.calculus.complexity import measure
 from stages.calculus.continuations.table import CONTINUATIONS
 from stages.calculus.deltas.table import DELTAS
-from stages.calculus.errors import CalculusError, IllTyped
-from stages.calculus.terms import Primitive, subterms
-from stages.calculus.values import Elements
+from stages.calculus.language.errors import CalculusError, IllTyped
+from stages.calculus.language.terms import Primitive, subterms
+from stages.calculus.language.values import Elements
 
 ALL = {**TRANSFORMATIONS, **DELTAS}
 WHOLE = ["D1", "D2", "D3"]  # whose cotangents are whole

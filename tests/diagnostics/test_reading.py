@@ -21,8 +21,8 @@ import stages
 from dualrev.compiler.bridge.cache.key import fingerprint
 from dualrev.compiler.frontend.reading.source import read
 from dualrev.diagnostics.signatures import signature
-from stages.calculus.errors import NotTranslated
 from stages.calculus.evaluate import evaluate
+from stages.calculus.language.errors import NotTranslated
 from stages.calculus.python.translate import translate
 from stages.calculus.python.unions import to_value
 from stages.comparison.page import code

@@ -6,8 +6,8 @@ import threading
 import numpy as np
 import pytest
 
-from stages.relatives import control, shift_reset
-from stages.relatives.control import ControlError, reset, shift
+from stages.relatives.continuations import control, shift_reset
+from stages.relatives.continuations.control import ControlError, reset, shift
 
 
 def test_shift_and_reset():

@@ -8,8 +8,8 @@ from dualrev import math as dm
 from stages import STAGES
 from stages.comparison import counting
 from stages.programs import PROGRAMS
-from stages.relatives import cps
-from stages.relatives.computation import ComputationError, call, fold, pure
+from stages.relatives.continuations import cps
+from stages.relatives.continuations.computation import ComputationError, call, fold, pure
 
 
 def test_fig_7():

@@ -14,9 +14,9 @@ from dualrev.errors import ArgumentError, LeakError, OutputError
 from stages import STAGES
 from stages.comparison import counting
 from stages.programs import PROGRAMS
-from stages.relatives import delcont
-from stages.relatives.control import reset, shift
-from stages.relatives.delcont import grad, op1, op2, rad1, rad2, vjp
+from stages.relatives.continuations import delcont
+from stages.relatives.continuations.control import reset, shift
+from stages.relatives.continuations.delcont import grad, op1, op2, rad1, rad2, vjp
 
 everywhere = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 

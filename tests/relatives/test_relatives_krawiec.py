@@ -17,8 +17,9 @@ from dualrev.rules.primitives import PRIMITIVES
 from stages import STAGES, LimitReached
 from stages.comparison import counting
 from stages.programs import PROGRAMS, wide_inputs
-from stages.relatives import delta, delta_array, delta_map, vectorised
-from stages.relatives.delta_data import Add, Let, OneHot, Scale, Var, Zero, total
+from stages.relatives import vectorised
+from stages.relatives.deltas import delta, delta_array, delta_map
+from stages.relatives.deltas.delta_data import Add, Let, OneHot, Scale, Var, Zero, total
 from stages.relatives.fused import fused
 
 MODULES = {"vectorised": vectorised, "delta": delta, "delta_map": delta_map, "delta_array": delta_array}

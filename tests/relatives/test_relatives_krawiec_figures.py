@@ -16,9 +16,10 @@ from dualrev.errors import CotangentError, CustomRuleError, PrimitiveError
 from stages import STAGES
 from stages.comparison import counting
 from stages.programs import PROGRAMS, Quaternion, Vec3, rotate_vec_by_quat
-from stages.relatives import delta, delta_array, delta_map, vectorised
-from stages.relatives.delta_data import Var, Zero
-from stages.relatives.delta_trace import trace
+from stages.relatives import vectorised
+from stages.relatives.deltas import delta, delta_array, delta_map
+from stages.relatives.deltas.delta_data import Var, Zero
+from stages.relatives.deltas.delta_trace import trace
 from stages.relatives.fused import fused, primitive
 
 MODULES = {"vectorised": vectorised, "delta": delta, "delta_map": delta_map, "delta_array": delta_array}

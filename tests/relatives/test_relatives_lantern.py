@@ -12,8 +12,9 @@ import dualrev as dr
 from dualrev import math as dm
 from stages import count
 from stages.programs import PROGRAMS
-from stages.relatives import global_tape, lantern, shift_reset, tagged_forward
-from stages.relatives.lantern import FUN, IF, TREE, WHILE
+from stages.relatives import global_tape, tagged_forward
+from stages.relatives.continuations import lantern, shift_reset
+from stages.relatives.continuations.lantern import FUN, IF, TREE, WHILE
 from stages.relatives.staging.staged import REAL, TREE_OF_REALS, StagingError, flatten, stage
 
 TREES = [

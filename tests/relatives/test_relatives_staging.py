@@ -14,7 +14,7 @@ import pytest
 from support.oracle import assert_same
 
 import dualrev as dr
-from stages.relatives import lantern, shift_reset
+from stages.relatives.continuations import lantern, shift_reset
 from stages.relatives.staging.staged import REAL, TREE_OF_REALS, stage
 
 PAGE = Path(__file__).parents[2] / "docs" / "shift_reset.md"

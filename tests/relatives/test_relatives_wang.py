@@ -17,8 +17,9 @@ from dualrev.errors import ArgumentError, CotangentError, LeakError, OutputError
 from stages import STAGES
 from stages.comparison import counting
 from stages.programs import PROGRAMS, wide_inputs
-from stages.relatives import functional, global_tape, shift_reset, tagged_forward
-from stages.relatives.control import reset, shift
+from stages.relatives import global_tape, tagged_forward
+from stages.relatives.continuations import functional, shift_reset
+from stages.relatives.continuations.control import reset, shift
 
 DIRECT = {m.__name__.rpartition(".")[2]: m for m in (tagged_forward, shift_reset, global_tape, functional)}
 REVERSE = {name: m for name, m in DIRECT.items() if m is not tagged_forward}
@@ -446,7 +447,12 @@ def test_after_an_exception_on_the_way_back_the_tape_starts_anew(monkeypatch):
 
 # ---- section 3.7: nesting --------------------------------------------------------------------------------------------
 
-NESTED = {**DIRECT, "delcont": import_module("stages.relatives.delcont"), "tape": STAGES["tape"], "engine": dr}
+NESTED = {
+    **DIRECT,
+    "delcont": import_module("stages.relatives.continuations.delcont"),
+    "tape": STAGES["tape"],
+    "engine": dr,
+}
 pairs = pytest.mark.parametrize(
     ("outer", "inner"),
     [pytest.param(a, b, id=f"{m} over {n}") for m, a in NESTED.items() for n, b in NESTED.items()],

@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stages.calculus import types as ty
+from stages.calculus.checker.formation import Environment, Formation, Hidden
 from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref, Reset, Shift
-from stages.calculus.errors import IllTyped
-from stages.calculus.formation import Environment, Formation, Hidden
+from stages.calculus.language import types as ty
+from stages.calculus.language.errors import IllTyped
+from stages.calculus.language.types import Type
 from stages.calculus.text.printer import show_type
-from stages.calculus.types import Type
 
 __all__ = ["RULES"]
 

@@ -29,17 +29,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stages.calculus import terms as t
-from stages.calculus import types as ty
 from stages.calculus.continuations.distinct import Names, Types, renamed
 from stages.calculus.continuations.forward import WithCells
 from stages.calculus.continuations.shift_reset import there_and_back
 from stages.calculus.continuations.terms import Assign, Read, Ref, sequence
 from stages.calculus.continuations.wrapper import Reverse
-from stages.calculus.discrete import DISCRETE
-from stages.calculus.sugar import Pattern, let
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import Type
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.discrete import DISCRETE
+from stages.calculus.language.sugar import Pattern, let
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import Type
 
 __all__ = ["Cps", "State", "Then"]
 

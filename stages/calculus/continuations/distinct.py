@@ -11,15 +11,15 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from stages.calculus import terms as t
-from stages.calculus.check import Checker
+from stages.calculus.checker.check import Checker
+from stages.calculus.checker.formation import Environment
 from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref
-from stages.calculus.declarations import Declarations
-from stages.calculus.errors import IllTyped
-from stages.calculus.formation import Environment
-from stages.calculus.languages import LANGUAGES
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import Type
+from stages.calculus.language import terms as t
+from stages.calculus.language.declarations import Declarations
+from stages.calculus.language.errors import IllTyped
+from stages.calculus.language.languages import LANGUAGES
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import Type
 
 __all__ = ["Names", "Types", "renamed", "replaced"]
 

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref, Reset, Shift
-from stages.calculus.errors import CalculusError
-from stages.calculus.values import Cells, Evaluator, Jump, Rule, Tail
+from stages.calculus.language.errors import CalculusError
+from stages.calculus.language.values import Cells, Evaluator, Jump, Rule, Tail
 
 __all__ = ["RULES", "Continuation", "ControlError"]
 

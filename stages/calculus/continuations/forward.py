@@ -15,14 +15,14 @@ tangent has its terms in the order of the arguments, y1' * y2 + y2' * y1, for al
 
 from __future__ import annotations
 
-from stages.calculus import terms as t
-from stages.calculus import types as ty
 from stages.calculus.continuations.partials import mentions, partial, times
 from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref
-from stages.calculus.d1 import D1
-from stages.calculus.forward import Forward
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import Type
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import Type
+from stages.calculus.transformations.d1 import D1
+from stages.calculus.transformations.forward import Forward
 
 __all__ = ["Fig4", "WithCells"]
 

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stages.calculus import terms as t
-from stages.calculus import types as ty
 from stages.calculus.continuations.cps import Cps, State, Then, lets
 from stages.calculus.continuations.partials import partial, times
-from stages.calculus.declarations import Constructor
-from stages.calculus.sugar import lambda_, let
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import Type
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Constructor
+from stages.calculus.language.sugar import lambda_, let
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import Type
 
 __all__ = ["Functional"]
 

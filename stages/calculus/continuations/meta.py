@@ -1,8 +1,8 @@
 r"""Reverse AD by shift and reset in the metalanguage: Wang et al. 2019, Fig. 10.
 
 The rules are in direct style, as in Fig. 9, and what they give is in continuation-passing style, as in Fig. 11: the
-continuations that shift_ takes, and <..>_ delimits, are Python's, by greenlets (stages/relatives/control.py). `_` marks
-what is of the metalanguage, as the paper's overline does.
+continuations that shift_ takes, and <..>_ delimits, are Python's, by greenlets
+(stages/relatives/continuations/control.py). `_` marks what is of the metalanguage, as the paper's overline does.
 
     D[e1 * e2] = shift_ k in let (y1, y1') = D[e1] in let (y2, y2') = D[e2] in
                  let (y, y') = (y1 * y2, ref 0) in k_ (y, y'); y1' += !y' * y2; y2' += !y' * y1
@@ -21,11 +21,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from stages.calculus import terms as t
 from stages.calculus.continuations.cps import Cps, State, Then
 from stages.calculus.continuations.terms import Assign, Read, Ref
-from stages.calculus.terms import Term, Var
-from stages.relatives.control import reset, shift
+from stages.calculus.language import terms as t
+from stages.calculus.language.terms import Term, Var
+from stages.relatives.continuations.control import reset, shift
 
 __all__ = ["Meta"]
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from dualrev.rules.primitives import PRIMITIVES
 from stages.calculus.continuations.distinct import replaced
-from stages.calculus.sugar import FALSE, if_
-from stages.calculus.terms import Discrete, Literal, Operation, Term, Var, subterms
+from stages.calculus.language.sugar import FALSE, if_
+from stages.calculus.language.terms import Discrete, Literal, Operation, Term, Var, subterms
 
 __all__ = ["mentions", "partial", "times"]
 

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from stages.calculus import terms as t
 from stages.calculus.continuations.forward import WithCells
 from stages.calculus.continuations.partials import partial, times
 from stages.calculus.continuations.terms import Read, Ref, Reset, Shift, add_to, sequence
 from stages.calculus.continuations.wrapper import DUAL, Reverse
-from stages.calculus.sugar import let
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import Type
+from stages.calculus.language import terms as t
+from stages.calculus.language.sugar import let
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import Type
 
 __all__ = ["Fig9", "there_and_back"]
 

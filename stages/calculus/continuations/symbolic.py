@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import itertools
 
-from stages.calculus.errors import IllTyped
-from stages.calculus.terms import Let, Literal, Operation, Term, Var
+from stages.calculus.language.errors import IllTyped
+from stages.calculus.language.terms import Let, Literal, Operation, Term, Var
 
 __all__ = ["a_normal_form", "d_dx"]
 

@@ -10,7 +10,7 @@ from stages.calculus.continuations.functional import Functional
 from stages.calculus.continuations.meta import Meta
 from stages.calculus.continuations.shift_reset import Fig9
 from stages.calculus.continuations.tagged import Tagged
-from stages.calculus.transform import Transformation
+from stages.calculus.transformations.transform import Transformation
 
 __all__ = ["CONTINUATIONS"]
 

@@ -24,17 +24,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from stages.calculus import terms as t
-from stages.calculus import types as ty
 from stages.calculus.continuations.forward import WithCells
 from stages.calculus.continuations.partials import partial
 from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref
-from stages.calculus.declarations import Constructor, DataType, Declarations, Definition, Synonym
-from stages.calculus.discrete import DISCRETE
-from stages.calculus.forward import Forward
-from stages.calculus.sugar import Pattern, if_, lambda_
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import Type
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Constructor, DataType, Declarations, Definition, Synonym
+from stages.calculus.language.discrete import DISCRETE
+from stages.calculus.language.sugar import Pattern, if_, lambda_
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import Type
+from stages.calculus.transformations.forward import Forward
 
 __all__ = ["Tagged"]
 

@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stages.calculus.declarations import Constructor, DataType
-from stages.calculus.terms import Apply, Branch, Case, Con, Function, Lambda, Let, Operation, Star, Term, Var
-from stages.calculus.types import Arrow, Named, Type
+from stages.calculus.language.declarations import Constructor, DataType
+from stages.calculus.language.terms import Apply, Branch, Case, Con, Function, Lambda, Let, Operation, Star, Term, Var
+from stages.calculus.language.types import Arrow, Named, Type
 
 __all__ = ["Assign", "Gradient", "Read", "Ref", "Reset", "Shift", "add_to", "self_applied", "sequence"]
 

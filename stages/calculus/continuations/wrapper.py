@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stages.calculus import terms as t
-from stages.calculus import types as ty
-from stages.calculus.check import check
+from stages.calculus.checker.check import check
 from stages.calculus.continuations.terms import Read, Ref, add_to, sequence
-from stages.calculus.d1 import D1
-from stages.calculus.declarations import Program
-from stages.calculus.errors import IllTyped
-from stages.calculus.sugar import lambda_, let
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import Type
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Program
+from stages.calculus.language.errors import IllTyped
+from stages.calculus.language.sugar import lambda_, let
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import Type
+from stages.calculus.transformations.d1 import D1
 
 __all__ = ["DUAL", "Reverse"]
 

@@ -10,5 +10,5 @@ differentiation", as transformations of terms: Figs. 7 to 11 and 16, sections 5.
     table                            all of them by name
 
 Forward AD, Figs. 3 and 4, is `forward`; Figs. 5 and 6, whole tangents, are stages/relatives/vectorised.py. Vectors are
-of the source language: stages/calculus/vectors.py.
+of the source language: stages/calculus/language/vectors.py.
 """

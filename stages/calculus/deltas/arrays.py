@@ -27,14 +27,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from stages.calculus import terms as t
-from stages.calculus import types as ty
-from stages.calculus.declarations import Constructor, DataType, Definition, Synonym
 from stages.calculus.deltas.monadic import Translation
 from stages.calculus.deltas.unshared import InArrays
-from stages.calculus.sugar import FALSE, if_, let
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import Type
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Constructor, DataType, Definition, Synonym
+from stages.calculus.language.sugar import FALSE, if_, let
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import Type
 
 __all__ = ["Arrays"]
 

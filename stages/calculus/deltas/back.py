@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stages.calculus import terms as t
-from stages.calculus import types as ty
-from stages.calculus.sugar import lambda_
-from stages.calculus.terms import Term, Var
-from stages.calculus.transform import Transformation
-from stages.calculus.types import Type
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.sugar import lambda_
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import Type
+from stages.calculus.transformations.transform import Transformation
 
 __all__ = ["Back"]
 

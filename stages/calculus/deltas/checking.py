@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stages.calculus import types as ty
-from stages.calculus.declarations import Declarations, Synonym
+from stages.calculus.checker.formation import Environment, Formation, Hidden
 from stages.calculus.deltas.terms import Do, InSequence, Pure
-from stages.calculus.errors import IllTyped
-from stages.calculus.formation import Environment, Formation, Hidden
-from stages.calculus.kinds import same
-from stages.calculus.terms import Term
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Declarations, Synonym
+from stages.calculus.language.errors import IllTyped
+from stages.calculus.language.kinds import same
+from stages.calculus.language.terms import Term
+from stages.calculus.language.types import Type
 from stages.calculus.text.printer import show_type
-from stages.calculus.types import Type
 
 __all__ = ["RULES"]
 

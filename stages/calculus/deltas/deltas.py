@@ -21,15 +21,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 
-from stages.calculus import terms as t
-from stages.calculus import types as ty
-from stages.calculus.d1 import D1
-from stages.calculus.declarations import Constructor, DataType, Definition, Synonym
 from stages.calculus.deltas.back import Back
 from stages.calculus.deltas.terms import InSequence
-from stages.calculus.sugar import lambda_, let
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import Type
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Constructor, DataType, Definition, Synonym
+from stages.calculus.language.sugar import lambda_, let
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import Type
+from stages.calculus.transformations.d1 import D1
 
 __all__ = ["Deltas"]
 

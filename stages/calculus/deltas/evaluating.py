@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from stages.calculus.deltas.terms import Do, InSequence, Pure, Then
-from stages.calculus.terms import Tuple, Var
-from stages.calculus.values import Closure, Elements, Evaluator, Rule
+from stages.calculus.language.terms import Tuple, Var
+from stages.calculus.language.values import Closure, Elements, Evaluator, Rule
 
 __all__ = ["RULES"]
 

@@ -44,15 +44,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from stages.calculus import terms as t
-from stages.calculus import types as ty
-from stages.calculus.declarations import Constructor, DataType, Definition, Synonym
 from stages.calculus.deltas.deltas import Deltas
 from stages.calculus.deltas.terms import Do, InSequence, Pure, do
-from stages.calculus.discrete import DISCRETE
-from stages.calculus.sugar import Pattern, lambda_, let
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import Type
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Constructor, DataType, Definition, Synonym
+from stages.calculus.language.discrete import DISCRETE
+from stages.calculus.language.sugar import Pattern, lambda_, let
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import Type
 
 __all__ = ["Monadic", "Translation"]
 

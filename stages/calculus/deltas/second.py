@@ -19,15 +19,15 @@ what its step from forward to reverse AD, a Delta in place of a derivative, make
 
 from __future__ import annotations
 
-from stages.calculus import terms as t
-from stages.calculus import types as ty
 from stages.calculus.deltas.arrays import Arrays
 from stages.calculus.deltas.back import Back
 from stages.calculus.deltas.terms import Do
 from stages.calculus.deltas.triple import Twice
-from stages.calculus.sugar import FALSE, if_, let
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import Type
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.sugar import FALSE, if_, let
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import Type
 
 __all__ = ["Second"]
 

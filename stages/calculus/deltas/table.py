@@ -9,7 +9,7 @@ from stages.calculus.deltas.monadic import Monadic
 from stages.calculus.deltas.second import Second
 from stages.calculus.deltas.triple import Triple
 from stages.calculus.deltas.unshared import Unshared
-from stages.calculus.transform import Transformation
+from stages.calculus.transformations.transform import Transformation
 
 __all__ = ["DELTAS"]
 

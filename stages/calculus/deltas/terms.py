@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stages.calculus.sugar import Pattern, bind, hidden
-from stages.calculus.terms import Term
+from stages.calculus.language.sugar import Pattern, bind, hidden
+from stages.calculus.language.terms import Term
 
 __all__ = ["Do", "InSequence", "Pure", "Then", "do"]
 

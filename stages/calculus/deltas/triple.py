@@ -20,15 +20,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stages.calculus import terms as t
-from stages.calculus import types as ty
 from stages.calculus.continuations.forward import Fig4
 from stages.calculus.continuations.partials import partial, times
 from stages.calculus.deltas.back import Back
-from stages.calculus.forward import Forward
-from stages.calculus.sugar import let
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import Type
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.sugar import let
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import Type
+from stages.calculus.transformations.forward import Forward
 
 __all__ = ["Triple", "Twice"]
 

@@ -24,13 +24,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stages.calculus import terms as t
-from stages.calculus import types as ty
-from stages.calculus.declarations import Constructor, Definition
 from stages.calculus.deltas.deltas import Deltas
-from stages.calculus.sugar import let
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import Type
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Constructor, Definition
+from stages.calculus.language.sugar import let
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import Type
 
 __all__ = ["InArrays", "Unshared"]
 

@@ -22,8 +22,9 @@ from typing import Any
 
 from dualrev import math as our_math
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
-from stages.calculus import sugar
-from stages.calculus import terms as t
+from stages.calculus.language import sugar
+from stages.calculus.language import terms as t
+from stages.calculus.language.types import INT, REAL, Named, Parameter, Type
 from stages.calculus.python.expressions import MISSING, Expressions
 from stages.calculus.python.source import Untyped, clean, locate
 from stages.calculus.python.terms import Scope, Typed, convert, pattern_of, tuple_of
@@ -37,7 +38,6 @@ from stages.calculus.python.types import (
     match_type,
     spoken,
 )
-from stages.calculus.types import INT, REAL, Named, Parameter, Type
 
 __all__ = ["Calls"]
 

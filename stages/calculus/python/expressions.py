@@ -18,12 +18,12 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from stages.calculus import sugar
-from stages.calculus import terms as t
+from stages.calculus.language import sugar
+from stages.calculus.language import terms as t
+from stages.calculus.language.types import BOOL, INT, REAL, Type
 from stages.calculus.python.source import Source, Untyped, assigned, clean, loaded
 from stages.calculus.python.terms import Global, Scope, Typed, Variable, convert, pattern_of, tuple_of
 from stages.calculus.python.types import Callables, Tuples, is_known, is_list, join, learn, lower, spoken
-from stages.calculus.types import BOOL, INT, REAL, Type
 
 __all__ = ["MISSING", "Expressions"]
 

@@ -20,13 +20,13 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from stages.calculus import sugar
-from stages.calculus import terms as t
+from stages.calculus.language import sugar
+from stages.calculus.language import terms as t
+from stages.calculus.language.types import INT, Arrow, Sum, Type
 from stages.calculus.python.sequences import Sequences
 from stages.calculus.python.source import assigned, is_endless, nodes
 from stages.calculus.python.terms import Scope, Typed, Variable, pattern_of, tuple_of
 from stages.calculus.python.types import Tuples, learn, lower, spoken
-from stages.calculus.types import INT, Arrow, Sum, Type
 
 __all__ = ["Finish", "Loops"]
 

@@ -20,14 +20,14 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stages.calculus import sugar
-from stages.calculus import terms as t
+from stages.calculus.language import sugar
+from stages.calculus.language import terms as t
+from stages.calculus.language.types import BOOL, INT, REAL, Arrow, Named, Parameter, Sum, Type
 from stages.calculus.python import lists
 from stages.calculus.python.calls import Calls
 from stages.calculus.python.source import Untyped
 from stages.calculus.python.terms import Scope, Typed, tuple_of
 from stages.calculus.python.types import Callables, Tuples, is_known, is_list, learn, list_of, lower, spoken
-from stages.calculus.types import BOOL, INT, REAL, Arrow, Named, Parameter, Sum, Type
 
 __all__ = ["Sequences"]
 

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from dualrev.diagnostics.signatures import unwarned
-from stages.calculus.errors import NotTranslated
+from stages.calculus.language.errors import NotTranslated
 from stages.calculus.text.tokens import RESERVED
 
 __all__ = [

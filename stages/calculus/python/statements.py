@@ -18,16 +18,16 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from stages.calculus import sugar
-from stages.calculus import terms as t
-from stages.calculus.errors import NotTranslated
+from stages.calculus.language import sugar
+from stages.calculus.language import terms as t
+from stages.calculus.language.errors import NotTranslated
+from stages.calculus.language.types import Arrow, Parameter, Type
 from stages.calculus.python.lists import Cons, Nil
 from stages.calculus.python.loops import Finish, Loops
 from stages.calculus.python.owned import check_owned
 from stages.calculus.python.source import Source, Untyped, assigned, circle, grown, leaves, surely
 from stages.calculus.python.terms import Scope, Typed, Variable, pattern_of, tuple_of
 from stages.calculus.python.types import Callables, Learnt, Tuples, is_list, learn, list_of, lower, spoken
-from stages.calculus.types import Arrow, Parameter, Type
 
 __all__ = ["Statements"]
 

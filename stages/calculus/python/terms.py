@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from stages.calculus import sugar
-from stages.calculus import terms as t
+from stages.calculus.language import sugar
+from stages.calculus.language import terms as t
+from stages.calculus.language.types import REAL, Type
 from stages.calculus.python.source import Source
 from stages.calculus.python.types import Tuples
 from stages.calculus.python.unions import Unions
-from stages.calculus.types import REAL, Type
 
 __all__ = ["Global", "Scope", "Typed", "Variable", "convert", "pattern_of", "tuple_of"]
 

@@ -15,17 +15,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stages.calculus import sugar
-from stages.calculus import terms as t
-from stages.calculus.declarations import Program
-from stages.calculus.errors import NotTranslated
+from stages.calculus.language import sugar
+from stages.calculus.language import terms as t
+from stages.calculus.language.declarations import Program
+from stages.calculus.language.errors import NotTranslated
+from stages.calculus.language.types import Arrow, Parameter, Type
 from stages.calculus.python.source import Source, Untyped, clean, locate
 from stages.calculus.python.statements import Statements
 from stages.calculus.python.terms import Typed
 from stages.calculus.python.types import Callables, at, is_known, lower, match_type
 from stages.calculus.python.union import union
 from stages.calculus.python.unions import Unions, from_value, to_value
-from stages.calculus.types import Arrow, Parameter, Type
 
 __all__ = ["from_value", "to_value", "translate", "union"]
 
@@ -36,7 +36,7 @@ def translate(f: Callable[..., Any], *types: Any) -> Program:
     They are annotations (float, tuple[float, int], Tree) or types of the calculus. NotTranslated is raised where the
     function is outside the subset.
 
-    >>> from stages.calculus.types import REAL
+    >>> from stages.calculus.language.types import REAL
     >>> translate(lambda x: x * 2, REAL).term.body
     Operation(name='mul', arguments=(Var(name='x'), Literal(value=2.0)))
     """

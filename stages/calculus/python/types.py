@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
-from stages.calculus.types import BOOL, INT, REAL, UNIT, Arrow, Named, Pair, Parameter, Sum, Type
+from stages.calculus.language.types import BOOL, INT, REAL, UNIT, Arrow, Named, Pair, Parameter, Sum, Type
 
 __all__ = [
     "Callables",

@@ -23,8 +23,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stages.calculus.errors import NotTranslated
-from stages.calculus.types import Named, Parameter
+from stages.calculus.language.errors import NotTranslated
+from stages.calculus.language.types import Named, Parameter
 
 __all__ = ["Applied", "Union", "owner", "union"]
 

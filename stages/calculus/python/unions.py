@@ -12,12 +12,12 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from stages.calculus.declarations import Constructor, DataType, Declarations
+from stages.calculus.language.declarations import Constructor, DataType, Declarations
+from stages.calculus.language.types import BOOL, INT, REAL, Named, Parameter, Sum, Type
+from stages.calculus.language.values import FALSE, TRUE, Made
 from stages.calculus.python.lists import LIST
 from stages.calculus.python.types import Callables, Tuples, at, is_list, lift, list_of, lower
 from stages.calculus.python.union import Applied, Union, owner
-from stages.calculus.types import BOOL, INT, REAL, Named, Parameter, Sum, Type
-from stages.calculus.values import FALSE, TRUE, Made
 
 __all__ = ["Unions", "from_value", "to_value"]
 

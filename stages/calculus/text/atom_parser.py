@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dualrev.rules.primitives import PRIMITIVES
-from stages.calculus import sugar
 from stages.calculus.continuations.terms import Gradient, Read, Ref, Reset
 from stages.calculus.deltas.terms import Do, InSequence, Pure
-from stages.calculus.discrete import DISCRETE
-from stages.calculus.terms import (
+from stages.calculus.language import sugar
+from stages.calculus.language.discrete import DISCRETE
+from stages.calculus.language.terms import (
     Branch,
     Case,
     Claim,

@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from stages.calculus.declarations import Program
-from stages.calculus.terms import Term
+from stages.calculus.language.declarations import Program
+from stages.calculus.language.terms import Term
+from stages.calculus.language.types import Type
 from stages.calculus.text.layout import render
 from stages.calculus.text.printer import show_type, write_program
 from stages.calculus.text.term_printer import TermPrinter
 from stages.calculus.text.tokens import KEYWORDS, SPELLINGS, Cursor, Token
-from stages.calculus.types import Type
 
 __all__ = ["latex", "latex_program", "latex_type"]
 
@@ -60,7 +60,7 @@ _CAPITALS = {"GAMMA", "DELTA", "THETA", "LAMBDA", "XI", "PI", "SIGMA", "UPSILON"
 def latex_type(type_: Type) -> str:
     r"""A type.
 
-    >>> from stages.calculus.types import REAL, Linear, Pair
+    >>> from stages.calculus.language.types import REAL, Linear, Pair
     >>> latex_type(Linear(Pair(REAL, REAL), REAL))
     '(\\mathbb{R}, \\mathbb{R}) \\multimap \\mathbb{R}'
     """

@@ -46,11 +46,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stages.calculus import sugar
 from stages.calculus.continuations.terms import Assign, Shift
-from stages.calculus.declarations import DataType, Declarations, Definition, Program, Synonym
-from stages.calculus.errors import Unreadable
-from stages.calculus.terms import (
+from stages.calculus.language import sugar
+from stages.calculus.language.declarations import DataType, Declarations, Definition, Program, Synonym
+from stages.calculus.language.errors import Unreadable
+from stages.calculus.language.terms import (
     Apply,
     Compose,
     Discrete,
@@ -63,9 +63,9 @@ from stages.calculus.terms import (
     ResourceLet,
     Term,
 )
+from stages.calculus.language.types import Arrow, ForAll, Type
 from stages.calculus.text.atom_parser import AtomParser, number
 from stages.calculus.text.tokens import ASSIGN, COMPARISON, COMPOSE, INFIX, POWER, PRECEDENCE, PREFIX, unreadable
-from stages.calculus.types import Arrow, ForAll, Type
 
 __all__ = ["parse_program", "parse_term", "parse_type"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stages.calculus.declarations import DataType, Definition, Program, Synonym
-from stages.calculus.terms import LinearLambda, Term, subterms
+from stages.calculus.language.declarations import DataType, Definition, Program, Synonym
+from stages.calculus.language.terms import LinearLambda, Term, subterms
+from stages.calculus.language.types import Type
 from stages.calculus.text.layout import LINE, Document, Group, Nest, render, single_line
 from stages.calculus.text.term_printer import TermPrinter
 from stages.calculus.text.tokens import width as columns
-from stages.calculus.types import Type
 
 __all__ = ["mark", "show", "show_program", "show_type", "write_program"]
 
@@ -30,7 +30,7 @@ def show_type(type_: Type, ascii: bool = False) -> str:
 def show(term: Term, ascii: bool = False, width: int = 100) -> str:
     r"""A term, on one line if it fits.
 
-    >>> from stages.calculus.terms import Operation, Var
+    >>> from stages.calculus.language.terms import Operation, Var
     >>> show(Operation("mul", (Operation("add", (Var("x"), Var("y"))), Var("x"))), ascii=True)
     '(x + y) * x'
     """

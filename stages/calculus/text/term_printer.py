@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from stages.calculus.continuations.terms import Assign, Gradient, Read, Ref, Reset, Shift
 from stages.calculus.deltas.terms import Do, InSequence, Pure
-from stages.calculus.polymorphism import scheme
-from stages.calculus.sugar import FALSE, TRUE, Pattern, hidden
-from stages.calculus.terms import (
+from stages.calculus.language.polymorphism import scheme
+from stages.calculus.language.sugar import FALSE, TRUE, Pattern, hidden
+from stages.calculus.language.terms import (
     Apply,
     Branch,
     Case,

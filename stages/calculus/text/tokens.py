@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dualrev.rules.primitives import PRIMITIVES
-from stages.calculus.errors import Unreadable
+from stages.calculus.language.errors import Unreadable
 
 __all__ = ["CALLS", "INFIX", "KEYWORDS", "PRECEDENCE", "RESERVED", "SPELLINGS", "Cursor", "Token", "width"]
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import reduce
 from typing import TypeVar
 
-from stages.calculus.declarations import Constructor, DataType, Synonym
-from stages.calculus.sugar import Pattern
-from stages.calculus.text.tokens import Cursor, Token
-from stages.calculus.types import (
+from stages.calculus.language.declarations import Constructor, DataType, Synonym
+from stages.calculus.language.sugar import Pattern
+from stages.calculus.language.types import (
     INT,
     REAL,
     UNIT,
@@ -29,6 +28,7 @@ from stages.calculus.types import (
     Type,
     Vector,
 )
+from stages.calculus.text.tokens import Cursor, Token
 
 __all__ = ["TypeParser"]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stages.calculus.sugar import Pattern
-from stages.calculus.text.tokens import SPELLINGS
-from stages.calculus.types import (
+from stages.calculus.language.sugar import Pattern
+from stages.calculus.language.types import (
     Array,
     Arrow,
     Bang,
@@ -26,6 +25,7 @@ from stages.calculus.types import (
     Unit,
     Vector,
 )
+from stages.calculus.text.tokens import SPELLINGS
 
 __all__ = ["TypePrinter", "show_pattern"]
 

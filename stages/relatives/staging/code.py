@@ -71,7 +71,7 @@ class Name:
         """What Python gets that computes with a name and a number of another derivative."""
         raise StagingError(
             f"a number of a derivative by another algorithm in a program that is generated{where()}: make it an"
-            " argument of the function, or take stages.relatives.lantern for both"
+            " argument of the function, or take stages.relatives.continuations.lantern for both"
         )
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = mixed

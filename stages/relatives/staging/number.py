@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dualrev.diagnostics.user_lines import where
 from dualrev.eager.numbers.overload import DualNumber
-from stages.relatives.control import around
+from stages.relatives.continuations.control import around
 from stages.relatives.staging.code import Atom, Code, Item, Name, StagingError
 
 __all__ = ["Condition", "Index", "Number", "atom", "here", "is_active", "is_number"]
@@ -24,7 +24,7 @@ class Condition(NamedTuple):
     def __bool__(self) -> bool:
         raise StagingError(
             f"a condition on numbers{where()} is not known while code is generated: write IF(condition, lambda: ..,"
-            " lambda: ..), or WHILE(x, condition, body) for a loop (stages.relatives.lantern)"
+            " lambda: ..), or WHILE(x, condition, body) for a loop (stages.relatives.continuations.lantern)"
         )
 
 

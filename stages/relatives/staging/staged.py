@@ -28,8 +28,8 @@ import numpy as np
 
 from dualrev.diagnostics.user_lines import where
 from dualrev.rules.primitives import PRIMITIVES
-from stages.relatives.control import reset
-from stages.relatives.lantern import LANGUAGE, Dual, Node, ended
+from stages.relatives.continuations.control import reset
+from stages.relatives.continuations.lantern import LANGUAGE, Dual, Node, ended
 from stages.relatives.staging import texts
 from stages.relatives.staging.code import Block, Cell, Code, Let, Name, Scaled, StagingError, inner
 from stages.relatives.staging.number import Index

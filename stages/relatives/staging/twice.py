@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from dualrev.diagnostics.user_lines import where
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
-from stages.relatives.control import reset, shift
+from stages.relatives.continuations.control import reset, shift
 from stages.relatives.staging.code import (
     Add,
     Atom,

@@ -9,9 +9,9 @@ from dataclasses import fields
 import pytest
 
 from stages.calculus import TRANSFORMATIONS, Machine, check, check_term, parse_program, parse_term, parse_type, show
-from stages.calculus import terms as t
-from stages.calculus.kinds import same
-from stages.calculus.types import INT, REAL, Arrow, Pair
+from stages.calculus.language import terms as t
+from stages.calculus.language.kinds import same
+from stages.calculus.language.types import INT, REAL, Arrow, Pair
 
 REVERSE = ["D1", "D2", "D3", "sparse", "D4"]
 FIGURES = [*REVERSE, "forward"]  # test_calculus_section8.py has the others

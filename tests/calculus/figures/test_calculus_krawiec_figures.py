@@ -24,14 +24,14 @@ import pytest
 
 from stages.calculus import Machine, check, check_term, evaluate, parse_program, parse_term, parse_type, show, show_type
 from stages.calculus.__main__ import main
-from stages.calculus.declarations import Program
 from stages.calculus.deltas.table import DELTAS
 from stages.calculus.deltas.terms import Do, do
-from stages.calculus.errors import CalculusError, IllTyped
-from stages.calculus.kinds import same as same_type
-from stages.calculus.terms import Apply, Var
-from stages.calculus.types import REAL
-from stages.calculus.values import Elements, Made
+from stages.calculus.language.declarations import Program
+from stages.calculus.language.errors import CalculusError, IllTyped
+from stages.calculus.language.kinds import same as same_type
+from stages.calculus.language.terms import Apply, Var
+from stages.calculus.language.types import REAL
+from stages.calculus.language.values import Elements, Made
 
 DATA = parse_program("data List a = Nil | Cons a (List a); 1.0").declarations
 TYPES = {"x": "R", "y": "R", "n": "Int", "p": "(R, Int)", "f": "R -> R", "h": "Int -> R", "s": "R + Int", "l": "List R"}

@@ -17,13 +17,13 @@ from __future__ import annotations
 import pytest
 
 from stages.calculus import check_term, evaluate, parse_program, parse_term, parse_type, show
-from stages.calculus import terms as t
 from stages.calculus.continuations import symbolic
 from stages.calculus.continuations.table import CONTINUATIONS
 from stages.calculus.continuations.terms import self_applied
-from stages.calculus.declarations import Declarations, Program
-from stages.calculus.sugar import TRUE
-from stages.calculus.terms import Var, subterms
+from stages.calculus.language import terms as t
+from stages.calculus.language.declarations import Declarations, Program
+from stages.calculus.language.sugar import TRUE
+from stages.calculus.language.terms import Var, subterms
 
 pytest.importorskip("greenlet", reason="Fig. 10's metalanguage has shift and reset by greenlets")
 

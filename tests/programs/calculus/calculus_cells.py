@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from programs.calculus.calculus_choices import DATA
 from programs.calculus.calculus_generator import FORMS, Closed, Environment, Writer
-from stages.calculus import terms as t
-from stages.calculus import types as ty
 from stages.calculus.continuations.terms import Assign, Read, Ref
-from stages.calculus.declarations import Program
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import REAL, Type
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Program
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import REAL, Type
 
 __all__ = ["closed_programs_with_cells", "program_with_cells"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stages.calculus import types as ty
-from stages.calculus.declarations import Constructor, DataType, Declarations
-from stages.calculus.types import BOOL, INT, REAL, UNIT, Named, Parameter, Type
-from stages.calculus.values import Made
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Constructor, DataType, Declarations
+from stages.calculus.language.types import BOOL, INT, REAL, UNIT, Named, Parameter, Type
+from stages.calculus.language.values import Made
 
 __all__ = ["DATA", "PLAINEST", "Choices"]
 

@@ -15,14 +15,14 @@ from typing import Any
 from hypothesis import strategies as st
 
 from programs.calculus.calculus_choices import DATA, Choices
-from stages.calculus import terms as t
-from stages.calculus import types as ty
-from stages.calculus.declarations import Program
-from stages.calculus.sugar import FALSE, TRUE, if_
-from stages.calculus.terms import Term, Var
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Program
+from stages.calculus.language.sugar import FALSE, TRUE, if_
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import BOOL, INT, REAL, Named, Type
+from stages.calculus.language.values import show_value
 from stages.calculus.text.printer import show, show_type
-from stages.calculus.types import BOOL, INT, REAL, Named, Type
-from stages.calculus.values import show_value
 
 __all__ = [
     "BINARY",

@@ -5,11 +5,11 @@ import math
 from hypothesis import strategies as st
 
 from dualrev.rules.primitives import PRIMITIVES
-from stages.calculus import sugar
-from stages.calculus.declarations import Constructor, DataType, Declarations, Definition, Program, Synonym
 from stages.calculus.deltas.terms import InSequence, Pure, do
-from stages.calculus.discrete import DISCRETE
-from stages.calculus.terms import (
+from stages.calculus.language import sugar
+from stages.calculus.language.declarations import Constructor, DataType, Declarations, Definition, Program, Synonym
+from stages.calculus.language.discrete import DISCRETE
+from stages.calculus.language.terms import (
     Apply,
     Branch,
     Case,
@@ -41,8 +41,7 @@ from stages.calculus.terms import (
     Var,
     Zero,
 )
-from stages.calculus.text.tokens import CALLS
-from stages.calculus.types import (
+from stages.calculus.language.types import (
     INT,
     REAL,
     UNIT,
@@ -60,6 +59,7 @@ from stages.calculus.types import (
     Sum,
     Vector,
 )
+from stages.calculus.text.tokens import CALLS
 
 names = st.sampled_from(["x", "y", "x1", "dx'", "_", "_x_y", "__y", "o", "β", "F", "SCall", "lets"])
 capitals = st.sampled_from(["Nil", "Cons", "R'", "inl", "inr"])

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from programs.calculus.calculus_choices import DATA
 from programs.calculus.calculus_generator import FORMS, Closed, Environment, Open, Writer
-from stages.calculus import terms as t
-from stages.calculus import types as ty
-from stages.calculus.declarations import Program
-from stages.calculus.sugar import if_
-from stages.calculus.terms import Term, Var
-from stages.calculus.types import INT, REAL, Type, Vector
-from stages.calculus.values import Elements
+from stages.calculus.language import terms as t
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Program
+from stages.calculus.language.sugar import if_
+from stages.calculus.language.terms import Term, Var
+from stages.calculus.language.types import INT, REAL, Type, Vector
+from stages.calculus.language.values import Elements
 
 __all__ = ["closed_program_with_vectors", "closed_programs_with_vectors", "open_terms_with_vectors"]
 

@@ -1,0 +1,1 @@
+"""Type checkers: of ordinary terms, of linear bodies (Fig. 5), and of declarations."""

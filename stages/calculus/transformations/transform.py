@@ -1,0 +1,305 @@
+r"""What all transformations share: types and declarations, names, and Wrap's recursion over data types.
+
+A transformation D_c, for a type c of cotangents, is given by what it makes of R and of the terms that touch scalars.
+Everywhere else it keeps the structure (Fig. 6, section 9):
+
+    D[()] = ()    D[(s, t)] = (D[s], D[t])    D[s -> t] = D[s] -> D[t]    D[Int] = Int    D[s + t] = D[s] + D[t]
+    D[a] = a      D[T t1 .. tn] = DT D[t1] .. D[tn],   with   data DT a1 .. an = DC1 D[..] .. | ..   declared
+    D[forall a. t] = forall a. D[t], and D[f[s]] = f[D[s]] on terms (polymorphism.py)
+
+    If G |- t : s then D[G] |- D[t] : D[s]         (D2 to D4: D[t] : Int -> (D[s], Int))
+    Wrap : (s -> t) ~> (s -> (t, t -o s))
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from stages.calculus.checker.check import check
+from stages.calculus.language import types as ty
+from stages.calculus.language.declarations import Constructor, DataType, Declarations, Definition, Program, Synonym
+from stages.calculus.language.errors import IllTyped
+from stages.calculus.language.kinds import first_order
+from stages.calculus.language.polymorphism import as_function, instantiated
+from stages.calculus.language.sugar import let
+from stages.calculus.language.terms import (
+    Apply,
+    Branch,
+    Case,
+    Con,
+    Integer,
+    Lambda,
+    Letrec,
+    Literal,
+    Primitive,
+    Star,
+    Term,
+    Tuple,
+    Var,
+    subterms,
+)
+from stages.calculus.language.types import Type
+from stages.calculus.text.printer import show_type
+
+__all__ = ["Transformation"]
+
+
+class Transformation(ABC):
+    """One of the paper's transformations, for one program.
+
+    name        "D1", ...
+    language    of check.check
+    reads       the language of its programs
+    c           the type of the program's cotangents
+    """
+
+    name: ClassVar[str]
+    language: ClassVar[str]
+    reads: ClassVar[str] = "source"
+
+    def __init__(self, c: Type, declarations: Declarations | None = None, taken: frozenset[str] = frozenset()) -> None:
+        self.c, self.source = c, declarations or Declarations()
+        # a pattern's hidden variable is _x_y: no part of such a name is free either
+        self.taken = set(taken) | {part for name in taken if name.startswith("_") for part in name.split("_")}
+        self.counters: dict[str, itertools.count[int]] = {}
+        self.definitions: dict[str, Definition] = {}
+        self.functions: dict[tuple[str, Type], str] = {}  # those of Wrap, for data types
+
+    # What each of them defines
+
+    @abstractmethod
+    def scalar(self) -> Type:
+        """D[R]"""
+
+    @abstractmethod
+    def arrow(self, argument: Type, result: Type) -> Type:
+        """D[s -> t], from D[s] and D[t]."""
+
+    @abstractmethod
+    def term(self, t: Term) -> Term:
+        """D[t]"""
+
+    @abstractmethod
+    def wrapped(self, x: str, source: Type, target: Type, inner: Callable[..., Term]) -> Term:
+        r"""The body of Wrap[\(x : source). t]; `inner` makes D[t]."""
+
+    def synonyms(self) -> Mapping[str, DataType | Synonym]:
+        """The types that the transformed program declares."""
+        return {}
+
+    def interface(self) -> tuple[Definition, ...]:
+        """The functions that the transformed program calls."""
+        return ()
+
+    def around(self, made: Term) -> Term:
+        """D[t], with what the transformation binds around it: nothing."""
+        return made
+
+    # Types
+
+    def type(self, t: Type) -> Type:
+        """D[t] on types."""
+        match t:
+            case ty.Real():
+                return self.scalar()
+            case ty.Pair(first, second):
+                return ty.Pair(self.type(first), self.type(second))
+            case ty.Arrow(argument, result):
+                return self.arrow(self.type(argument), self.type(result))
+            case ty.Sum(left, right):
+                return ty.Sum(self.type(left), self.type(right))
+            case ty.Vector(element):
+                return ty.Vector(self.type(element))
+            case ty.Named(name, arguments):
+                declared = self.source.types[name]
+                if isinstance(declared, Synonym):
+                    return self.type(declared.at(arguments))
+                return ty.Named(self.own_type(f"D{name}").name, tuple([self.type(a) for a in arguments]))
+        return t
+
+    def environment(self, types: Mapping[str, Type]) -> dict[str, Type]:
+        """D on environments: D[x : t] = x : D[t]."""
+        return {x: self.type(t) for x, t in types.items()}
+
+    def declarations(self) -> Declarations:
+        """The program's data types, their images, and the synonyms."""
+        images = {
+            (name := self.own_type(f"D{data.name}").name): DataType(
+                name,
+                data.parameters,
+                tuple(Constructor(f"D{c.name}", tuple([self.type(f) for f in c.fields])) for c in data.constructors),
+            )
+            for data in self.source
+            if isinstance(data, DataType)
+        }
+        return self.source | {**images, **self.synonyms()}
+
+    # Terms
+
+    def constructor(self, t: Type, name: str, arguments: tuple[Term, ...]) -> Con:
+        """D[C] of arguments that are transformed already."""
+        return Con(self.type(t), self.image(name), arguments)
+
+    def image(self, constructor: str) -> str:
+        """The constructor that C is sent to: DC; inl and inr stay."""
+        return constructor if constructor in ("inl", "inr") else f"D{constructor}"
+
+    def own(self, name: str) -> Var:
+        """One of the transformed program's functions; it has another name where the program has this one."""
+        while name in self.taken:
+            name += "'"
+        return Var(name)
+
+    def own_type(self, name: str) -> ty.Named:
+        """One of the transformed program's types, likewise."""
+        while name in self.source.types:
+            name += "'"
+        return ty.Named(name)
+
+    def fresh(self, base: str) -> str:
+        """A name that the program does not have: base1, base2, ..."""
+        count = self.counters.setdefault(base, itertools.count(1))
+        return next(name for k in count if (name := f"{base}{k}") not in self.taken)
+
+    # Wrap
+
+    @classmethod
+    def wrap(cls, program: Program) -> Program:
+        """Wrap[P] for a program P : s -> t without functions in s and t; IllTyped for others."""
+        program = _one_term(program, cls.reads)
+        kind = program.declarations.expose(check(program, cls.reads))
+        if not isinstance(kind, ty.Arrow):
+            raise IllTyped(program.term, f"Wrap takes a function, and this has type {show_type(kind)}")
+        for side, what in ((kind.argument, "argument"), (kind.result, "result")):
+            if not first_order(side, program.declarations):
+                why = "what the derivative of a function value should be is not defined"
+                raise IllTyped(program.term, f"the {what} has type {show_type(side)}, with a function in it: {why}")
+        self = cls(kind.argument, program.declarations, frozenset(_names(program.term)))
+        match program.term:
+            case Lambda(x, _, body):
+                term = Lambda(
+                    x, kind.argument, self.wrapped(x, kind.argument, kind.result, lambda *i: self.on(body, *i))
+                )
+            case function:
+                x = self.fresh("x")
+                inner = self.called(function, Var(x))
+                term = Lambda(x, kind.argument, self.wrapped(x, kind.argument, kind.result, inner))
+        return Program(term, self.declarations(), (*self.interface(), *self.definitions.values()))
+
+    @classmethod
+    def of(cls, program: Program, kind: Type) -> Program:
+        """D[t] of a program of type s -> t with c = s, and what it refers to.
+
+        With c = () of another program, and where a function is in s: it has no cotangents.
+        """
+        program = _one_term(program, cls.reads)
+        is_data = isinstance(kind, ty.Arrow) and first_order(kind.argument, program.declarations)
+        c = kind.argument if isinstance(kind, ty.Arrow) and is_data else ty.UNIT
+        self = cls(c, program.declarations, frozenset(_names(program.term)))
+        return Program(self.around(self.term(program.term)), self.declarations(), self.interface())
+
+    def on(self, t: Term, *state: Term) -> Term:
+        """D[t], in the state where there is one."""
+        assert not state
+        return self.term(t)
+
+    def called(self, function: Term, x: Term) -> Callable[..., Term]:
+        """How to make D[function] x."""
+        return lambda: Apply(self.term(function), x)
+
+    def recursive(self, kind: str, t: Type, type_: Type, make: Callable[[], Term]) -> Var:
+        """A definition for a data type, made once; Interleave and the like call themselves for its parts."""
+        if (kind, t) not in self.functions:
+            assert isinstance(t, ty.Named)
+            name = f"{kind}_{t.name}"
+            while name in self.definitions or name in self.taken:
+                name += "'"
+            self.functions[kind, t] = name
+            self.definitions[name] = Definition(name, type_, Var(name))
+            self.definitions[name] = Definition(name, type_, make())
+        return Var(self.functions[kind, t])
+
+    def has_choice(self, t: Type, seen: frozenset[Type] = frozenset()) -> bool:
+        """Whether a sum, data type or vector is in it: its 0 then depends on the input (the paper's note 8)."""
+        t = self.source.expose(t)
+        return isinstance(t, (ty.Sum, ty.Named, ty.Vector)) or any(self.has_choice(part) for part in ty.parts(t))
+
+    def zeros(self, t: Type, x: Term) -> Term:
+        """0 with the structure of x: zeros_R x = 0, zeros_(s, t) (x, y) = (zeros x, zeros y), and so on."""
+        match self.source.expose(t):
+            case ty.Real():
+                return Literal(0.0)
+            case ty.Unit():
+                return Star()
+            case ty.Int():
+                return Integer(0)
+            case ty.Pair(first, second):
+                return self.halves(x, lambda v, w: Tuple(self.zeros(first, v), self.zeros(second, w)))
+            case ty.Vector(element):
+                return self.mapped(x, lambda y: self.zeros(element, y))
+            case ty.Named() as data:
+
+                def make() -> Term:
+                    v = self.fresh("v")
+                    return Lambda(v, data, self.each(data, Var(v), lambda c, ys: self.same(data, c, ys, self.zeros)))
+
+                return Apply(self.recursive("zeros", data, ty.Arrow(data, data), make), x)
+            case other:
+                return self.each(other, x, lambda c, ys: self.same(other, c, ys, self.zeros))
+
+    def each(self, t: Type, x: Term, make: Callable[[Constructor, list[Var]], Term], image: bool = False) -> Case:
+        """case x of {C(y1, .., yn) -> make(C, y1..yn); ..}, with `image` for x : D[t]."""
+        branches = []
+        constructors = self.source.constructors(t)
+        assert constructors is not None
+        for c in constructors:
+            names = tuple([self.fresh("y") for _ in c.fields])
+            name = self.image(c.name) if image else c.name
+            branches.append(Branch(name, names, make(c, [Var(y) for y in names])))
+        return Case(x, tuple(branches))
+
+    def same(self, t: Type, c: Constructor, ys: list[Var], part: Callable[[Type, Term], Term]) -> Con:
+        """C(part(y1), .., part(yn))"""
+        return Con(t, c.name, tuple([part(field, y) for field, y in zip(c.fields, ys, strict=True)]))
+
+    def mapped(self, v: Term, make: Callable[[Term], Term]) -> Term:
+        """[make(v0), .., make(v(n-1))], for terms v and vi that may be written more than once."""
+        j = self.fresh("j")
+        body = make(Primitive("index", (v, Var(j))))
+        return Primitive("build", (Primitive("size", (v,)), Lambda(j, ty.INT, body)))
+
+    def halves(self, pair: Term, use: Callable[[Var, Var], Term]) -> Term:
+        """let (x, y) = pair in use(x, y)"""
+        x, y = self.fresh("x"), self.fresh("y")
+        return let((x, y), pair, use(Var(x), Var(y)))
+
+
+def _one_term(program: Program, language: str) -> Program:
+    """The program with its definitions as a letrec around its term, if it has any; see `instantiated`, too."""
+    if program.definitions:
+        check(program, language)
+        functions = [as_function(d, program.declarations) for d in program.definitions]
+        program = Program(Letrec(tuple(functions), program.term), program.declarations)
+    if language != "source":  # of programs with cells, functions are copied for each of their types
+        check(program, language)
+        return instantiated(program)
+    return program
+
+
+def _names(term: Term) -> set[str]:
+    """All names of variables in a term."""
+    found: set[str] = set()
+    todo = [term]
+    while todo:
+        t = todo.pop()
+        todo.extend(subterms(t))
+        if isinstance(t, Letrec):
+            found |= {name for f in t.functions for name in (f.name, f.parameter)}
+        elif isinstance(t, Case):
+            found |= {x for branch in t.branches for x in branch.variables}
+        elif "name" in t.__slots__:
+            found.add(t.name)  # type: ignore[attr-defined]
+    return found

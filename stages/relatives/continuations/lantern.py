@@ -1,0 +1,330 @@
+r"""Reverse mode by shift and reset that generates code: run once, an operation writes what computes, there and back.
+
+Paper:   Wang et al. 2019, section 4, Fig. 14
+D[R] =   (R, Ref R)                                 of generated code: the name of a number, and that of a cell
+Changed: in Fig. 8 (shift_reset.py) an operation computes, calls its continuation, and adds. Here it writes a line that
+         computes, calls its continuation, which writes all that follows, and writes the lines that add. A condition on
+         numbers is not known while that runs, so branches, loops and recursion are IF, WHILE, FUN and TREE. They take
+         their continuation by shift, too, and write it as a function.
+Needs:   overloading, delimited continuations (one-shot ones: greenlets, control.py), with a level for each program that
+         is generated; for `stage`, numba
+Cost:    O(1) for an operation, in lines; the code is run for each call of the pullback. f runs once. What Python itself
+         decides, a loop over a list or a recursion of Python, is unrolled. A derivative in a program is written for its
+         value, and again for each call of its pullback: 2^n times at order n.
+
+    D[op(t1..tn)] = shift (\k. write z = op(x1..xn); d = ref 0;  k (z, d);  write d1 += p1 * !d; ..; dn += pn * !d)
+    fun k         = write f = (x, d) => {..}, where k (x, d) writes what is in the braces
+    IF c a b      = shift (\k. let k1 = fun k in write if (c) {reset (k1 a)} else {reset (k1 b)})
+    WHILE x c b   = shift (\k. letrec loop = fun (\x. write if (c x) {reset (loop (b x))} else {reset (k x)}) in loop x)
+    FUN f         = letrec f1 = fun (\(t, k1). reset (k1 (f t))) in \y. shift (\k. f1 (y, fun k))
+    TREE init t b = let f = FUN (\t. IF (not empty t) (b (f (left t)) (f (right t))) init) in f t
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from dualrev.diagnostics.user_lines import where
+from dualrev.eager.numbers.overload import method_name
+from dualrev.rules.primitives import PRIMITIVES
+from dualrev.tree import inputs, outputs
+from stages.relatives.continuations.control import reset, shift
+from stages.relatives.staging.code import (
+    Add,
+    Atom,
+    Block,
+    Call,
+    Cell,
+    Code,
+    Fun,
+    If,
+    Item,
+    Let,
+    Name,
+    Scaled,
+    StagingError,
+)
+from stages.relatives.staging.number import Condition, Index, Number, atom, here, is_active
+from stages.relatives.staging.running import in_python
+from stages.relatives.staging.texts import python
+from stages.relatives.staging.twice import Language, again
+
+__all__ = ["FUN", "IF", "TREE", "WHILE", "Condition", "Dual", "Node", "StagingError", "vjp"]
+
+
+#: What a condition in the program's own Python raises here (StagingError is one), and a function of numbers of a name.
+REFUSALS = (TypeError,)
+
+
+class Dual(Number):
+    """D[R]: the name x of a number, and of its cell d; None where it is a constant to the program."""
+
+    __slots__ = ()
+
+
+zero = None  # a constant has no cell
+
+
+def op(name: str, arguments: tuple[Any, ...]) -> Dual:
+    """D[op(t1..tn)] = shift (\\k. write z = ..; d = ref 0; k (z, d); write d1 += ..)"""
+    code = here()
+    atoms = tuple(atom(code, u) for u in arguments)
+    y = code.name("v", "float")
+    code.write(Let(y, name, atoms))
+    moving = [k for k, p in enumerate(PRIMITIVES[name].partials) if is_active(code, arguments[k]) and p != "0.0"]
+    if not moving or code.plain:
+        return Dual(code, y, zero)
+
+    def body(k: Any) -> Any:
+        z = Dual(code, y, code.cell())
+        k(z)
+        for i in moving:
+            visit(z, name, i, atoms, arguments[i])
+
+    return shift(body, code)
+
+
+def visit(z: Dual, name: str, i: int, atoms: tuple[Atom, ...], u: Dual) -> None:
+    """On the way back: write di += pi * !d"""
+    z.run.write(Scaled(u.d, name, i, atoms, z.x, z.d))
+
+
+def _methods() -> None:
+    """A method of Dual for every line of the table."""
+    for name, line in PRIMITIVES.items():
+
+        def method(self: Dual, *others: Any, name: str = name) -> Any:
+            return op(name, (self, *others)) if all(map(self.goes_with, others)) else NotImplemented
+
+        def reflected(self: Dual, other: Any, name: str = name) -> Any:
+            return op(name, (other, self)) if self.goes_with(other) else NotImplemented
+
+        setattr(Dual, method_name(line), method)
+        if line.symbol:
+            setattr(Dual, f"__{line.symbol}__", method)
+            setattr(Dual, f"__r{line.symbol}__", reflected)
+
+
+_methods()
+
+
+# ---- control flow ----------------------------------------------------------------------------------------------------
+
+
+class Node(NamedTuple):
+    """A node of a tree that the generated code is given: arrays of the numbers of children (-1: none) and of values."""
+
+    t: Index
+    arrays: tuple[str, str, str]  # left, right, value
+
+    @property
+    def not_empty(self) -> Condition:
+        """Whether there is such a node."""
+        return Condition(self.t, ">=", Index(self.t.run, 0))
+
+    @property
+    def left(self) -> Node:
+        """The left child."""
+        return Node(Index.of(self.arrays[0], self.t), self.arrays)
+
+    @property
+    def right(self) -> Node:
+        """The right child."""
+        return Node(Index.of(self.arrays[1], self.t), self.arrays)
+
+    @property
+    def value(self) -> Dual:
+        """The number at the node, a constant."""
+        code = here()
+        v = code.name("v", "float")
+        code.write(Item(v, self.arrays[2], atom(code, self.t)))
+        return Dual(code, v, zero)
+
+
+def flat(code: Code, u: Any) -> list[Atom]:
+    """What a call hands over of a number, a node, or a tuple of them."""
+    if isinstance(u, Node):
+        return [atom(code, u.t)]
+    if isinstance(u, tuple):
+        return [a for part in u for a in flat(code, part)]
+    if is_active(code, u):
+        return [u.x, u.d]
+    x = atom(code, u)  # a constant has a cell that nobody reads
+    return [x, code.cell()]
+
+
+def fresh(code: Code, like: Any) -> tuple[Any, tuple[Name, ...]]:
+    """A number, a node or a tuple of them with names of its own, and the names."""
+    if isinstance(like, Node):
+        t = code.name("t", "int")
+        return Node(Index(code, t), like.arrays), (t,)
+    if isinstance(like, tuple):
+        parts = [fresh(code, part) for part in like]
+        return tuple(part for part, _ in parts), tuple(name for _, names in parts for name in names)
+    x, d = code.name("v", "float"), code.name("d", "cell")
+    return Dual(code, x, d), (x, d)
+
+
+def fun(code: Code, k: Callable[[Any], Any], like: Any) -> Callable[[Any], None]:
+    """fun k, which is called with something like `like`."""
+    f = reified(code, k, like)
+    return lambda v: code.write(Call(f, tuple(flat(code, v))))
+
+
+def reified(code: Code, k: Callable[[Any], Any], like: Any) -> Name:
+    """The function of generated code that k is: if k only calls one, as it is called, it is that one."""
+    u, names = fresh(code, like)
+    f = code.fun("k", names, lambda _: k(u))
+    match code.block.statements[-1]:
+        case Fun(_, _, Block([Call(g, arguments)])) if arguments == names:
+            code.block.statements.pop()
+            return g
+    return f
+
+
+def IF(condition: Condition, yes: Callable[[], Any], no: Callable[[], Any], like: Any = 0.0) -> Any:  # noqa: N802
+    """shift (\\k. let k1 = fun k in write if (c) {reset (k1 a)} else {reset (k1 b)})
+
+    `like` is a number or a tuple of them, whatever they are, for what the branches give.
+    """
+    left, symbol, right = _checked(condition)
+    code = here()
+
+    def body(k: Any) -> None:
+        k1 = fun(code, k, like)
+        first = code.within(lambda: reset(lambda: k1(yes()), code))
+        second = code.within(lambda: reset(lambda: k1(no()), code))
+        code.write(If(atom(code, left), symbol, atom(code, right), first, second))
+
+    return shift(body, code)
+
+
+def WHILE(init: Any, condition: Callable[[Any], Condition], step: Callable[[Any], Any]) -> Any:  # noqa: N802
+    """shift (\\k. letrec loop = fun (\\x. write if (c x) {reset (loop (b x))} else {reset (k x)}) in loop x)"""
+    code = _started(init)
+
+    def body(k: Any) -> None:
+        x, names = fresh(code, init)
+
+        def turn(loop: Name) -> None:
+            c = code.without_cells(lambda: _checked(condition(x)))
+            again = lambda: code.write(Call(loop, tuple(flat(code, step(x)))))  # noqa: E731
+            yes, no = code.within(lambda: reset(again, code)), code.within(lambda: reset(lambda: k(x), code))
+            code.write(If(atom(code, c.left), c.symbol, atom(code, c.right), yes, no))
+
+        loop = code.fun("f", names, turn)
+        code.write(Call(loop, tuple(flat(code, init))))
+
+    return shift(body, code)
+
+
+def FUN(like: Any, f: Callable[[Any, Any], Any], result: Any = 0.0) -> Callable[[Any], Any]:  # noqa: N802
+    """A function of generated code: f (itself, t), where t is like `like`, and what f gives like `result`."""
+    code = _started(like)
+    name = code.name("f", "function")
+
+    def call(y: Any) -> Any:
+        if here() is not code:
+            raise StagingError(
+                f"a function of another program that is being generated{where()}: make its own FUN there"
+            )
+
+        def body(k: Any) -> None:
+            k1 = reified(code, k, result)
+            code.write(Call(name, (*flat(code, y), k1)))
+
+        return shift(body, code)
+
+    t, names = fresh(code, like)
+    k1 = code.name("k", "function")
+    returned = lambda: code.write(Call(k1, tuple(flat(code, f(call, t)))))  # noqa: E731
+    code.write(Fun(name, (*names, k1), code.within(lambda: reset(returned, code))))
+    return call
+
+
+def TREE(init: Any, tree: Node, b: Callable[[Any, Any, Dual], Any]) -> Any:  # noqa: N802
+    """let f = FUN (\\t. IF (not empty t) (b (f (left t)) (f (right t))) init) in f t, where b has t's value, too."""
+    fold = FUN(tree, lambda f, t: IF(t.not_empty, lambda: b(f(t.left), f(t.right), t.value), lambda: init, init), init)
+    return fold(tree)
+
+
+def _checked(condition: Any) -> Condition:
+    if not isinstance(condition, Condition):
+        raise StagingError(
+            f"IF and WHILE{where()} take a comparison of generated numbers, such as x > 0.0, and not {condition!r}:"
+            " what Python knows already can be decided by Python's own if"
+        )
+    return condition
+
+
+def _started(u: Any) -> Code:
+    """The code in which a loop or a function starts from a number or a node of a program."""
+    if any(isinstance(part, (Dual, Node)) for part in (u if isinstance(u, tuple) else (u,))) or isinstance(u, Node):
+        return here()
+    raise StagingError(
+        f"WHILE and FUN{where()} start from a number of the program, and {u!r} is none: multiply the program's input by"
+        " 0.0 and add it, or use Python's own loop"
+    )
+
+
+#: For generated code that runs on numbers of a program that is being generated (twice.py).
+LANGUAGE = Language(Dual, op, IF, flat, fresh, reified)
+
+
+# ---- programs in Python ----------------------------------------------------------------------------------------------
+
+
+def ended(code: Code, values: Sequence[Any], results: Sequence[Name], cts: Sequence[Atom]) -> None:
+    """What the last continuation writes: the values, and the cotangents with which the way back begins."""
+    for result, u in zip(results, values, strict=True):
+        code.write(Add(result, atom(code, u)))
+    for u, ct in zip(values, cts, strict=True):
+        if is_active(code, u):
+            code.write(Add(u.d, ct))
+
+
+def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """f's value at the primals, and the map from a cotangent of it to a tuple of cotangents, one for each.
+
+    f runs once, on names; what it has written runs for the value, and in each call of the pullback. With numbers of a
+    program around, which is being generated, it runs on those (twice.py). StagingError if f asks for the value of a
+    number, ImportError without greenlet.
+
+    >>> y, pullback = vjp(lambda x, y: x * (x + y), 3.0, 2.0)
+    >>> y, pullback(1.0)
+    (15.0, (8.0, 3.0))
+    """
+    scalars, structure = inputs(primals)
+    code = Code()
+    found: list[Any] = []
+    names = [Name(f"x{i}", "float") for i in range(len(scalars))]
+    xs = [Dual(code, name, code.cell()) for name in names]
+
+    def whole() -> None:
+        leaves, output = outputs(f(*structure.rebuild(list(xs))))
+        places = [i for i, u in enumerate(leaves) if isinstance(u, Dual)]
+        results = [code.name("d", "cell") for _ in places]
+        cts = [Name(f"ct{i}", "float") for i in places]
+        ended(code, [leaves[i] for i in places], results, cts)
+        found.extend((leaves, places, results, output))
+
+    with code:
+        reset(whole, code)
+    leaves, places, results, output = found
+    code.block.statements[:0] = map(Cell, results)  # where all of the code can see them
+    names += [Name(f"ct{i}", "float") for i in range(len(leaves))]
+    wanted = [*results, *(u.d for u in xs)]
+    run = in_python(python("generated", [name.text for name in names], code.block, wanted), "generated")
+
+    def evaluate(cts: list[Any]) -> tuple[list[Any], list[Any]]:
+        given = [*scalars, *cts]
+        outer = code.captured or any(isinstance(u, Dual) for u in given)
+        at = {**code.captured, **dict(zip(names, given, strict=True))}
+        made = again(LANGUAGE, code.block, at, wanted) if outer else run(*given)
+        return made[: len(results)], made[len(results) :]
+
+    values, _ = evaluate([0.0] * len(leaves))
+    for i, y in zip(places, values, strict=True):
+        leaves[i] = y
+    return output.rebuild(leaves), lambda ct: structure.cotangent(evaluate(list(output.read(ct)))[1])
