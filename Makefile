@@ -65,7 +65,7 @@ else
 endif
 
 # The report is written even if a benchmark fails, and says which have no time.
-BENCH = $(RUN) pytest bench -q -p no:xdist --benchmark-disable-gc --benchmark-quiet
+BENCH = $(RUN) pytest bench/suite -q -p no:xdist --benchmark-disable-gc --benchmark-quiet
 RUNS := bench/runs
 NOW := $(shell date -u +%Y%m%d-%H%M%S)
 

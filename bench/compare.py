@@ -26,8 +26,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bench.laws import fit_slope
-from bench.runs import Measure, Run, RunError, load
+from bench.measuring.laws import fit_slope
+from bench.measuring.runs import Measure, Run, RunError, load
 
 RUNS = Path(__file__).parent / "runs"
 MORE = 0.10

@@ -1,8 +1,8 @@
 """Compiled gradients of numba functions beside gradients written by hand, in one run: `python -m bench.compiled`.
 
-For every program (bench/compiled_programs.py; with --arrays those in array style, bench/array_programs.py): the time of
-the numba function itself, the primal; of its value and gradient by all real inputs, compiled by dualrev; and of the
-adjoint written by hand in numba, where there is one. Each gradient is first compared with the eager tape on small
+For every program (programs/compiled_programs.py; with --arrays those in array style, programs/array_programs.py): the
+time of the numba function itself, the primal; of its value and gradient by all real inputs, compiled by dualrev; and of
+the adjoint written by hand in numba, where there is one. Each gradient is first compared with the eager tape on small
 inputs, and with the adjoint on those that are timed. With --second, so is the product of the Hessian by all real inputs
 and a vector.
 
@@ -53,11 +53,11 @@ from rich.markup import escape
 from rich.table import Table
 
 import dualrev
-from bench.agreement import convert, disagreement
-from bench.array_programs import ARRAYS, EVERY
-from bench.compiled_programs import PROGRAMS, Program, plain
-from bench.machine import processor, versions
-from bench.memory import ChildError, elsewhere, memory, text_elsewhere
+from bench.measuring.agreement import convert, disagreement
+from bench.measuring.machine import processor, versions
+from bench.measuring.memory import ChildError, elsewhere, memory, text_elsewhere
+from bench.programs.array_programs import ARRAYS, EVERY
+from bench.programs.compiled_programs import PROGRAMS, Program, plain
 from bench.vectors import Counts
 from dualrev.compiler.bridge.make_dispatcher import derivative
 
@@ -470,7 +470,7 @@ def data(results: dict[str, Result], measured: Extras, about: dict[str, str], bu
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description="Time compiled gradients of numba functions beside those by hand.")
     made.add_argument("--program", action="append", choices=EVERY, help="only this program (may be repeated)")
-    made.add_argument("--arrays", action="store_true", help="the programs in array style (bench/array_programs.py)")
+    made.add_argument("--arrays", action="store_true", help="the programs in array style (programs/array_programs.py)")
     made.add_argument("--budget", type=float, default=1.0, metavar="SECONDS", help="of each time in the table (1)")
     made.add_argument("--second", action="store_true", help="time products with the Hessian, too")
     made.add_argument("--first-calls", action="store_true", help="measure first calls, and nothing else")

@@ -1,12 +1,11 @@
 """Gradients of array operations without a compiler, beside other libraries: `python -m bench.eager` (`make eager`).
 
-Of every operation (bench/eager_programs.py) and size, per operation, and of models (bench/eager_models.py): the time
-of value and gradient, by dualrev's tape, by autograd, and by JAX and PyTorch in their eager modes; and the memory that
-is allocated at most, per element, as far as tracemalloc sees it. Gradients are compared before anything is timed. Times
-are the least of many, of the processor time of the process, taken in turns.
-Libraries that are not installed are left out (`make peers`). `--products` takes products of the models' Hessians with
-vectors in place of values and gradients.
-"""
+Of every operation (programs/eager_programs.py) and size, per operation, and of models (programs/eager_models.py): the
+time of value and gradient, by dualrev's tape, by autograd, and by JAX and PyTorch in their eager modes; and the memory
+that is allocated at most, per element, as far as tracemalloc sees it. Gradients are compared before anything is timed.
+Times are the least of many, of the processor time of the process, taken in turns. Libraries that are not installed are
+left out (`make peers`). `--products` takes products of the models' Hessians with vectors in place of values and
+gradients. """
 
 from __future__ import annotations
 
@@ -26,12 +25,12 @@ import numpy as np
 from rich.console import Console
 
 import dualrev as dr
-from bench.agreement import convert, disagreement
 from bench.compiled import first_line, keep_pages
-from bench.eager_models import MODELS, Model
-from bench.eager_products import PRODUCTS
-from bench.eager_programs import PROGRAMS, Program
-from bench.machine import processor, versions
+from bench.measuring.agreement import convert, disagreement
+from bench.measuring.machine import processor, versions
+from bench.programs.eager_models import MODELS, Model
+from bench.programs.eager_products import PRODUCTS
+from bench.programs.eager_programs import PROGRAMS, Program
 from bench.second import Entry, measured
 
 __all__ = ["LIBRARIES", "main", "prepared"]

@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dualrev as dr
-from bench.machine import processor, versions
+from bench.measuring.machine import processor, versions
 from dualrev import dask as partitions
 
 __all__ = ["main", "measured", "of_a_task"]

@@ -1,8 +1,8 @@
 """Gradients of parallel loops beside those of the same loops in one thread: `python -m bench.parallel`.
 
-For every program (bench/parallel_programs.py), of the function under `njit` and under `njit(parallel=True)`: the time
-of the function, and of its value and gradient, both compiled. The gradients are compared first: with one another, and
-the parallel one with itself in one thread, to the last bit.
+For every program (programs/parallel_programs.py), of the function under `njit` and under `njit(parallel=True)`: the
+time of the function, and of its value and gradient, both compiled. The gradients are compared first: with one another,
+and the parallel one with itself in one thread, to the last bit.
 
 Times are wall times, the best of several turns in one process, with as many threads as numba has (NUMBA_NUM_THREADS).
 They mean nothing while other processes have the cores: with --processor, all runs in one thread and the processor time
@@ -24,8 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 import dualrev as dr
-from bench.machine import processor, versions
-from bench.parallel_programs import PROGRAMS, Program
+from bench.measuring.machine import processor, versions
+from bench.programs.parallel_programs import PROGRAMS, Program
 
 __all__ = ["COLUMNS", "main", "measured"]
 

@@ -1,6 +1,6 @@
 """What each optional pass of the compiler gains, in one run: `python -m bench.passes`.
 
-For every program of `bench/array_programs.py`: microseconds of its value and gradient, and how many times as long it
+For every program of `programs/array_programs.py`: microseconds of its value and gradient, and how many times as long it
 takes when a pass is left out (`DUALREV_PASSES=-name`). A pass that gains nothing has 1.0 everywhere.
 
     python -m bench.passes --only split-loop,sink-stores --programs heat,kalman      some of them
@@ -22,9 +22,9 @@ import numba
 import numpy as np
 
 import dualrev as dr
-from bench import second_programs
-from bench.array_programs import EVERY
 from bench.compiled import clock, repetitions
+from bench.programs import second_programs
+from bench.programs.array_programs import EVERY
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.driver.passes import FORWARD, LISTS, PASSES, REVERSE
 from dualrev.compiler.ir.pass_manager import Pass
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     optional = [p.name for p in PASSES if p.optional]
     parser.add_argument("--only", default=",".join(optional), help="passes")
-    parser.add_argument("--programs", default=",".join(EVERY), help="names in bench/array_programs.py")
+    parser.add_argument("--programs", default=",".join(EVERY), help="names in programs/array_programs.py")
     parser.add_argument("--small", action="store_true", help="sizes of the tests")
     parser.add_argument("--elsewhere", action="store_true", help="passes in lists in which they do not stand")
     options = parser.parse_args(arguments)

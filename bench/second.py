@@ -1,6 +1,6 @@
 """Hessians, and products with them, beside JAX, CasADi and differences: `python -m bench.second` (`make second`).
 
-Of every function (bench/second_programs.py): the time of dualrev's compiled Hessian, or of a product with it; of the
+Of every function (programs/second_programs.py): the time of dualrev's compiled Hessian, or of a product with it; of the
 same on the tape; by JAX, compiled; by CasADi; and of central differences of dualrev's compiled gradient, in compiled
 code. What can be exact is compared before anything is timed: entries agree to 1e-9. Of the differences the table says
 how far they are off, in units of the largest entry.
@@ -32,10 +32,10 @@ from numba import njit
 from rich.console import Console
 
 import dualrev as dr
-from bench.agreement import disagreement
 from bench.compiled import TURN, first_line, keep_pages, progress
-from bench.machine import processor, versions
-from bench.second_programs import PROGRAMS, Program
+from bench.measuring.agreement import disagreement
+from bench.measuring.machine import processor, versions
+from bench.programs.second_programs import PROGRAMS, Program
 
 __all__ = ["COLUMNS", "Entry", "main", "markdown", "measured", "prepared"]
 

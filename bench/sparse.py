@@ -1,6 +1,6 @@
 """Sparse derivatives, and derivatives of batches: `python -m bench.sparse` (`make sparse`).
 
-Sparse ones (bench/sparse_programs.py): dualrev's compiled one, that of the tape, SciPy's grouped differences of
+Sparse ones (programs/sparse_programs.py): dualrev's compiled one, that of the tape, SciPy's grouped differences of
 compiled code with the same pattern, and CasADi's. The first call of dualrev's, which finds the pattern, and the
 building of CasADi's are columns of their own. Batches: dualrev's vmap of compiled derivatives, and JAX's, compiled.
 
@@ -30,9 +30,9 @@ from scipy.optimize._numdiff import approx_derivative, group_columns
 
 import dualrev as dr
 from bench.compiled import first_line, keep_pages, progress
-from bench.machine import processor, versions
-from bench.memory import AVAILABLE, elsewhere, memory
-from bench.sparse_programs import BATCHES, PROGRAMS, Batch, Program
+from bench.measuring.machine import processor, versions
+from bench.measuring.memory import AVAILABLE, elsewhere, memory
+from bench.programs.sparse_programs import BATCHES, PROGRAMS, Batch, Program
 
 __all__ = ["BATCH_WAYS", "WAYS", "Entry", "main", "peak", "prepared"]
 

@@ -31,7 +31,7 @@ _REVERSE = "# the reverse sweep"
 def counted(name: str) -> str:
     """The counts of a program, as JSON."""
     import dualrev
-    from bench.array_programs import EVERY
+    from bench.programs.array_programs import EVERY
 
     program = EVERY[name]
     args = program.make(program.small)

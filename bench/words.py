@@ -16,8 +16,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from bench.array_programs import ARRAYS
-from bench.compiled_programs import PROGRAMS, Program
+from bench.programs.array_programs import ARRAYS
+from bench.programs.compiled_programs import PROGRAMS, Program
 from dualrev.compiler.ad.reverse.joint import joint
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.driver.context import Front

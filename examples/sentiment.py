@@ -19,9 +19,10 @@ import numpy as np
 import dualrev as dr
 from examples.adam import Adam
 from examples.arguments import picture, positive
-from examples.lantern import reviews, treelstm
-from examples.lantern.nodes import rooted
-from examples.lantern.trees import Tree
+from examples.lantern.data import reviews
+from examples.lantern.data.trees import Tree
+from examples.lantern.models import treelstm
+from examples.lantern.models.nodes import rooted
 from examples.timing import timed
 
 PARTS = ("leaf", "left", "right", "score")

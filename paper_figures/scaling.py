@@ -10,11 +10,11 @@ from __future__ import annotations
 import io
 import math
 
-from bench.laws import Slope, fit_slope
+from bench.measuring.laws import Slope, fit_slope
+from bench.measuring.runs import Run
+from bench.programs.table1 import ROWS
 from bench.reporting.content import significant
 from bench.reporting.plots import LINES
-from bench.runs import Run
-from bench.table1 import ROWS
 from paper_figures.figure import Figure, table, write
 from paper_figures.table1 import published
 

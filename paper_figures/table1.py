@@ -10,12 +10,12 @@ Its table has the paper's columns. The counterpart of the ratio are the Python l
 
 from __future__ import annotations
 
+from bench.measuring.runs import Run, load
 from bench.peers import LIBRARIES
 from bench.peers import PROGRAMS as PEERS
+from bench.programs.table1 import ROWS
 from bench.reporting import content
 from bench.reporting.render import table as bench_table
-from bench.runs import Run, load
-from bench.table1 import ROWS
 from paper_figures.figure import FOLDER, Figure, table, write
 
 RUN = FOLDER.parent / "bench" / "published" / "run.json"

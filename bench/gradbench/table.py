@@ -20,7 +20,7 @@ from rich.table import Table
 
 from bench.gradbench.messages import EVALS
 from bench.gradbench.workloads import SIZES, WORKLOADS
-from bench.machine import processor, versions
+from bench.measuring.machine import processor, versions
 
 __all__ = ["main"]
 

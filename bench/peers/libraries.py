@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.agreement import convert
+from bench.measuring.agreement import convert
 from bench.peers.program import Version
 
 __all__ = ["LIBRARIES", "Library"]
@@ -206,7 +206,7 @@ class Library:
     title: str
     module: str
     prepare: Callable[[Version, int], Prepared]
-    calibration: str  # the loop of bench/machine.py that its times are compared by
+    calibration: str  # the loop of bench/measuring/machine.py that its times are compared by
     gradient: bool = True  # or the value only
     note: str = ""
 

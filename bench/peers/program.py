@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from bench.agreement import convert
+from bench.measuring.agreement import convert
 
 __all__ = ["Program", "Version", "count_operations"]
 

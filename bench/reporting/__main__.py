@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.measuring.runs import RunError, load
 from bench.reporting import content, html, markdown, plots, sections
 from bench.reporting.render import table
-from bench.runs import RunError, load
 
 BENCH = Path(__file__).parent.parent
 PUBLISHED = BENCH / "published"

@@ -7,11 +7,11 @@ import itertools
 import statistics
 from collections.abc import Callable, Iterable
 
-from bench.families import CLAIMS, ENGINES, FAMILIES
-from bench.laws import Law, expected_power, fit_law, fit_slope
+from bench.measuring.laws import Law, expected_power, fit_law, fit_slope
+from bench.measuring.runs import Measure, Run
 from bench.peers import LIBRARIES, PROGRAMS
-from bench.runs import Measure, Run
-from bench.table1 import COLUMNS, ROWS
+from bench.programs.families import CLAIMS, ENGINES, FAMILIES
+from bench.programs.table1 import COLUMNS, ROWS
 
 REFERENCE = "compiled"  # whose times others are a multiple of
 
@@ -318,8 +318,9 @@ def compiled(run: Run) -> Section | None:
         return None
     heading = ["program", "primal us", "gradient / primal", "adjoint by hand / primal", "gradient / adjoint"]
     text = (
-        "Value and gradient of numba functions (`bench/compiled_programs.py`), over the function itself and over a "
-        f"gradient that was written by hand in numba. Median of gradient over primal: {statistics.median(ratios):.2f}."
+        "Value and gradient of numba functions (`bench/programs/compiled_programs.py`), over the function itself "
+        "and over a gradient that was written by hand in numba. "
+        f"Median of gradient over primal: {statistics.median(ratios):.2f}."
     )
     picture = Picture("compiled", "Gradient over primal for every numba function, and of the adjoint by hand.")
     return Section("compiled", "Compiled gradients", [text], [picture], [Table(heading, rows)])

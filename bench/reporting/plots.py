@@ -9,11 +9,11 @@ import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bench.families import ENGINES, FAMILIES
+from bench.measuring.runs import Run
 from bench.peers import LIBRARIES, PROGRAMS
+from bench.programs.families import ENGINES, FAMILIES
+from bench.programs.table1 import COLUMNS, ROWS
 from bench.reporting import content
-from bench.runs import Run
-from bench.table1 import COLUMNS, ROWS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

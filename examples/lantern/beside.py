@@ -22,7 +22,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from examples.lantern import reviews
+from examples.lantern.data import reviews
 from examples.lantern.tasks import TASKS
 from examples.lantern.training import Run, Task, order, picture
 

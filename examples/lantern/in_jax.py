@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from examples.lantern.squeezenet import FIRES
-from examples.lantern.trees import Tree
+from examples.lantern.data.trees import Tree
+from examples.lantern.models.squeezenet import FIRES
 
 __all__ = ["deepspeech", "image_slope", "resnet", "speech_slope", "squeezenet", "tree_data", "treelstm_slope"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from examples.lantern.squeezenet import FIRES
-from examples.lantern.trees import Tree
+from examples.lantern.data.trees import Tree
+from examples.lantern.models.squeezenet import FIRES
 
 __all__ = ["deepspeech", "image_slope", "resnet", "speech_slope", "squeezenet", "tensors", "treelstm_slope"]
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 import dualrev as dr
-from examples.lantern import deepspeech, images, resnet, reviews, speech, squeezenet, treelstm
+from examples.lantern.data import images, reviews, speech
+from examples.lantern.data.trees import Tree, check_tree, read
 from examples.lantern.errors import check_finite
+from examples.lantern.models import deepspeech, resnet, squeezenet, treelstm
 from examples.lantern.training import Momentum, Task
-from examples.lantern.trees import Tree, check_tree, read
 
 __all__ = ["GENERATED", "TASKS", "deepspeech_task", "resnet_task", "squeezenet_task", "treelstm_step", "treelstm_task"]
 
@@ -47,7 +48,7 @@ def treelstm_step(
         on_tape = dr.value_and_grad(treelstm.loss)
         slope, batches = lambda w, tree: on_tape(w, tree, vectors, numbers), list(trees)
     else:
-        from examples.lantern.nodes import rooted  # a class that numba compiles
+        from examples.lantern.models.nodes import rooted  # a class that numba compiles
 
         compiled = dr.value_and_grad(treelstm.compiled_loss)
         slope, batches = lambda w, root: compiled(w, root, vectors), [rooted(tree, numbers) for tree in trees]

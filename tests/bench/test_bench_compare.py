@@ -10,7 +10,7 @@ import pytest
 
 import bench.compare
 from bench.compare import choose, compare, main
-from bench.runs import Measure, Run, RunError, load
+from bench.measuring.runs import Measure, Run, RunError, load
 
 NOISE = 0.02
 
@@ -224,7 +224,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def save(path, saved):
-    """As bench/conftest.py does."""
+    """As bench/suite/conftest.py does."""
     benchmarks = [
         {
             "extra_info": {**m.labels, "suite": m.suite, "loop": m.loop, "calibration": m.calibration},

@@ -16,9 +16,9 @@ from support import oracle
 
 import bench.compiled
 import dualrev as dr
-from bench import compiled_adjoints, compiled_programs
-from bench.array_programs import ARRAYS, EVERY
-from bench.compiled_programs import PROGRAMS, plain
+from bench.programs import compiled_adjoints, compiled_programs
+from bench.programs.array_programs import ARRAYS, EVERY
+from bench.programs.compiled_programs import PROGRAMS, plain
 
 QUICK = ("rk4", "stencil", "horner")  # of those in array style; numba takes seconds for each of the others
 ALL = [*PROGRAMS, *(name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in ARRAYS)]
@@ -138,7 +138,7 @@ def test_lines_are_counted_with_those_of_helpers():
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 def test_the_memory_of_a_call_is_what_it_saves():
     """The pendulum's adjoint by hand saves two numbers in each step."""
-    per_step = bench.memory.elsewhere("compiled", "resident('pendulum', 4_000_000, 'adjoint')")
+    per_step = bench.measuring.memory.elsewhere("compiled", "resident('pendulum', 4_000_000, 'adjoint')")
     assert per_step == pytest.approx(16.0, rel=0.05)
 
 

@@ -8,9 +8,9 @@ from support.oracle import printed
 
 import dualrev as dr
 from bench import eager
-from bench.eager_models import MODELS
-from bench.eager_products import PRODUCTS, direction
-from bench.eager_programs import PROGRAMS
+from bench.programs.eager_models import MODELS
+from bench.programs.eager_products import PRODUCTS, direction
+from bench.programs.eager_programs import PROGRAMS
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)

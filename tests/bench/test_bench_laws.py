@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from bench.agreement import DisagreementError, check, convert, disagreement, flatten
-from bench.conftest import Ladder
-from bench.laws import Law, expected_power, fit_law, fit_slope
+from bench.measuring.agreement import DisagreementError, check, convert, disagreement, flatten
+from bench.measuring.laws import Law, expected_power, fit_law, fit_slope
+from bench.suite.conftest import Ladder
 
 DRAWS = 200
 COVERED = range(181, 200)  # of them: 95%, and three standard deviations to both sides

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import machine, runs
+from bench.measuring import machine, runs
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,10 +40,10 @@ class Done:
 
 
 def bench(folder: Path, source: str, *arguments: str) -> Done:
-    """Run a file of benchmarks under bench/conftest.py, in a folder that has nothing else."""
+    """Run a file of benchmarks under bench/suite/conftest.py, in a folder that has nothing else."""
     folder.joinpath("test_made_up.py").write_text(textwrap.dedent(source), encoding="utf-8")
     file, report = folder / "saved.json", folder / "report.xml"
-    command = ["-m", "pytest", "-p", "bench.conftest", "-p", "no:xdist", "-p", "no:cacheprovider", "-q"]
+    command = ["-m", "pytest", "-p", "bench.suite.conftest", "-p", "no:xdist", "-p", "no:cacheprovider", "-q"]
     command += ["-p", "no:randomly"]  # in the order in which they stand
     command += ["--benchmark-quiet", f"--benchmark-json={file}", f"--junitxml={report}", *arguments, str(folder)]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
@@ -205,16 +205,16 @@ def test_quick_leaves_out_what_is_marked_full(quick):
 FAMILIES = """
     import dataclasses
 
-    import bench.conftest
-    import bench.families
+    import bench.suite.conftest
+    import bench.programs.families
     import stages
 
-    bench.conftest.FULL["longest"] = 0.0  # so that only the first size is not expected to take longer
-    family = dataclasses.replace(bench.families.FAMILIES["doublings"], sizes=(1, 2, 40), quick=(1,))
-    bench.families.FAMILIES = {"doublings": family}
+    bench.suite.conftest.FULL["longest"] = 0.0  # so that only the first size is not expected to take longer
+    family = dataclasses.replace(bench.programs.families.FAMILIES["doublings"], sizes=(1, 2, 40), quick=(1,))
+    bench.programs.families.FAMILIES = {"doublings": family}
     stages.STAGES = {"naive": stages.STAGES["naive"]}
 
-    from bench.test_families import test_family
+    from bench.suite.test_families import test_family
 """
 
 
@@ -273,7 +273,7 @@ PEERS = """
     bad.version("plain")(lambda: same)
     bad.version("dualrev")(lambda: lambda y: y + 1e-6)
 
-    from bench.test_peers import expected, test_peer
+    from bench.suite.test_peers import expected, test_peer
 """
 
 
@@ -406,7 +406,7 @@ def test_a_file_that_is_not_text(tmp_path):
 
 
 def test_times_of_another_suite_are_no_run(full, tmp_path):
-    """What pytest-benchmark saves without bench/conftest.py has no labels."""
+    """What pytest-benchmark saves without bench/suite/conftest.py has no labels."""
     saved = full.saved
     saved["benchmarks"][0]["extra_info"] = {}
     file = tmp_path / "other.json"

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from bench.parallel import COLUMNS, _compare, measured
-from bench.parallel_programs import PROGRAMS
+from bench.programs.parallel_programs import PROGRAMS
 
 
 def test_the_columns_of_a_program():

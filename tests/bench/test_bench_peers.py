@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from bench.agreement import convert, disagreement, flatten
+from bench.measuring.agreement import convert, disagreement, flatten
 from bench.peers import LIBRARIES, PROGRAMS
 from bench.peers.program import Program, Version, count_operations
 from stages import count

@@ -9,12 +9,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import runs
-from bench.families import CLAIMS, ENGINES, FAMILIES
+from bench.measuring import runs
 from bench.peers import LIBRARIES, PROGRAMS
+from bench.programs.families import CLAIMS, ENGINES, FAMILIES
+from bench.programs.table1 import COLUMNS, ROWS
 from bench.reporting import __main__ as command
 from bench.reporting import content, plots, render
-from bench.table1 import COLUMNS, ROWS
 
 
 def entry(suite, seconds, **labels):

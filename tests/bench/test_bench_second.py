@@ -8,7 +8,7 @@ import pytest
 from support.oracle import printed
 
 from bench import second
-from bench.second_programs import PROGRAMS
+from bench.programs.second_programs import PROGRAMS
 
 SMALL = {name: dataclasses.replace(program, size=program.small) for name, program in PROGRAMS.items()}
 

@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 from bench import sparse
-from bench.sparse_programs import BATCHES, PROGRAMS
+from bench.programs.sparse_programs import BATCHES, PROGRAMS
 
 
 @pytest.mark.parametrize("name", ["bundle", "diffusion", "network"])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.array_programs import ARRAYS
-from bench.compiled_programs import PROGRAMS
-from bench.memory import text_elsewhere
+from bench.measuring.memory import text_elsewhere
+from bench.programs.array_programs import ARRAYS
+from bench.programs.compiled_programs import PROGRAMS
 from bench.words import most
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"

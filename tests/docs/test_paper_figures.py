@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench.runs import Run
+from bench.measuring.runs import Run
 from paper_figures import (
     __main__,
     calls,

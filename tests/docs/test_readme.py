@@ -5,9 +5,9 @@ from pathlib import Path
 
 from support.pages import table
 
-from bench.compiled_programs import PROGRAMS as COMPILED
+from bench.measuring.runs import load
+from bench.programs.compiled_programs import PROGRAMS as COMPILED
 from bench.reporting import content, markdown, sections
-from bench.runs import load
 from stages import STAGES, count
 from stages.comparison import measure
 from stages.programs import PROGRAMS

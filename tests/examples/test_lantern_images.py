@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import dualrev as dr
-from examples.lantern import images, resnet, squeezenet
+from examples.lantern.data import images
 from examples.lantern.errors import DataError
-from examples.lantern.layers import batch_norm, conv, cross_entropy, max_pool, normalised, relu
+from examples.lantern.models import resnet, squeezenet
+from examples.lantern.models.layers import batch_norm, conv, cross_entropy, max_pool, normalised, relu
 from examples.lantern.tasks import resnet_task, squeezenet_task
 from examples.lantern.training import train
 

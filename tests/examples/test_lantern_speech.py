@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import dualrev as dr
-from examples.lantern import deepspeech, images, speech
-from examples.lantern.ctc import check_labels, ctc, lifted_ctc
+from examples.lantern.data import images, speech
 from examples.lantern.errors import DataError
+from examples.lantern.models import deepspeech
+from examples.lantern.models.ctc import check_labels, ctc, lifted_ctc
 from examples.lantern.tasks import deepspeech_task
 from examples.lantern.training import train
 

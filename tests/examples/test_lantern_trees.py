@@ -13,12 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples.lantern import reviews, treelstm
 from examples.lantern.__main__ import main
+from examples.lantern.data import reviews
+from examples.lantern.data.trees import Tree, check_tree, parse, read, words_of
 from examples.lantern.errors import DataError, check_finite
+from examples.lantern.models import treelstm
 from examples.lantern.tasks import treelstm_step, treelstm_task
 from examples.lantern.training import TrainingError, train
-from examples.lantern.trees import Tree, check_tree, parse, read, words_of
 
 ROOT = Path(__file__).parents[2]
 TREES = reviews.sentences(6, seed=1, longest=9)

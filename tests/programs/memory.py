@@ -179,7 +179,7 @@ def forked() -> None:
 
 def recorded() -> None:
     """The bytes of memory that a recorded value takes during the call, and after it."""
-    from bench.memory import memory
+    from bench.measuring.memory import memory
 
     gradient, n = dr.grad(rounds), 12_000_000  # more than a thread keeps
     gradient(0.7, 1000)
@@ -190,7 +190,7 @@ def recorded() -> None:
 
 def shadowed() -> None:
     """The same of an argument's element that is read, and of one that is overwritten."""
-    from bench.memory import memory
+    from bench.measuring.memory import memory
 
     n = 10_000_000  # more than a thread keeps, and so large that malloc gives them back at once
     for f in (squares, overwritten):

@@ -91,10 +91,10 @@ def test_the_sdist_has_what_make_needs(built):
     (archive,) = built.glob("*.tar.gz")
     with tarfile.open(archive) as opened:
         names = {name.partition("/")[2] for name in opened.getnames()}
-    needed = "Makefile README.md docs/numpy.md tests/conftest.py bench/conftest.py stages/__main__.py"
+    needed = "Makefile README.md docs/numpy.md tests/conftest.py bench/suite/conftest.py stages/__main__.py"
     assert names >= {
         *needed.split(),
-        "examples/lantern/trees.py",
+        "examples/lantern/data/trees.py",
         "stages/comparison/page/template.html",
         "tests/golden/dot.txt",
         "bench/published/run.json",

@@ -109,7 +109,7 @@ def _features(asked: tuple[str, ...]) -> Iterator[Question]:
 def _benchmarks(asked: tuple[str, ...]) -> Iterator[Question]:
     sys.path.insert(0, ROOT)
     for module in ("array_programs", "second_programs", "parallel_programs", "sparse_programs"):
-        programs = importlib.import_module(f"bench.{module}")
+        programs = importlib.import_module(f"bench.programs.{module}")
         table = programs.EVERY if module == "array_programs" else programs.PROGRAMS
         for name, program in table.items():
             f = program.function

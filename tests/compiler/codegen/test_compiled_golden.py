@@ -15,7 +15,7 @@ NAMES = ["dot", "pendulum", "newton", "quaternions", "cholesky", "time_warping"]
 
 sys.path.insert(0, str(FOLDER.parent.parent))  # for the run as a script
 
-from bench.array_programs import EVERY  # noqa: E402
+from bench.programs.array_programs import EVERY  # noqa: E402
 from dualrev.compiler.bridge.make_dispatcher import derivative  # noqa: E402
 from dualrev.compiler.driver.emit import emit  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""Gradients of programs of bench/array_programs.py by hand in numba; compiled_adjoints.py has those of the others.
+"""Gradients of programs of array_programs.py by hand in numba; compiled_adjoints.py has those of the others.
 
 They are in scalar loops where that is faster: who writes an adjoint by hand to be fast writes it so.
 """

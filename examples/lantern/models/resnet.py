@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from examples.lantern.layers import batch_norm, conv, max_pool, normalised, relu
+from examples.lantern.models.layers import batch_norm, conv, max_pool, normalised, relu
 
 __all__ = ["BLOCKS", "forward", "shapes", "statistics"]
 

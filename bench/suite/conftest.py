@@ -18,7 +18,7 @@ from bench import use_one_thread
 
 use_one_thread()
 
-from bench import machine  # noqa: E402 - it imports numpy
+from bench.measuring import machine  # noqa: E402 - it imports numpy
 
 FULL = {"budget": 0.15, "longest": 0.5}  # seconds: of all rounds of a benchmark, and of one call
 QUICK = {"budget": 0.01, "longest": 0.02}
@@ -55,7 +55,7 @@ def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: di
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_json: dict[str, Any]) -> None:
-    """Keep what bench/runs.py reads, and add the records."""
+    """Keep what bench/measuring/runs.py reads, and add the records."""
     kept = ("min", "q1", "median", "rounds", "iterations")
     output_json["benchmarks"] = [
         {

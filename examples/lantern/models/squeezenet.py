@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from examples.lantern.layers import conv, max_pool, relu
+from examples.lantern.models.layers import conv, max_pool, relu
 
 __all__ = ["FIRES", "forward", "shapes"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from examples.lantern.ctc import check_labels
 from examples.lantern.errors import DataError, check_finite
+from examples.lantern.models.ctc import check_labels
 
 __all__ = ["ALPHABET", "batches", "utterances"]
 

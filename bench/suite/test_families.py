@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import dualrev
-from bench.families import ENGINES, FAMILIES
+from bench.programs.families import ENGINES, FAMILIES
 from dualrev import tree
 from stages import STAGES
 from stages.programs import PROGRAMS

@@ -1,4 +1,4 @@
-"""Functions that programs of bench/compiled_programs.py call, and their adjoints by hand, too."""
+"""Functions that programs of compiled_programs.py call, and their adjoints by hand, too."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 import dualrev as dr
-from examples.lantern.ctc import lifted_ctc
-from examples.lantern.layers import batch_norm, conv, relu
-from examples.lantern.speech import ALPHABET
+from examples.lantern.data.speech import ALPHABET
+from examples.lantern.models.ctc import lifted_ctc
+from examples.lantern.models.layers import batch_norm, conv, relu
 
 __all__ = ["forward", "recurrent", "shapes", "step_of"]
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from bench.agreement import check
+from bench.measuring.agreement import check
 from bench.peers import LIBRARIES, PROGRAMS
 
 CASES = [

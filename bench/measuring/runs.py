@@ -1,4 +1,4 @@
-"""A saved run of the suite: pytest-benchmark's JSON, as bench/conftest.py writes it."""
+"""A saved run of the suite: pytest-benchmark's JSON, as bench/suite/conftest.py writes it."""
 
 from __future__ import annotations
 

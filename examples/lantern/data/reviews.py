@@ -15,7 +15,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from examples.lantern.trees import Tree, words_of
+from examples.lantern.data.trees import Tree, words_of
 
 __all__ = ["sentences", "vectors", "vocabulary"]
 

@@ -1,6 +1,6 @@
 """Programs of `bench/compiled.py --arrays`: numba functions in array style, whose statements are about whole arrays.
 
-Each gives one float. Some have an adjoint, the gradient in numba by hand, in bench/array_adjoints.py. Two are in scalar
+Each gives one float. Some have an adjoint, the gradient in numba by hand, in array_adjoints.py. Two are in scalar
 style, a stencil and Horner's rule: numba vectorises them, so that a derivative has to be vectorised, too.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from bench.compiled_programs import PROGRAMS, Program
+from bench.programs.compiled_programs import PROGRAMS, Program
 
 __all__ = ["ARRAYS", "EVERY"]
 

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 from scipy.special import expit
 
-from examples.lantern.trees import CLASSES, Tree
+from examples.lantern.data.trees import CLASSES, Tree
 
 __all__ = ["Weights", "compiled_loss", "count", "initial", "loss"]
 

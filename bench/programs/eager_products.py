@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import dualrev as dr
-from bench.agreement import convert
-from bench.eager_models import Model
+from bench.measuring.agreement import convert
+from bench.programs.eager_models import Model
 
 __all__ = ["PRODUCTS", "direction"]
 

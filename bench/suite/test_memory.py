@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench import memory
+from bench.measuring import memory
 from bench.peers import PROGRAMS
 from bench.peers.program import count_operations
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import dualrev as dr
 from examples.lantern.errors import DataError, check_finite, check_label
-from examples.lantern.layers import cross_entropy
+from examples.lantern.models.layers import cross_entropy
 
 __all__ = ["CLASSES", "batches", "check_images", "initial", "pictures", "step_of"]
 

@@ -1,6 +1,6 @@
 """The programs of `bench/compiled.py`: numba functions as their users write them, each of which gives one float.
 
-Some have an adjoint, the gradient in numba by hand, in bench/compiled_adjoints.py.
+Some have an adjoint, the gradient in numba by hand, in compiled_adjoints.py.
 
 `plain` makes of each program the same Python without numba, which runs on dual numbers too.
 """
@@ -19,8 +19,8 @@ from numba import njit
 from numba.core.registry import CPUDispatcher
 
 import dualrev
-from bench import array_adjoints, compiled_adjoints
-from bench.compiled_helpers import log_sum_exp, rotate_vec_by_quat
+from bench.programs import array_adjoints, compiled_adjoints
+from bench.programs.compiled_helpers import log_sum_exp, rotate_vec_by_quat
 
 __all__ = ["PROGRAMS", "Program", "plain"]
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-from bench.compiled_helpers import cross, inner, log_sum_exp, rotate_vec_by_quat
+from bench.programs.compiled_helpers import cross, inner, log_sum_exp, rotate_vec_by_quat
 
 
 @njit

@@ -10,8 +10,8 @@ import functools
 import pytest
 
 import dualrev
-from bench.agreement import check
-from bench.compiled_programs import PROGRAMS
+from bench.measuring.agreement import check
+from bench.programs.compiled_programs import PROGRAMS
 
 QUICK = ("dot", "particles")
 CASES = [

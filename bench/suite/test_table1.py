@@ -7,9 +7,9 @@ import functools
 import pytest
 
 import dualrev
-from bench.agreement import check
-from bench.table1 import COLUMNS, ROWS
-from bench.test_families import value_and_gradient
+from bench.measuring.agreement import check
+from bench.programs.table1 import COLUMNS, ROWS
+from bench.suite.test_families import value_and_gradient
 from dualrev import tree
 
 VALUES = ("plain", "njit")  # these have no gradient

@@ -8,7 +8,7 @@ from typing import Any
 from numba import deferred_type, int64, optional
 from numba.experimental import jitclass
 
-from examples.lantern.trees import Tree
+from examples.lantern.data.trees import Tree
 
 __all__ = ["Node", "rooted"]
 

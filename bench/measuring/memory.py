@@ -46,7 +46,7 @@ def text_elsewhere(module: str, expression: str, **environment: str) -> str:
     """What an expression of a module of bench/ gives in a new process, as it is printed. ChildError if that fails."""
     code = f"from bench import {module}; print({module}.{expression})"
     variables = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"} | environment
-    folder = Path(__file__).parent.parent
+    folder = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, env=variables, capture_output=True, text=True, check=False
     )

@@ -1,0 +1,1 @@
+"""The programs that are timed, and their gradients written by hand and for other libraries."""

@@ -1,0 +1,1 @@
+"""Generated data of the four models, and trees of sentences."""
