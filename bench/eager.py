@@ -5,7 +5,7 @@ time of value and gradient, by dualrev's tape, by autograd, and by JAX and PyTor
 that is allocated at most, per element, as far as tracemalloc sees it. Gradients are compared before anything is timed.
 Times are the least of many, of the processor time of the process, taken in turns. Libraries that are not installed are
 left out (`make peers`). `--products` takes products of the models' Hessians with vectors in place of values and
-gradients. """
+gradients."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from dualrev.errors import UnsupportedError
 from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import canonical, known
 
-__all__ = ["changes_nothing", "is_new", "makes_new", "sharing", "written_arrays"]
+__all__ = ["changes_nothing", "has_output", "is_new", "makes_new", "sharing", "written_arrays"]
 
 _NEW = ("binop", "unary", "literal", "plain")
 _QUIET = ("attr", "binop", "copy", "getitem", "list", "literal", "plain", "tuple", "unary", "window")
@@ -71,7 +71,7 @@ def is_new(s: Let) -> bool:
     if f.shares is not None:
         return f.shares == _COPY
     return bool(
-        f.definitions or f.selection or f.makes or name == "np.array" or (f.line and not _has_output(name, len(s.args)))
+        f.definitions or f.selection or f.makes or name == "np.array" or (f.line and not has_output(name, len(s.args)))
     )
 
 
@@ -84,10 +84,10 @@ def makes_new(s: Let) -> bool:
         return _returns_new(s.info)
     if s.op == "method" and s.info[0] == "astype":
         return True
-    return is_new(s) or (of_arrays and not _has_output(s.info[0], len(s.args))) or (s.op == "binop" and s.info == "@")
+    return is_new(s) or (of_arrays and not has_output(s.info[0], len(s.args))) or (s.op == "binop" and s.info == "@")
 
 
-def _has_output(name: str, count: int) -> bool:
+def has_output(name: str, count: int) -> bool:
     """Whether an elementwise function, or `np.dot`, has one more argument than it reads: an output array."""
     line = line_of(name)
     read = 2 if name == "np.dot" else 1 if known(name).product else len(line.partials) if line is not None else count
@@ -99,7 +99,7 @@ def _may_write(s: Let) -> bool:
     if s.op == "iop" or s.op in ("star", "ufunc"):
         return True
     if s.op in ("func", "method"):
-        return s.info[0] in _WRITING or (s.op == "func" and _has_output(s.info[0], len(s.args)))
+        return s.info[0] in _WRITING or (s.op == "func" and has_output(s.info[0], len(s.args)))
     return s.op == "call" and not _only_reads(s.info)
 
 
@@ -145,7 +145,7 @@ def _reads(call: ast.Call, source: Source) -> bool:
         None if found is None else getattr(found.value, f.attr, None) if isinstance(f, ast.Attribute) else found.value
     )
     name = canonical(value) or ""
-    writes = name in _WRITING or _has_output(name, len(call.args))
+    writes = name in _WRITING or has_output(name, len(call.args))
     return value in _PLAIN or (bool(name) and not writes)
 
 

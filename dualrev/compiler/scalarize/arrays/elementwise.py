@@ -6,12 +6,13 @@ Takes the writer, what has been put off, assignments, and `expand`, which writes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Const, Let, Slice, reads, walk
+from dualrev.compiler.ir.anf.operations import Const, Let, Slice, Store, reads, walk
+from dualrev.compiler.scalarize.alias_anf import has_output
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.arrays.race_test import raise_for_race
@@ -30,7 +31,7 @@ class Elementwise:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
         body = code.lowered.body
         self._uses = Counter(x for s in walk(body) for x in reads(s) if isinstance(x, str))
-        self._readers = Counter(x for s in walk(body) for x in {*reads(s)} if isinstance(x, str))
+        self._readers = Counter(x for s in walk(body) for x in _operands(s) if isinstance(x, str))
         for uses in self._uses, self._readers:
             uses[code.lowered.result] += 1  # type: ignore[index]
         self._short = {s.target: axes for s in walk(body) if isinstance(s, Let) and any(axes := _short_axes(s))}
@@ -115,3 +116,10 @@ def _short_axes(s: Let) -> tuple[bool, ...]:
     if s.op == "method" and s.info[0] == "reshape":
         return tuple(x == Const(1) for x in s.args[1:])
     return ()
+
+
+def _operands(s: Any) -> Iterable[Any]:
+    """Atoms that a statement reads: each once, as `y * y` reads y once, unless it writes to one: `y += y`."""
+    stores = isinstance(s, Store) or (isinstance(s, Let) and s.op == "iop")
+    output = isinstance(s, Let) and s.op == "func" and has_output(s.info[0], len(s.args))
+    return reads(s) if stores or output else {*reads(s)}

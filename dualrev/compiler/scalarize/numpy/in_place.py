@@ -50,6 +50,8 @@ class InPlace:
             code.copy(s.target, array, s.line)
             return True
         made = code.temp(types.Array(kind.dtype, kind.ndim, "C"))
+        if text == "np.dot":
+            self._raise_for_overlap(s.args[:count], array, s.line)
         if text != "np.dot" and self._overlaps(s.args[:count], array):
             self._element_by_element(Let(made, "func", s.args[:count], s.info, s.line), array, kind)
             code.copy(s.target, array, s.line)
@@ -69,6 +71,19 @@ class InPlace:
         """Whether an operand may be another view of the output array's memory."""
         views = {y for x in args for y in self.lazy.arrays_in(x)} - {array}
         return any(self.code.alias.same(array, named(y)) for y in views)
+
+    def _raise_for_overlap(self, args: tuple[Any, ...], array: str, line: int) -> None:
+        """Emit a ValueError for `np.dot` whose output array shares memory with an operand: BLAS decides the result."""
+        source = self.code.lowered.source
+        text = (
+            f"{source.function.__name__}: `{source.line(line)}`: np.dot writes into an array that it reads, and numba's"
+            " result is left to chance. Let it make a new array: a[:] = np.dot(b, c)."
+        )
+        for x in args:
+            self.lazy.materialise(x)
+            if self.code.alias.same(array, named(x)):
+                test = self.code.plain("runtime.may_overlap(a, b)", line, types.boolean, a=array, b=x)
+                self.code.out.append(If(test, [Effect(raising("ValueError", text), (), line, True)], [], line))
 
     def _element_by_element(self, s: Let, array: str, kind: Any) -> None:
         """Elementwise loop without a copy, as in numba: an iteration may read what an earlier one wrote."""

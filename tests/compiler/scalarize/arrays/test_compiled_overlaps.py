@@ -89,3 +89,26 @@ def test_second_derivatives():
     h = 1e-5
     expected = (dr.grad(f)(X + h * V) - dr.grad(f)(X - h * V)) / (2.0 * h)
     assert_same(dr.hvp(f)(X, V), expected, rtol=1e-6, floor=1e-6)
+
+
+def test_a_product_into_an_array_that_it_reads():
+    """BLAS clears the output array first, or does not: there is no value to be differentiated."""
+
+    @njit
+    def f(m, x):
+        y = x * x[0]
+        np.dot(m, y, y)
+        return y[0]
+
+    @njit
+    def cured(m, x):
+        y = x * x[0]
+        y[:] = np.dot(m, y)
+        return y[0]
+
+    m, x = np.array([[2.0, 0.5], [0.0, 1.0]]), np.array([0.3, 0.7])
+    with pytest.raises(
+        ValueError, match=r"f: `np.dot\(m, y, y\)`: .* Let it make a new array: a\[:\] = np.dot\(b, c\)"
+    ):
+        dr.grad(f, (0, 1))(m, x)
+    assert_same(dr.grad(cured, 1)(m, x), np.array([4.0 * 0.3 + 0.5 * 0.7, 0.5 * 0.3]), rtol=1e-12)

@@ -75,3 +75,32 @@ def test_what_waits_is_computed_before_what_it_reads_is_written_to(write, tmp_pa
     exec(text[text.index("@njit") :], namespace)
     _, found = gradient(load(text, str(tmp_path)).f, args, (0, 1))
     assert_same(tuple(found), dr.grad(namespace["f"], (0, 1))(*args), rtol=1e-11, floor=1e-11)
+
+
+LAST = [
+    "y[:] = y",
+    "y[::-1] = y",
+    "y += y",
+    "y *= y",
+    "np.exp(y, y)",
+    "np.add(y, y, y)",
+    "np.multiply(y, x, y)",
+    "y[:] = 2",
+]
+
+
+@pytest.mark.parametrize("write", LAST)
+@pytest.mark.parametrize("made", ["x * x[0]", "np.sqrt(x)"])
+def test_what_is_written_to_is_made_though_nothing_reads_it_afterwards(write, made, tmp_path):
+    text = f"""import numpy as np
+from numba import njit
+
+@njit
+def f(x):
+    y = {made}
+    {write}
+    return np.var(x)
+"""
+    x = np.array([0.3, 0.4, 0.7])
+    _, found = gradient(load(text, str(tmp_path)).f, (x,), (0,))
+    assert_same(tuple(found), (2.0 / 3.0 * (x - x.mean()),), rtol=1e-12)
