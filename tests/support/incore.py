@@ -20,11 +20,12 @@ from dualrev.compiler.ad.forward.forward_driver import Forward
 from dualrev.compiler.ad.reverse.joint import joint
 from dualrev.compiler.ad.reverse.reverse_driver import Reverse
 from dualrev.compiler.analysis.activity import carries
-from dualrev.compiler.analysis.memory.alias import Memory, is_array
+from dualrev.compiler.analysis.memory.alias import Memory
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known
 from dualrev.compiler.driver.emit import core_program
 from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core import traverse
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.program import Program as CoreProgram
 from dualrev.compiler.ir.core.verify import check
 from dualrev.compiler.ir.pass_manager import PassManager

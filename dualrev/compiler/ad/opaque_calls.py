@@ -18,11 +18,11 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ad.function_table import FunctionTable
-from dualrev.compiler.analysis.memory.alias import is_array, type_of
 from dualrev.compiler.frontend.reading.ast_purity import Look
 from dualrev.compiler.frontend.reading.njit_options import is_checked
 from dualrev.compiler.frontend.reading.source import describe, is_derivative, name_of
 from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.core.atom_types import is_array, type_of
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Global, Node, Tree, Var
 from dualrev.compiler.ir.core.builder import Writer
 from dualrev.compiler.ir.core.nodes import Call, Copy, Function, Load, Make, Opaque, Store

@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dualrev.compiler.analysis.memory.alias import Memory, contents, given, is_array
+from dualrev.compiler.analysis.memory.alias import Memory, contents, given
 from dualrev.compiler.analysis.values.uniformity import Flags, Flow, Key, Site, Varying, ends_of
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Node, Symbol, Tree, Var
 from dualrev.compiler.ir.core.nodes import (
     Accumulate,

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, given, is_array
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
 from dualrev.compiler.analysis.opaque_flows import check_flows, meets_opaque
 from dualrev.compiler.analysis.summaries import carries, made_of, sources
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Var
 from dualrev.compiler.ir.core.nodes import Call, Function, Statement, Store
 from dualrev.compiler.ir.core.traverse import leaves, statements

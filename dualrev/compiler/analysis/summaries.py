@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, given, is_array, is_real, is_real_array
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
+from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array
 from dualrev.compiler.ir.core.atoms import Global, Var
 from dualrev.compiler.ir.core.nodes import Call, Copy, Function, Load, Real, Statement, Store, View, Whole
 from dualrev.compiler.ir.core.traverse import leaves, statements

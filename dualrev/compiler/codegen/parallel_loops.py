@@ -14,11 +14,11 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ad.reverse.sweeps import has_words, uses_tape
-from dualrev.compiler.analysis.memory.alias import is_array
 from dualrev.compiler.codegen.lines import Code, Suite
 from dualrev.compiler.codegen.module_builder import ModuleBuilder
 from dualrev.compiler.codegen.statements import Emission
 from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, Function, Hold
 from dualrev.compiler.ir.core.traverse import leaves, reads, several, statements, writes

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from numba.core import types
 
-from dualrev.compiler.analysis.memory.alias import is_array, is_real
 from dualrev.compiler.analysis.values.index_ranges import Natural
 from dualrev.compiler.codegen.lines import Assign, Code, Pop, Suite
 from dualrev.compiler.codegen.tape_access import TapeCode, from_word, held
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core import atoms, nodes, traverse
+from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import SCALED, Applied, Constant, Expr, Global, Symbol, Var
 from dualrev.compiler.ir.core.known_zeros import MARKING
 from dualrev.compiler.ir.core.nodes import Block

@@ -24,7 +24,7 @@ from dualrev.compiler.ad.opaque_calls import underived
 from dualrev.compiler.ad.reverse.reverse_driver import Reverse
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.determinism import done_anew, draws_anew
-from dualrev.compiler.analysis.memory.alias import Memory, given, is_array, is_real, type_of
+from dualrev.compiler.analysis.memory.alias import Memory, given
 from dualrev.compiler.driver.complex_arguments import ComplexCalls
 from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.driver.reading import Origin, Reading
@@ -37,6 +37,7 @@ from dualrev.compiler.frontend.reading.source import Source, Static, describe, i
 from dualrev.compiler.frontend.typing.infer_callees import Uncompiled
 from dualrev.compiler.ir.anf.operations import Ref
 from dualrev.compiler.ir.core import traverse
+from dualrev.compiler.ir.core.atom_types import is_array, is_real, type_of
 from dualrev.compiler.ir.core.atoms import Constant, Global, Var
 from dualrev.compiler.ir.core.nodes import Call, Function, Opaque
 from dualrev.compiler.ir.core.program import Program

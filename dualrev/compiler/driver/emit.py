@@ -16,7 +16,6 @@ from typing import Any
 from numba.core.compiler_lock import global_compiler_lock
 
 from dualrev.compiler.ad.reverse.sweeps import has_words
-from dualrev.compiler.analysis.memory.alias import type_of
 from dualrev.compiler.analysis.memory.escape import handed_on, only_borrows
 from dualrev.compiler.analysis.values.index_ranges import Natural
 from dualrev.compiler.codegen.lines import Code
@@ -33,6 +32,7 @@ from dualrev.compiler.entrypoints.wrap_lists import check_lists, inside, takes_l
 from dualrev.compiler.entrypoints.wrap_objects import opening
 from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import Source
+from dualrev.compiler.ir.core.atom_types import type_of
 from dualrev.compiler.ir.core.atoms import Node, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Call, Function
 from dualrev.compiler.ir.core.program import Gradient, Program

@@ -16,7 +16,6 @@ from dualrev.compiler.ad.higher.derivative_operators import derivative_in_core
 from dualrev.compiler.ad.reverse.joint import Joint, joint
 from dualrev.compiler.ad.vector_mode import Directions, Laned
 from dualrev.compiler.analysis.activity import carries
-from dualrev.compiler.analysis.memory.alias import is_real
 from dualrev.compiler.codegen.lines import Code
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
 from dualrev.compiler.entrypoints import jacobian
@@ -24,6 +23,7 @@ from dualrev.compiler.entrypoints.jvp import Leaf
 from dualrev.compiler.entrypoints.matrix_columns import WIDTH, Matrices, Part
 from dualrev.compiler.frontend.reading.source import Source
 from dualrev.compiler.ir.core import traverse
+from dualrev.compiler.ir.core.atom_types import is_real
 from dualrev.compiler.ir.core.atoms import Constant, Node, Symbol
 from dualrev.compiler.ir.core.traverse import leaves
 

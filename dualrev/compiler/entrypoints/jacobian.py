@@ -18,7 +18,6 @@ from numba.core import types
 
 from dualrev.compiler.ad.vector_mode import Directions
 from dualrev.compiler.analysis.cost_model import Cost
-from dualrev.compiler.analysis.memory.alias import type_of
 from dualrev.compiler.codegen.lines import Code, Suite
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
 from dualrev.compiler.entrypoints.jvp import Leaf, is_single
@@ -27,6 +26,7 @@ from dualrev.compiler.entrypoints.primal import Plain
 from dualrev.compiler.entrypoints.vjp import Entry
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core import traverse
+from dualrev.compiler.ir.core.atom_types import type_of
 from dualrev.compiler.ir.core.atoms import Comparison, Constant, Node, Operator, Var
 from dualrev.compiler.ir.core.nodes import Copy, Discrete, For, Function, If, Load, Make, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import reads

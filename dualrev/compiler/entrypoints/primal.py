@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from dualrev.compiler.analysis.activity import carries
-from dualrev.compiler.analysis.memory.alias import Classes, is_array
+from dualrev.compiler.analysis.memory.alias import Classes
 from dualrev.compiler.codegen.lines import Code
 from dualrev.compiler.codegen.module_builder import ModuleBuilder
 from dualrev.compiler.codegen.statements import Emission
 from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Constant, Node, Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves, statements, variables

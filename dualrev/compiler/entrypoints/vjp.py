@@ -13,7 +13,6 @@ from numba.core import types
 
 from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.analysis.activity import carries
-from dualrev.compiler.analysis.memory.alias import is_array, is_real, is_real_array
 from dualrev.compiler.analysis.values.nonzero_cotangents import NOTHING, Known
 from dualrev.compiler.codegen.lines import Assign, Code
 from dualrev.compiler.codegen.module_builder import ModuleBuilder
@@ -21,6 +20,7 @@ from dualrev.compiler.codegen.module_text import Writing
 from dualrev.compiler.codegen.statements import Emission
 from dualrev.compiler.entrypoints.tape_owner import Owned, owner
 from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array
 from dualrev.compiler.ir.core.atoms import Constant, Node, Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves, statements, writes

@@ -23,7 +23,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.analysis.memory.alias import is_array
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Choice, Comparison, Constant, Expr, Field, Logical, Operator, Var
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, Function, If, Real, Statement, While
 from dualrev.compiler.ir.core.traverse import blocks, statements, with_blocks, writes

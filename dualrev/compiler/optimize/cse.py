@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents, is_array
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Method, Var
 from dualrev.compiler.ir.core.nodes import (
     Block,

@@ -22,7 +22,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.analysis.memory.alias import is_real_array
+from dualrev.compiler.ir.core.atom_types import is_real_array
 from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Field, Global, Item, Operator, Var
 from dualrev.compiler.ir.core.nodes import Accumulate, Block, Copy, Discrete, For, Hold, Make, Statement, Store, View
 from dualrev.compiler.ir.core.traverse import blocks, reads, rewritten, statements, with_blocks, writes

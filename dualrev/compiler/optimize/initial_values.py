@@ -22,8 +22,8 @@ from dataclasses import replace
 
 from numba.core import types
 
-from dualrev.compiler.analysis.memory.alias import is_array
 from dualrev.compiler.ir.anf.to_python import dtype_name
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Field, Global, Pack, Var
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, Function, If, Make, Statement, View, While
 from dualrev.compiler.ir.core.traverse import blocks, leaves, reads, statements, with_blocks, writes

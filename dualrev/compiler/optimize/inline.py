@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dualrev.compiler.analysis.memory.alias import is_array
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Global, Var
 from dualrev.compiler.ir.core.nodes import Block, Call, Copy, Discrete, For, Function, If, Load, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import blocks, leaves, statements, substituted, with_blocks, writes

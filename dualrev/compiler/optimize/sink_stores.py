@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dualrev.compiler.analysis.memory.alias import is_array
 from dualrev.compiler.analysis.memory.loop_context import LoopContext
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Var
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Load, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import reads, statements, writes

@@ -21,8 +21,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents, given, is_array
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents, given
 from dualrev.compiler.analysis.ssa import Versions
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Item, Operator, Span, Var
 from dualrev.compiler.ir.core.nodes import (
     Accumulate,

@@ -12,7 +12,8 @@ from dualrev.compiler.ad.reverse.call_pair import Signature
 from dualrev.compiler.ad.reverse.fuse_sweeps import cotangents_before
 from dualrev.compiler.ad.reverse.gradient_context import Facts, Fused
 from dualrev.compiler.ad.reverse.sweeps import ReverseMode
-from dualrev.compiler.analysis.memory.alias import given, is_array, is_real
+from dualrev.compiler.analysis.memory.alias import given
+from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import Atom, Symbol, Var
 from dualrev.compiler.ir.core.builder import Writer
 from dualrev.compiler.ir.core.nodes import Block, Call

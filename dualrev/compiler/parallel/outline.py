@@ -22,8 +22,9 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.analysis.determinism import draws_anew
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, is_array
+from dualrev.compiler.analysis.memory.alias import Classes, Memory
 from dualrev.compiler.analysis.ssa import Versions
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Constant, Operator, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Block, Call, Copy, Discrete, Effect, For, Function, Real, Statement
 from dualrev.compiler.ir.core.program import Program

@@ -26,8 +26,9 @@ from dualrev.compiler.ad.reverse.call_pair import Signature, Unit
 from dualrev.compiler.ad.reverse.checkpoint import call_and_keep, copied
 from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.ad.reverse.sweeps import ReverseMode
-from dualrev.compiler.analysis.memory.alias import contents, is_array, is_real
+from dualrev.compiler.analysis.memory.alias import contents
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known
+from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import Atom, Var
 from dualrev.compiler.ir.core.builder import Writer
 from dualrev.compiler.ir.core.nodes import Block, Call, Copy, Discrete, For, Function, Kept, Make, Real, Store

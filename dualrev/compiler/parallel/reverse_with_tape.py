@@ -21,7 +21,8 @@ from numba.core import types
 
 from dualrev.compiler.ad.reverse.call_pair import Called
 from dualrev.compiler.ad.reverse.sweeps import uses_tape
-from dualrev.compiler.analysis.memory.alias import Memory, is_array
+from dualrev.compiler.analysis.memory.alias import Memory
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Atom, Constant, Operator, Symbol, Tree, Var
 from dualrev.compiler.ir.core.builder import Writer
 from dualrev.compiler.ir.core.nodes import Block, Columns, Discrete, For, Function, Hold, Reserve, While

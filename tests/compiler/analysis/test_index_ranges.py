@@ -9,10 +9,10 @@ from support.oracle import assert_same, direction
 from support.twin import twin
 
 import dualrev as dr
-from dualrev.compiler.analysis.memory.alias import is_array
 from dualrev.compiler.analysis.values.index_ranges import Natural
 from dualrev.compiler.analysis.values.linear_bounds import Form, Number, constant, is_natural, magnitude, minus, single
 from dualrev.compiler.ir.core import interpret
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.nodes import For, Load, Store
 from dualrev.tree import flatten_leaves
 

@@ -18,8 +18,8 @@ from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.compiler.analysis.activity import carries
-from dualrev.compiler.analysis.memory.alias import is_real_array
 from dualrev.compiler.driver.context import Front
+from dualrev.compiler.ir.core.atom_types import is_real_array
 from dualrev.compiler.ir.core.traverse import leaves
 
 pytestmark = pytest.mark.usefixtures("checked")

@@ -8,9 +8,9 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ad.custom.custom_rules import OPAQUE, Role, Rules, has_rule, kind_of, name_of, same_type
+from dualrev.compiler.ad.custom.custom_rules import OPAQUE, Role, Rules, has_rule, name_of, rule_kind, same_type
 from dualrev.compiler.ad.function_table import FunctionTable
-from dualrev.compiler.analysis.memory.alias import is_array, is_real, is_real_array, type_of
+from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array, type_of
 from dualrev.compiler.ir.core.atoms import Applied, Comparison, Constant, Field, Node, Symbol, Tree, Var
 from dualrev.compiler.ir.core.builder import ZERO, Writer
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Effect, Function, If, Load, Make, Real, Store
@@ -42,7 +42,7 @@ class Tangents(Rules):
         inputs = [x for p in f.parameters for x in leaves(p)]
         w = _Writer(self)
         tangents = {x: Var("t_{}", _of_tangent(x), x) for x, flag in zip(inputs, active, strict=True) if flag}
-        made = {"vjp": w.by_vjp, "jvp": w.by_jvp, OPAQUE: w.by_push}[kind_of(s.function.value)]
+        made = {"vjp": w.by_vjp, "jvp": w.by_jvp, OPAQUE: w.by_push}[rule_kind(s.function.value)]
         values, results = made(s, f, tangents, wanted)
         symbol = Symbol(f"{name_of(s.function.value)}_tangent")
         given = (*inputs, *tangents.values())

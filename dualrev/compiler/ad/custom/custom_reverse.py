@@ -17,12 +17,12 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ad.custom.custom_forward import Tangents, tangent_types
-from dualrev.compiler.ad.custom.custom_rules import has_rule, kind_of, name_of, same_type
+from dualrev.compiler.ad.custom.custom_rules import has_rule, name_of, rule_kind, same_type
 from dualrev.compiler.ad.reverse.adjoint import zeros_like
 from dualrev.compiler.ad.reverse.call_pair import Unit
 from dualrev.compiler.ad.reverse.gradient_context import Facts
-from dualrev.compiler.analysis.memory.alias import is_array, is_real, is_real_array, type_of
 from dualrev.compiler.frontend.reading.global_paths import find
+from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array, type_of
 from dualrev.compiler.ir.core.atoms import (
     Applied,
     Atom,
@@ -79,7 +79,7 @@ class RuleSweeps:
         key = self._rules.front.program.key(s), flags, wanted, reached
         if key not in self._units:
             unit = self._units[key] = Unit(name_of(s.function.value), len(flags))
-            kind = _OfJvp if kind_of(s.function.value) == "jvp" else _OfVjp
+            kind = _OfJvp if rule_kind(s.function.value) == "jvp" else _OfVjp
             kind(self._rules, unit, s, flags, wanted, reached).define()
         return self._units[key]
 

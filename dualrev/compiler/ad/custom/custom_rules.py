@@ -25,11 +25,12 @@ from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
 from dualrev.compiler.ad.function_table import FunctionTable
-from dualrev.compiler.analysis.memory.alias import Classes, is_array, type_of
+from dualrev.compiler.analysis.memory.alias import Classes
 from dualrev.compiler.frontend.reading.global_paths import called
 from dualrev.compiler.frontend.reading.njit_options import declared, inherited, is_checked
 from dualrev.compiler.frontend.reading.source import Source, Static, describe, is_numba_function, unlifted
 from dualrev.compiler.ir.anf.operations import Ref
+from dualrev.compiler.ir.core.atom_types import is_array, type_of
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Global, Node, Pack, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Call, Copy, Function, Make, Statement
 from dualrev.compiler.ir.core.traverse import leaves, mapped
@@ -39,7 +40,7 @@ from dualrev.errors import CustomRuleError, UnsupportedError
 from dualrev.rules.library.random.drawing import is_draw
 from dualrev.rules.library.rule_definitions import constants_of, rule_of
 
-__all__ = ["OPAQUE", "Role", "Rules", "has_rule", "is_checkpoint", "kind_of", "name_of", "same_type"]
+__all__ = ["OPAQUE", "Role", "Rules", "has_rule", "is_checkpoint", "name_of", "rule_kind", "same_type"]
 
 _NEEDS = {"vjp": "defvjp(fwd, bwd)", "jvp": "defjvp(rule)"}
 _NAMES = {"vjp": ("fwd", "bwd"), "jvp": ("rule",)}
@@ -48,10 +49,10 @@ OPAQUE = "opaque"
 
 def has_rule(f: Any) -> bool:
     """Whether a numba function has a custom derivative rule, or is a random draw, with or without one."""
-    return is_draw(f) or kind_of(f) in (*_NEEDS, OPAQUE)
+    return is_draw(f) or rule_kind(f) in (*_NEEDS, OPAQUE)
 
 
-def kind_of(f: Any) -> str:
+def rule_kind(f: Any) -> str:
     """The kind of a numba function's rule: "vjp", "jvp", "checkpoint" or `OPAQUE`; an empty text if it has none."""
     return OPAQUE if rule_of(f) is not None else f.kind if isinstance(f, Ruled) else ""
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from dualrev.compiler.ad.forward.jvp_rules import WithTangents
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, is_real_array
+from dualrev.compiler.analysis.memory.alias import Classes, Memory
 from dualrev.compiler.analysis.values.infinite_partials import Steep, is_steep
+from dualrev.compiler.ir.core.atom_types import is_real_array
 from dualrev.compiler.ir.core.atoms import Node, Symbol, Tree, Var
 from dualrev.compiler.ir.core.nodes import Call, Function
 from dualrev.compiler.ir.core.printer import show

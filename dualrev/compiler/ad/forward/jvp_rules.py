@@ -29,9 +29,10 @@ from typing import Any, Protocol
 from numba.core import types
 
 from dualrev.compiler.analysis.activity import Activity
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, given, is_array, is_real, is_real_array
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
 from dualrev.compiler.analysis.values.finiteness import Wild
 from dualrev.compiler.analysis.values.infinite_partials import Steep
+from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array
 from dualrev.compiler.ir.core.atoms import SCALED, Applied, Atom, Constant, Node, Operator, Symbol, Tree, Var
 from dualrev.compiler.ir.core.builder import Writer, partial
 from dualrev.compiler.ir.core.known_zeros import ALONG, KNOWN, PRODUCTS, times

@@ -20,7 +20,7 @@ from numba.core import types
 
 from dualrev.compiler.ad.forward.forward_driver import Forward
 from dualrev.compiler.analysis.activity import carries
-from dualrev.compiler.analysis.memory.alias import is_array, is_real, is_real_array
+from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array
 from dualrev.compiler.ir.core.atoms import (
     Applied,
     Atom,

@@ -18,7 +18,7 @@ from dualrev.compiler.ad.forward.forward_driver import Forward
 from dualrev.compiler.ad.reverse.adjoint import zeros_like
 from dualrev.compiler.ad.reverse.call_pair import Unit
 from dualrev.compiler.analysis.activity import carries
-from dualrev.compiler.analysis.memory.alias import is_array
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Atom, Node, Symbol, Tree, Var
 from dualrev.compiler.ir.core.builder import ZERO, Writer
 from dualrev.compiler.ir.core.nodes import Accumulate, Block, Call

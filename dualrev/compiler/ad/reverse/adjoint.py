@@ -32,8 +32,9 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ad.reverse.gradient_context import Facts, Fused
-from dualrev.compiler.analysis.memory.alias import given, is_array, is_real
+from dualrev.compiler.analysis.memory.alias import given
 from dualrev.compiler.analysis.ssa import Reading, Region, Value, Versions
+from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import SCALED, Atom, Constant, Global, Node, Tree, Var
 from dualrev.compiler.ir.core.builder import Writer, partial
 from dualrev.compiler.ir.core.known_zeros import ALONG, PRODUCTS, times

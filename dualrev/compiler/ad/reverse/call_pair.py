@@ -8,10 +8,10 @@ from typing import Any
 
 from dualrev.compiler.ad.reverse.adjoint import zeros_like
 from dualrev.compiler.ad.reverse.sweeps import Sweeps
-from dualrev.compiler.analysis.memory.alias import is_array, is_real
 from dualrev.compiler.analysis.memory.shadow_flow import Carried
 from dualrev.compiler.analysis.ssa import Value
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known
+from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import Symbol, Tree, Var
 from dualrev.compiler.ir.core.builder import ZERO, Writer
 from dualrev.compiler.ir.core.nodes import Block, Function

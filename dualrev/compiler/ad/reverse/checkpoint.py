@@ -16,8 +16,9 @@ from numba.core import types
 from dualrev.compiler.ad.reverse.adjoint import zeros_like
 from dualrev.compiler.ad.reverse.call_pair import Unit
 from dualrev.compiler.ad.reverse.gradient_context import Facts
-from dualrev.compiler.analysis.memory.alias import Memory, is_array, is_real
+from dualrev.compiler.analysis.memory.alias import Memory
 from dualrev.compiler.frontend.reading.source import describe
+from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import Applied, Symbol, Tree, Var
 from dualrev.compiler.ir.core.builder import Writer
 from dualrev.compiler.ir.core.nodes import Accumulate, Block, Call, Function, Keep, Kept, Make, Store

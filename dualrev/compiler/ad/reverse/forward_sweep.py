@@ -14,8 +14,9 @@ from dualrev.compiler.ad.reverse.adjoint import shadow_of, zeros_like
 from dualrev.compiler.ad.reverse.gradient_context import Callee, Fused
 from dualrev.compiler.ad.tape_plan.residuals import Crossing
 from dualrev.compiler.ad.tape_plan.tape_columns import Saved, filled, is_measured
-from dualrev.compiler.analysis.memory.alias import given, is_array
+from dualrev.compiler.analysis.memory.alias import given
 from dualrev.compiler.analysis.ssa import Loop, Region, Value
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Constant, Global, Node, Operator, Tree, Var
 from dualrev.compiler.ir.core.builder import Writer
 from dualrev.compiler.ir.core.nodes import (

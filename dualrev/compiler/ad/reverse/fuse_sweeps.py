@@ -32,9 +32,9 @@ from numba.core import types
 
 from dualrev.compiler.ad.reverse.gradient_context import Facts, Fused
 from dualrev.compiler.ad.reverse.sweeps import Sweeps
-from dualrev.compiler.analysis.memory.alias import is_array, is_real
 from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.analysis.memory.privatizable import is_scratch
+from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import Atom, Constant, Symbol, Var
 from dualrev.compiler.ir.core.builder import Writer
 from dualrev.compiler.ir.core.nodes import (

@@ -9,11 +9,12 @@ from typing import Any, Protocol
 from numba.core import types
 
 from dualrev.compiler.analysis.activity import Activity
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, given, is_real, is_real_array
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
 from dualrev.compiler.analysis.memory.first_writes import first_stores
 from dualrev.compiler.analysis.ssa import Region, Versions
 from dualrev.compiler.analysis.values.finiteness import Wild
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known, Reached
+from dualrev.compiler.ir.core.atom_types import is_real, is_real_array
 from dualrev.compiler.ir.core.atoms import Global, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Block, Call, For, Function, Statement, While
 from dualrev.compiler.ir.core.traverse import leaves, reads, statements, variables, writes

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from numba.core import types
 
 from dualrev.compiler.ad.reverse.reverse_driver import Reverse
-from dualrev.compiler.analysis.memory.alias import is_array, is_real, is_real_array
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known
+from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array
 from dualrev.compiler.ir.core.atoms import Constant, Node, Var
 from dualrev.compiler.ir.core.builder import ZERO
 from dualrev.compiler.ir.core.nodes import Copy, Function, Statement, Store

@@ -29,9 +29,10 @@ from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.ad.reverse.sweeps import Sweeps
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.cost_model import Cost
-from dualrev.compiler.analysis.memory.alias import Memory, given, is_array, is_real
+from dualrev.compiler.analysis.memory.alias import Memory, given
 from dualrev.compiler.analysis.memory.shadow_flow import Carried, carried
 from dualrev.compiler.analysis.values.nonzero_cotangents import NOTHING, Known
+from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Node, Var
 from dualrev.compiler.ir.core.builder import ZERO, Writer
 from dualrev.compiler.ir.core.nodes import Accumulate, Block, Call, Copy, Function, Make

@@ -14,10 +14,10 @@ from numba.core import types
 from dualrev.compiler.ad.reverse.adjoint import shadow_of
 from dualrev.compiler.ad.tape_plan.residuals import Crossing
 from dualrev.compiler.ad.tape_plan.tape_columns import Saved, read_back
-from dualrev.compiler.analysis.memory.alias import is_array
 from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.analysis.ssa import Loop, Region, Value
 from dualrev.compiler.analysis.values.induction import length
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Operator, Var
 from dualrev.compiler.ir.core.builder import Writer
 from dualrev.compiler.ir.core.nodes import (

@@ -17,8 +17,9 @@ from __future__ import annotations
 from typing import Any
 
 from dualrev.compiler.ad.reverse.gradient_context import Facts, Fused
-from dualrev.compiler.analysis.memory.alias import given, is_array
+from dualrev.compiler.analysis.memory.alias import given
 from dualrev.compiler.analysis.ssa import Region, Value
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Var
 from dualrev.compiler.ir.core.nodes import Call, Make, View, While
 from dualrev.compiler.ir.core.traverse import leaves, statements

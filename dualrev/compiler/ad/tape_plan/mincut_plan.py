@@ -18,11 +18,12 @@ from numba.core import types
 
 from dualrev.compiler.ad.tape_plan.recompute_branches import sources
 from dualrev.compiler.analysis.cost_model import Cost
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents, given, is_array
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents, given
 from dualrev.compiler.analysis.mincut import INFINITE, SINK, SOURCE, Network
 from dualrev.compiler.analysis.opaque_flows import is_opaque_atom
 from dualrev.compiler.analysis.ssa import Loop, Value, Versions
 from dualrev.compiler.analysis.values.induction import progressions
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, For, Function, Load, Opaque, Real, Statement, View
 from dualrev.compiler.ir.core.traverse import statements
 

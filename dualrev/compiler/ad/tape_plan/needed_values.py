@@ -13,8 +13,9 @@ from dualrev.compiler.ad.reverse.adjoint import Adjoint
 from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.ad.tape_plan.late_shadows import can_be_made_again, late_arrays
 from dualrev.compiler.ad.tape_plan.mincut_plan import Plan, Subject
-from dualrev.compiler.analysis.memory.alias import contents, given, is_array, is_real_array
+from dualrev.compiler.analysis.memory.alias import contents, given
 from dualrev.compiler.analysis.ssa import Reading, Value
+from dualrev.compiler.ir.core.atom_types import is_array, is_real_array
 from dualrev.compiler.ir.core.atoms import Global, Var
 from dualrev.compiler.ir.core.nodes import Block, Call, Copy, For, If, Make, Statement, Store, View, Whole
 from dualrev.compiler.ir.core.traverse import blocks, reads, statements

@@ -12,8 +12,8 @@ from dualrev.compiler.ad.reverse.adjoint import Adjoint
 from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.ad.tape_plan.mincut_plan import Subject
 from dualrev.compiler.ad.tape_plan.needed_values import Needs
-from dualrev.compiler.analysis.memory.alias import is_array
 from dualrev.compiler.analysis.ssa import Region, Value
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Constant, Var
 from dualrev.compiler.ir.core.nodes import While
 

@@ -10,47 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-import numba
-from numba.core import types
-
 from dualrev.compiler.analysis.fixpoint import FixedPoint
-from dualrev.compiler.ir.core.atoms import Applied, Field, Global, Node, Tree, Var
+from dualrev.compiler.ir.core.atom_types import is_array
+from dualrev.compiler.ir.core.atoms import Applied, Field, Global, Var
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Function, Hold, Load, Statement, Store, View
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, parts, statements
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.rules.library.random.drawing import is_draw
 
-__all__ = ["Classes", "Effects", "Memory", "contents", "is_array", "is_real", "is_real_array", "kind_of", "type_of"]
-
-
-def kind_of(x: Any) -> Any:
-    """Numba type of an atom; None for a constant or a function."""
-    return x.type if isinstance(x, (Var, Global)) else None
-
-
-def is_real(x: Any) -> bool:
-    """Whether an atom is a real scalar variable."""
-    return isinstance(x, Var) and isinstance(x.type, types.Float)
-
-
-def is_array(x: Any) -> bool:
-    """Whether an atom is an array."""
-    return isinstance(kind_of(x), types.Array)
-
-
-def is_real_array(x: Any) -> bool:
-    """Whether an atom is an array of real numbers."""
-    return is_array(x) and isinstance(x.type.dtype, types.Float)
-
-
-def type_of(tree: Tree) -> Any:
-    """Numba type of a tree."""
-    if isinstance(tree, Node) and tree.kind is not None:
-        return tree.kind
-    if isinstance(tree, Node):
-        return types.BaseTuple.from_types(list(map(type_of, tree.parts)), tree.cls.value if tree.cls else None)
-    return types.unliteral(tree.type if isinstance(tree, Var) else numba.typeof(tree.value))
+__all__ = ["Classes", "Effects", "Memory", "contents", "given"]
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.analysis.memory.alias import is_array
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Global, Method, Pack, Symbol, Var
 from dualrev.compiler.ir.core.nodes import (
     Call,

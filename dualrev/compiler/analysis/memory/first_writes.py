@@ -15,8 +15,9 @@ from __future__ import annotations
 import itertools
 from typing import Any, TypeAlias
 
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, is_array
+from dualrev.compiler.analysis.memory.alias import Classes, Memory
 from dualrev.compiler.analysis.ssa import Loop, Value, Versions
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Field, Operator, Var
 from dualrev.compiler.ir.core.nodes import Discrete, For, Function, Make, Statement, Store
 from dualrev.compiler.ir.core.traverse import statements

@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, NoReturn, Protocol
 
-from dualrev.compiler.analysis.memory.alias import Classes, is_array
+from dualrev.compiler.analysis.memory.alias import Classes
 from dualrev.compiler.analysis.ssa import Loop
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Constant, Global, Item, Node, Operator, Var
 from dualrev.compiler.ir.core.nodes import Discrete, For, Function, Statement, View, While
 from dualrev.compiler.ir.core.printer import show

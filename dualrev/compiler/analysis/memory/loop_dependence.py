@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualrev.compiler.analysis.memory.alias import contents, is_array
+from dualrev.compiler.analysis.memory.alias import contents
 from dualrev.compiler.analysis.memory.loop_context import LoopContext
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Constant
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Load, Make, Real, Store, View
 from dualrev.compiler.ir.core.traverse import blocks, reads, statements, writes

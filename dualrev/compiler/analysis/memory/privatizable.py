@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualrev.compiler.analysis.memory.alias import Classes, is_array
+from dualrev.compiler.analysis.memory.alias import Classes
 from dualrev.compiler.analysis.ssa import Value, Versions
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Field, Item, Var
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, Function, Load, Make, Opaque, Statement, Store
 from dualrev.compiler.ir.core.traverse import leaves, reads, statements, variables, writes

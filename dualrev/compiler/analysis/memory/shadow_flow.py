@@ -18,7 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dualrev.compiler.analysis.memory.alias import Memory, given, is_array
+from dualrev.compiler.analysis.memory.alias import Memory, given
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Var
 from dualrev.compiler.ir.core.nodes import (
     Call,

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, given, is_array
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import (
     Applied,
     Choice,

@@ -27,7 +27,6 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.analysis.memory.alias import is_array
 from dualrev.compiler.analysis.values.linear_bounds import (
     Form,
     Number,
@@ -39,6 +38,7 @@ from dualrev.compiler.analysis.values.linear_bounds import (
     scaled,
     single,
 )
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Choice, Constant, Expr, Field, Item, Operator, Var
 from dualrev.compiler.ir.core.nodes import Block, Columns, Copy, Discrete, For, If, Load, Statement, Store, While
 from dualrev.compiler.ir.core.traverse import atoms_of, statements, writes

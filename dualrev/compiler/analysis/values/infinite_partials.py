@@ -18,8 +18,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, is_array
+from dualrev.compiler.analysis.memory.alias import Classes, Memory
 from dualrev.compiler.analysis.values.finiteness import names_in
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Constant, Var
 from dualrev.compiler.ir.core.known_zeros import PRODUCTS
 from dualrev.compiler.ir.core.nodes import Call, Function, Real, Statement, Whole

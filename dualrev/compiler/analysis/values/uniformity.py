@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 
 from dualrev.compiler.analysis.activity import carries, sources
 from dualrev.compiler.analysis.fixpoint import FixedPoint
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, given, is_array
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Var
 from dualrev.compiler.ir.core.nodes import Accumulate, Call, Discrete, Function, Make, Pop, Statement, Store
 from dualrev.compiler.ir.core.program import Program

@@ -63,7 +63,7 @@ class _Checking:
                 self.block(s.orelse, branches[1])
                 known |= branches[0] | branches[1]
             case nodes.For():
-                whole = all(isinstance(kind_of(x), types.Integer) for x in (s.target, s.start, s.stop, s.step))
+                whole = all(isinstance(_plain_type(x), types.Integer) for x in (s.target, s.start, s.stop, s.step))
                 self.hold(whole, s, "a bound or the counter is no int")
                 known |= inside
                 self.block(s.body, known)
@@ -80,7 +80,7 @@ class _Checking:
 
     def is_flag(self, x: atoms.Atom) -> bool:
         """Whether an atom is a bool or a number."""
-        return isinstance(kind_of(x), (types.Boolean, types.Integer, types.Float))
+        return isinstance(_plain_type(x), (types.Boolean, types.Integer, types.Float))
 
     def flags(self, s: nodes.For | nodes.While, known: set[Var]) -> None:
         """Verify the exit flags of a loop."""
@@ -91,7 +91,7 @@ class _Checking:
         """Verify the types of a statement without blocks."""
         match s:
             case nodes.Copy():
-                self.hold(_fits(s.target.type, kind_of(s.source)), s, f"{s.target.type} = {kind_of(s.source)}")
+                self.hold(_fits(s.target.type, _plain_type(s.source)), s, f"{s.target.type} = {_plain_type(s.source)}")
             case nodes.Discrete():
                 self.hold(not isinstance(s.target.type, (types.BaseTuple, types.Dispatcher)), s, "a tuple")
                 self.hold(not _converts_reals(s.value), s, "a real number is converted without its derivative")
@@ -102,16 +102,20 @@ class _Checking:
             case nodes.Load():
                 self.element(s, s.array, s.index, s.target.type)
             case nodes.Store():
-                if s.index == (...,) and isinstance(kind_of(s.value), types.Array):
-                    self.hold(kind_of(s.value).ndim == kind_of(s.array).ndim, s, "an array with another number of axes")
+                if s.index == (...,) and isinstance(_plain_type(s.value), types.Array):
+                    self.hold(
+                        _plain_type(s.value).ndim == _plain_type(s.array).ndim,
+                        s,
+                        "an array with another number of axes",
+                    )
                     return
                 self.element(s, s.array, s.index, None)
                 self.hold(s.op in ("=", "+=", "-="), s, s.op)
             case nodes.View():
-                arrays = isinstance(s.target.type, types.Array) and isinstance(kind_of(s.base), types.Array)
+                arrays = isinstance(s.target.type, types.Array) and isinstance(_plain_type(s.base), types.Array)
                 self.hold(arrays, s, "the target or the base is no array")
                 self.hold(s.base in traverse.atoms_of(s.value), s, "it does not speak of its base")
-                self.hold(s.target.type.dtype == kind_of(s.base).dtype, s, "other elements than those of the base")
+                self.hold(s.target.type.dtype == _plain_type(s.base).dtype, s, "other elements than those of the base")
             case nodes.Push():
                 numbers = all(self.is_flag(x) for x in s.values)
                 self.hold(numbers, s, "a value is no number")
@@ -121,9 +125,9 @@ class _Checking:
                 lines = all(isinstance(x.type, types.Array) and x.type.ndim == 1 for x in s.targets)
                 self.hold(lines, s, "a target is no array with one axis")
             case nodes.Keep() | nodes.Accumulate():
-                self.hold(isinstance(kind_of(s.array), types.Array), s, "no array")
+                self.hold(isinstance(_plain_type(s.array), types.Array), s, "no array")
             case nodes.Hold():
-                self.hold(_fits(s.target.type, kind_of(s.source)), s, f"{s.target.type} = {kind_of(s.source)}")
+                self.hold(_fits(s.target.type, _plain_type(s.source)), s, f"{s.target.type} = {_plain_type(s.source)}")
             case nodes.Make() | nodes.Kept():
                 self.hold(isinstance(s.target.type, types.Array), s, "the target is no array")
             case nodes.Call():
@@ -131,17 +135,19 @@ class _Checking:
 
     def element(self, s: Statement, array: Var | Global, index: tuple[Any, ...], kind: Any) -> None:
         """Verify the index and the type of an array element."""
-        of = kind_of(array)
+        of = _plain_type(array)
         self.hold(isinstance(of, types.Array), s, "no array")
         self.hold(len(index) == of.ndim, s, f"{len(index)} indices of an array with {of.ndim} axes")
-        whole = all(isinstance(kind_of(x), (types.Integer, types.Boolean)) for i in index for x in traverse.atoms_of(i))
+        whole = all(
+            isinstance(_plain_type(x), (types.Integer, types.Boolean)) for i in index for x in traverse.atoms_of(i)
+        )
         self.hold(whole, s, "an index is no int")
         wider = any(isinstance(kind, t) and isinstance(of.dtype, t) for t in (types.Float, types.Integer))
         self.hold(kind is None or kind == of.dtype or wider, s, f"an element of {of} is no {kind}")
 
 
-def kind_of(x: Any) -> Any:
-    """Numba type of an atom."""
+def _plain_type(x: Any) -> Any:
+    """Numba type of an atom, constants included, without its literal value."""
     assert isinstance(x, (Var, Constant, Global))
     return types.unliteral(x.type) if x.type is not None else None
 

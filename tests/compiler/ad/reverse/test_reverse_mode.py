@@ -12,7 +12,7 @@ from support.oracle import assert_same, direction, flat
 from support.twin import twin
 
 import dualrev as dr
-from dualrev.compiler.analysis.memory.alias import is_array
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Constant
 from dualrev.compiler.ir.core.nodes import Real
 from dualrev.compiler.ir.core.printer import show

@@ -1,0 +1,42 @@
+"""Types of atoms and trees of core, and predicates on them; those of numba's types are in types/predicates.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from numba.core import types
+
+from dualrev.compiler.ir.core.atoms import Global, Node, Tree, Var
+from dualrev.compiler.types import predicates
+
+__all__ = ["is_array", "is_real", "is_real_array", "kind_of", "type_of"]
+
+
+def kind_of(x: Any) -> Any:
+    """Numba type of an atom; None for a constant or a function."""
+    return x.type if isinstance(x, (Var, Global)) else None
+
+
+def is_real(x: Any) -> bool:
+    """Whether an atom is a real scalar variable."""
+    return isinstance(x, Var) and predicates.is_real(x.type)
+
+
+def is_array(x: Any) -> bool:
+    """Whether an atom is an array."""
+    return predicates.is_array(kind_of(x))
+
+
+def is_real_array(x: Any) -> bool:
+    """Whether an atom is an array of real numbers."""
+    return predicates.is_real_array(kind_of(x))
+
+
+def type_of(tree: Tree) -> Any:
+    """Numba type of a tree."""
+    if isinstance(tree, Node) and tree.kind is not None:
+        return tree.kind
+    if isinstance(tree, Node):
+        return types.BaseTuple.from_types(list(map(type_of, tree.parts)), tree.cls.value if tree.cls else None)
+    return types.unliteral(tree.type if isinstance(tree, Var) else numba.typeof(tree.value))
