@@ -158,6 +158,8 @@ def eager(of: Program, *modules: Any) -> Taped:
         raise Discarded("not finite") from error
     except UnboundLocalError as error:  # an exit skips what binds the name; numba has 0 there
         raise Discarded("a name without a value") from error
+    except (dr.errors.ConversionError, dr.errors.UnsupportedError) as error:  # of a gradient that it calls
+        raise Discarded("the tape refuses the function whose gradient it calls") from error
     except Exception as error:
         if f"raise {type(error).__name__}" in of.source or (
             isinstance(error, AssertionError) and "assert " in of.source

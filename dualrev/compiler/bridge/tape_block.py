@@ -1,8 +1,8 @@
 """Numba functions on the tape: one block, with the compiled VJP as its reverse pass.
 
 Numba's dispatchers take plain numbers and arrays only. `lift` makes a Python function of one, which gives the
-dispatcher the values, and writes a block in which the compiled vjp is the way back. A call of the dispatcher itself
-with numbers under differentiation is an error that says so, in place of numba's.
+dispatcher the values, and writes a block in which the compiled vjp is the reverse sweep. A call of the dispatcher
+itself with numbers under differentiation is an error that says so, in place of numba's.
 """
 
 from __future__ import annotations

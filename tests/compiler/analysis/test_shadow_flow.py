@@ -1,5 +1,5 @@
-"""Arrays that are handed to functions, and new ones that these return: their shadows are not made before the way back
-where nobody asks for them on the way forward (analysis/memory/shadow_flow.py)."""
+"""Arrays that are handed to functions, and new ones that these return: the reverse sweep makes their shadows where the
+forward sweep does not ask for them (analysis/memory/shadow_flow.py)."""
 
 import re
 

@@ -19,7 +19,7 @@ def arguments():
 
 @njit
 def polynomials(x, y):
-    """Rounds that go down on the way back."""
+    """Rounds that go down in the reverse sweep."""
     total = 1.0
     for i in range(len(x)):
         p = 0.0
@@ -41,7 +41,7 @@ def pairs(x, y):
 
 @njit
 def bounded(x, y):
-    """Rounds from any number on, by steps of -1; and up to a break, which makes branches of the way back."""
+    """Rounds from any number on, by steps of -1; and up to a break, which makes branches of the reverse sweep."""
     total = 1.0
     for k in range(1, 3):
         for i in range(3, k, -1):

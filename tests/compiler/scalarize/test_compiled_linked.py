@@ -64,7 +64,7 @@ def of_a_chain(w, n):
 
 @njit
 def down_the_left(t, w):
-    """A loop of which the way back needs numbers only."""
+    """A loop of which the reverse sweep needs numbers only."""
     x = 1.0
     while t is not None:
         x = math.sin(x * w[t.place])
@@ -141,7 +141,7 @@ def shorter(s, w):
         (
             in_a_loop,
             tree,
-            r"the value of \w+ at this place cannot .*: it is needed on the way back, and nothing of numba",
+            r"the value of \w+ at this place cannot .*: it is needed in the reverse sweep, and nothing of numba",
         ),
         (after_a_method, tree, r"t\.moved\(\)`: the method \.moved of a node cannot .*: it might change nodes"),
         (writes, tree, r"t\.place = 2`: an assignment to an attribute cannot"),

@@ -112,7 +112,7 @@ def test_functions_of_data_stay_whole():
 
 @njit
 def writes_data(x, w, n):
-    """What a call writes over is needed on the way back; so are the ints that it changes."""
+    """What a call writes over is needed in the reverse sweep; so are the ints that it changes."""
     b, k = A.copy(), K.copy()
     y = x
     for i in range(n):

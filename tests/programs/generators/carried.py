@@ -176,6 +176,6 @@ def _has_a_value(source: str, arguments: tuple[str, ...]) -> bool:
     try:
         exec(source.replace(_HEADER, ""), names)
         value = names["f"](*(eval(x, {"np": np}) for x in arguments))
-    except (UnboundLocalError, OverflowError):
+    except (UnboundLocalError, OverflowError, ValueError):  # ValueError: outside of the domain of a function of math
         return False
     return abs(value) < 1e3

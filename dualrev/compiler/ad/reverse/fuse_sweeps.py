@@ -13,8 +13,8 @@ likelihoods and sums of squares. What an inner loop records is taken from the ta
 one: the tape is as long as one round asks for. Loops in the rounds that add to the same sums are fused as well, so that
 of a sum over pairs both sweeps are in the inner loop. The conditions:
 
-    length      no inner loop is a while: its way back would wait for its way there, where in a sweep of its own the
-                processor is at several rounds of the outer loop at a time
+    length      no inner loop is a while: its reverse sweep would wait for its forward sweep, where in a sweep of its
+                own the processor is at several rounds of the outer loop at a time
     sums        what the rounds hand on is only added to, or is a whole number; no array is made, and those that are
                 written have room for numbers of one round (analysis/memory/privatizable.py)
     cotangents  from the sums to the result, all is linear with factors that are known before the loop

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 from numba.core import types
@@ -16,7 +17,7 @@ from dualrev.compiler.analysis.values.finiteness import Wild
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known, Reached
 from dualrev.compiler.ir.core.atom_types import is_real, is_real_array
 from dualrev.compiler.ir.core.atoms import Global, Symbol, Var
-from dualrev.compiler.ir.core.nodes import Block, Call, For, Function, Statement, While
+from dualrev.compiler.ir.core.nodes import Block, Call, For, Function, Statement, Store, While
 from dualrev.compiler.ir.core.traverse import leaves, reads, statements, variables, writes
 
 __all__ = ["Callee", "Facts", "Fused"]
@@ -76,23 +77,49 @@ class Facts:
     reached: Reached
     wanted: frozenset[int]  # the leaves of the result whose cotangents are given
     callee: Callable[[Call, Facts], Callee | Fused | None]
+    #: Cotangent of each active scalar, shadow of each active array, as far as they were asked for.
+    cotangents: dict[Var, Var] = field(default_factory=dict)
+    #: By call: the leaves of its arguments whose old elements nobody needs afterwards.
+    spent: dict[Call, frozenset[int]] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.parameters = [x for p in self.f.parameters for x in leaves(p)]
-        self.results = leaves(self.f.result)
-        self.order = {x: k for k, x in enumerate(variables(self.f))}
-        self.definitions: dict[Any, list[Statement]] = {}
+    @cached_property
+    def parameters(self) -> list[Any]:
+        """Leaves of the parameters."""
+        return [x for p in self.f.parameters for x in leaves(p)]
+
+    @cached_property
+    def results(self) -> list[Any]:
+        """Leaves of the result."""
+        return leaves(self.f.result)
+
+    @cached_property
+    def order(self) -> dict[Var, int]:
+        """Program order of the variables."""
+        return {x: k for k, x in enumerate(variables(self.f))}
+
+    @cached_property
+    def definitions(self) -> dict[Any, list[Statement]]:
+        """Definitions of each variable: the statements that write it."""
+        found: dict[Any, list[Statement]] = {}
         for s in statements(self.f.body):
             for x in dict.fromkeys(writes(s)):
-                self.definitions.setdefault(x, []).append(s)
-        self.firsts = first_stores(self.f, self.versions, self.classes, self.memory)
-        self.cotangents: dict[Var, Var] = {}
-        self.spent: dict[Call, frozenset[int]] = {}  # leaves of arguments whose old elements nobody needs after a call
-        self.occurs: dict[Var, list[Region]] = {}  # where each active scalar occurs
+                found.setdefault(x, []).append(s)
+        return found
+
+    @cached_property
+    def firsts(self) -> dict[Store, bool]:
+        """First writes to the elements of new arrays; True if the old content is undefined."""
+        return first_stores(self.f, self.versions, self.classes, self.memory)
+
+    @cached_property
+    def occurs(self) -> dict[Var, list[Region]]:
+        """Regions in which each active scalar occurs."""
+        found: dict[Var, list[Region]] = {}
         for s in statements(self.f.body):
             for x in {x for x in [*reads(s), *writes(s)] if isinstance(x, Var)}:
                 if self.is_scalar(x):
-                    self.occurs.setdefault(x, []).append(self.versions.region_of[s])
+                    found.setdefault(x, []).append(self.versions.region_of[s])
+        return found
 
     def is_scalar(self, x: Any) -> bool:
         """Whether an atom is an active scalar: it has a cotangent."""

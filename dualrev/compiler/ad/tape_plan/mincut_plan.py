@@ -1,8 +1,8 @@
 """Tape plan by minimum cut: record or recompute each forward value that the reverse sweep needs.
 
 The reverse sweep sees memory as it was at the same place of the forward sweep, because every store that matters is
-undone on the way back. So a value can be computed again from values that are there, loads from arrays included, if no
-store stands between; what a short branch leaves, with the branch (recompute_branches.py). What cannot, or would cost
+undone in the reverse sweep. So a value can be computed again from values that are there, loads from arrays included, if
+no store stands between; what a short branch leaves, with the branch (recompute_branches.py). What cannot, or would cost
 too much (a loop's variables, results of calls, exp and the like), has to come from the tape. Of all sets that suffice,
 the smallest is taken: a minimal cut between what must be recorded and what is needed, for each loop on its own, from
 the innermost outwards.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from numba.core import types
@@ -22,7 +23,7 @@ from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents, gi
 from dualrev.compiler.analysis.mincut import INFINITE, SINK, SOURCE, Network
 from dualrev.compiler.analysis.opaque_flows import is_opaque_atom
 from dualrev.compiler.analysis.ssa import Loop, Value, Versions
-from dualrev.compiler.analysis.values.induction import progressions
+from dualrev.compiler.analysis.values.induction import Progression, progressions
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, For, Function, Load, Opaque, Real, Statement, View
 from dualrev.compiler.ir.core.traverse import statements
@@ -68,12 +69,24 @@ class Plan:
         self.again: set[Value] = set()
         self.alive: set[Value] = set()
         self.chained: dict[Value, Value] = {}
-        self.linear = progressions(subject.versions)
         self._branches: dict[Value, list[Value] | None] = {}
-        self._changes = subject.changes()
-        self._make(dict(needs))
+        self._needs = needs
+
+    @cached_property
+    def linear(self) -> dict[Value, Progression]:
+        """Induction variables, by the value that each iteration begins with."""
+        return progressions(self.versions)
+
+    @cached_property
+    def _changes(self) -> dict[Any, list[int]]:
+        return self.subject.changes()
+
+    def made(self) -> Plan:
+        """Solve a minimum cut for each domain, inner loops first; refuse to record opaque values. Return the plan."""
+        self._make(dict(self._needs))
         for v in sorted(self.recorded | self.again, key=lambda v: v.position):
             self._check_opaque(v)
+        return self
 
     def _check_opaque(self, v: Value) -> None:
         """Refuse to record an opaque value: it has to be available, or the statement that made it runs again."""
@@ -81,7 +94,7 @@ class Plan:
         runs_again = v in self.again and v.kind == "op" and not changes
         if is_opaque_atom(v.variable) and not runs_again:
             what = f"the value of {v.variable} at this place"
-            why = f"it is needed on the way back, and nothing of numba type {v.variable.type} is recorded"
+            why = f"it is needed in the reverse sweep, and nothing of numba type {v.variable.type} is recorded"
             self.subject.f.origin.source.refuse(v.statement.line, what, why, "a function that calls itself")
 
     def _make(self, needs: dict[Value, int]) -> None:

@@ -72,7 +72,7 @@ class Needs:
             self.shadows: set[Value] = set()
             self._read(self._adjoint.body)
             unread = {v for key, v in self.late.items() if key not in self.content and can_be_made_again(v)}
-            self.plan = Plan(self._subject, self.needs, forbidden, unread)
+            self.plan = Plan(self._subject, self.needs, forbidden, unread).made()
             if early := self._views_on_the_tape():
                 self.late = {key: v for key, v in self.late.items() if key not in early}
                 continue

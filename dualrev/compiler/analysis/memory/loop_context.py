@@ -23,10 +23,19 @@ class FunctionFacts(Protocol):
 
     f: Function
     classes: Classes
-    parameters: list[Any]
-    order: dict[Var, int]
-    definitions: dict[Any, list[Statement]]
     cotangents: dict[Var, Var]
+
+    @property
+    def parameters(self) -> list[Any]:
+        """Leaves of the parameters."""
+
+    @property
+    def order(self) -> dict[Var, int]:
+        """Program order of the variables."""
+
+    @property
+    def definitions(self) -> dict[Any, list[Statement]]:
+        """Definitions of each variable: the statements that write it."""
 
     def cotangent(self, x: Var) -> Var:
         """The cotangent variable of a scalar, or the shadow of an array."""

@@ -9,7 +9,7 @@ writes elements, and hands arrays on to functions that do no more, has no use fo
                                               return out          a new array, of which nobody else knows
 
 Nor need it make one for a result that is a new array under a single name: who calls it can make it whenever it needs
-it. So the arrays of recursive functions and of loops have no shadows before the way back
+it. So the arrays of recursive functions and of loops have no shadows before the reverse sweep
 (ad/tape_plan/late_shadows.py).
 """
 

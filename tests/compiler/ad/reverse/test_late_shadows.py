@@ -15,7 +15,7 @@ from dualrev.compiler.ir.core.traverse import statements
 
 @njit
 def linear(x, w):
-    """Temporary arrays of which only the shape is read on the way back."""
+    """Temporary arrays of which only the shape is read in the reverse sweep."""
     t = x.copy()
     for _ in range(3):
         apart = w[1:] * (t[1:] - t[:-1])

@@ -86,7 +86,7 @@ def quotients(x, y):
 
 
 def test_no_division_waits_for_a_cotangent():
-    """On the way back there are products by reciprocals, of the divisor and of the constant."""
+    """In the reverse sweep there are products by reciprocals, of the divisor and of the constant."""
     made, found = gradient(quotients, (0.4, -0.3), (0, 1))
     divisions = [s for s in statements(made.body) if isinstance(s, Real) and s.rule.name == "div"]
     assert all(s.args[0] == Constant(1.0, numba.float64) for s in divisions[2:])

@@ -28,7 +28,7 @@ PRICES = table()
 @case(0.7, 12)
 @njit
 def strings_are_made(x, k):
-    """Joined, formatted, split, gone over, looked into; a number of one is needed on the way back."""
+    """Joined, formatted, split, gone over, looked into; a number of one is needed in the reverse sweep."""
     s = "ab" + str(k)
     t = f"v {k} of {s}"
     n, y = 0, x
