@@ -183,6 +183,23 @@ def test_so_do_the_rooms_of_the_compiler():
     assert not upwards(rooms, 2, ROOT / "dualrev" / "compiler")
 
 
+ROOMS = sorted(path for path in (ROOT / "dualrev" / "compiler").iterdir() if (path / "__init__.py").is_file())
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_a_room_says_which_of_its_modules_other_rooms_import(room):
+    """All others are its own affair: they may change without a look outside."""
+    prefix = f"dualrev.compiler.{room.name}."
+    graph = imports_within("dualrev", True)
+    outside = {
+        found for module, all_found in graph.items() if not f"{module}.".startswith(prefix) for found in all_found
+    }
+    doors = {found for found in outside if found.startswith(prefix)}
+    doc = " ".join(ast.get_docstring(ast.parse((room / "__init__.py").read_text("utf-8"))).split())
+    listed = re.search(r"Other rooms import ([^.]*)\.", doc).group(1).split(", ")
+    assert listed == sorted(door.removeprefix(prefix).replace(".", "/") for door in doors)
+
+
 @pytest.mark.parametrize("path", [path for path in LIBRARY if name(path).startswith("dualrev/rules/")], ids=name)
 def test_the_rules_import_no_engine(path):
     assert not [found for found in imported(path) if found.startswith("dualrev.") and "dualrev.rules" not in found]

@@ -1,1 +1,4 @@
-"""Code generation: core to Python text that numba compiles."""
+"""Code generation: core to Python text that numba compiles.
+
+Other rooms import lines, module_builder, module_text, parallel_loops, statements.
+"""

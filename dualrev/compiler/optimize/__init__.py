@@ -1,1 +1,5 @@
-"""Optimisations of core that know nothing of derivatives."""
+"""Optimisations of core that know nothing of derivatives.
+
+Other rooms import constant_folding, cse, elide_zeroing, initial_values, inline, loop_direction, loop_fission,
+promote_accumulators, scalar_replacement, sink_stores, sroa_arrays.
+"""

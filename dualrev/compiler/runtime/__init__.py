@@ -3,6 +3,8 @@
 The functions of the tape are in memory.py.
 
 Whole numbers are kept on the tape bit by bit, as floats.
+
+Other rooms import markers, objects/fields, recursion/stack_guard.
 """
 
 # mypy: disable-error-code="no-untyped-def"

@@ -1,1 +1,4 @@
-"""Predicates on numba's types: real, array, opaque, complex parts, leaves of objects."""
+"""Predicates on numba's types: real, array, opaque, complex parts, leaves of objects.
+
+Other rooms import complex_parts, leaves, opaque_types, predicates.
+"""
