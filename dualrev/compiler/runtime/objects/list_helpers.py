@@ -143,3 +143,15 @@ def _overload_place_of(shape, k):
 def windows(a, n):
     """Sliding windows of a vector: `np.lib.stride_tricks.sliding_window_view`."""
     return np.lib.stride_tricks.as_strided(a, (a.shape[0] - n + 1, n), (a.strides[0], a.strides[0]))
+
+
+@njit
+def unique_places(a):
+    """Index of the first occurrence of each distinct number, in the order of the numbers (np.unique's return_index)."""
+    order = np.argsort(a, kind="mergesort")
+    count = 0
+    for k in range(len(order)):
+        if k == 0 or a[order[k]] != a[order[k - 1]]:
+            order[count] = order[k]
+            count += 1
+    return order[:count]

@@ -1,0 +1,36 @@
+"""Bitcasts between ints and floats: whole numbers are kept on the tape as floats, bit by bit."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+__all__ = ["bits", "whole"]
+
+
+_INT = ir.IntType(64)
+
+
+@intrinsic
+def bits(typingctx: Any, x: Any) -> Any:
+    """Bitcast an int to a float."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        whole = context.cast(builder, args[0], signature.args[0], types.int64)
+        return builder.bitcast(whole, ir.DoubleType())
+
+    return types.float64(x), codegen
+
+
+@intrinsic
+def whole(typingctx: Any, x: Any) -> Any:
+    """Bitcast a float to an int: the inverse of `bits`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], _INT)
+
+    return types.int64(types.float64), codegen
