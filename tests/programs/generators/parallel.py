@@ -8,6 +8,7 @@ itself loses its memory with that in a loop around the parallel one.
 
 from __future__ import annotations
 
+import math
 import random
 import textwrap
 from collections import Counter
@@ -86,7 +87,10 @@ class _Round:
     def statements(self, count: int) -> str:
         """A round."""
         lines = ["t = x * a[i]"]
-        for name in self.choices.sample(sorted(_STATEMENTS), count):
+        chosen = self.choices.sample(sorted(_STATEMENTS), count)
+        if "scatter" in chosen and "scatter of a call" in chosen:  # two threads would add to one element at once
+            chosen.remove("scatter")
+        for name in chosen:
             self.uses[name] += 1
             lines.append(self.filled(_STATEMENTS[name]))
         return "\n".join(lines)
@@ -108,6 +112,7 @@ def program(seed: int | str, size: int = 12, numba: bool = False) -> Program:
     n = choices.choice([5, 7, 70, 130])
     starts = [choices.uniform(0.1, 3.0) for _ in range(3)]
     vectors = [f"np.sin(np.arange({n}) * 0.37 + {start:.3f})" for start in starts]
-    places = f"np.arange({n}) * {choices.randint(1, 9)} % {n}"
+    step = choices.choice([k for k in range(1, 10) if math.gcd(k, n) == 1])  # each place once, or threads would race
+    places = f"np.arange({n}) * {step} % {n}"
     arguments = (f"{choices.uniform(-1.0, 1.0):.3f}", *vectors[:2], f"{vectors[2]}.repeat(3).reshape({n}, 3)", places)
     return Program(source.lstrip(), arguments, made.uses)
