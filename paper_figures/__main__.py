@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from paper_figures import index
+from paper_figures.drawing import index
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from paper_figures.figure import FOLDER, Figure, table, write
+from paper_figures.drawing.figure import FOLDER, Figure, table, write
 from stages.calculus import TRANSFORMATIONS
 from stages.calculus.complexity import FAMILIES, kept, measure
 from stages.calculus.language.errors import StepLimit

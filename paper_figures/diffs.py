@@ -17,8 +17,8 @@ import itertools
 from pathlib import Path
 from types import ModuleType
 
-from paper_figures.figure import FOLDER as HERE
-from paper_figures.figure import Figure, fence, table, write
+from paper_figures.drawing.figure import FOLDER as HERE
+from paper_figures.drawing.figure import Figure, fence, table, write
 from stages import STAGES
 from stages.calculus import TRANSFORMATIONS, check, parse_program, show_program, show_type
 from stages.calculus.readable import readable

@@ -8,7 +8,7 @@ The three programs are printed by stages.calculus, after its transformations `fo
 
 from __future__ import annotations
 
-from paper_figures.figure import Figure, fence, table, write
+from paper_figures.drawing.figure import Figure, fence, table, write
 from stages.calculus import TRANSFORMATIONS, Machine, Program, check, parse_program, show_program, show_type
 from stages.calculus.language.types import Arrow
 from stages.calculus.readable import readable

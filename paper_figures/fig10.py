@@ -10,8 +10,8 @@ the tape off `tape`. Our ids start at 0, the paper's at 1.
 
 from __future__ import annotations
 
-from paper_figures.figure import Figure, fence, write
-from paper_figures.graphs import Drawing
+from paper_figures.drawing.figure import Figure, fence, write
+from paper_figures.drawing.graphs import Drawing
 from stages import Shared, sharing, trace
 from stages.programs import PROGRAMS
 

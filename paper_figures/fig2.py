@@ -9,9 +9,9 @@ The programs are printed by stages.calculus; the calls are counted in runs of th
 
 from __future__ import annotations
 
-from paper_figures.calls import CallGraph, call_graph
-from paper_figures.figure import Figure, fence, table, write
-from paper_figures.graphs import Drawing, plain_label
+from paper_figures.drawing.calls import CallGraph, call_graph
+from paper_figures.drawing.figure import Figure, fence, table, write
+from paper_figures.drawing.graphs import Drawing, plain_label
 from stages import count
 from stages.calculus import TRANSFORMATIONS, check, parse_program, show_program
 from stages.calculus.readable import readable

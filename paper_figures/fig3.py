@@ -15,8 +15,8 @@ import itertools
 import json
 from typing import Any
 
-from paper_figures.figure import FOLDER, Figure, table, write
-from paper_figures.graphs import Drawing
+from paper_figures.drawing.figure import FOLDER, Figure, table, write
+from paper_figures.drawing.graphs import Drawing
 from stages import STAGES
 from stages.comparison.measure import FAMILIES, grow
 from stages.comparison.report import fields

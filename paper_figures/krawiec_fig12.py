@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from paper_figures.figure import FOLDER, Figure, fence, table, write
+from paper_figures.drawing.figure import FOLDER, Figure, fence, table, write
 from stages.programs import Quaternion, Vec3, rotate_vec_by_quat
 from stages.relatives.deltas import delta_map
 from stages.relatives.deltas.delta_trace import trace

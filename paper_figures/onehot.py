@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from paper_figures.figure import Figure, fence, table, write
-from paper_figures.graphs import Drawing
+from paper_figures.drawing.figure import Figure, fence, table, write
+from paper_figures.drawing.graphs import Drawing
 from stages import ordered_map, pairs
 
 COTANGENT = 5.0

@@ -15,7 +15,7 @@ from bench.measuring.runs import Run
 from bench.programs.table1 import ROWS
 from bench.reporting.content import significant
 from bench.reporting.plots import LINES
-from paper_figures.figure import Figure, table, write
+from paper_figures.drawing.figure import Figure, table, write
 from paper_figures.table1 import published
 
 COLUMNS = ("contrib", "tape", "dualrev")

@@ -14,9 +14,9 @@ import itertools
 from types import SimpleNamespace
 from typing import Any
 
-from paper_figures.calls import CallGraph, call_graph
-from paper_figures.figure import Figure, fence, table, write
-from paper_figures.graphs import Drawing, plain_label
+from paper_figures.drawing.calls import CallGraph, call_graph
+from paper_figures.drawing.figure import Figure, fence, table, write
+from paper_figures.drawing.graphs import Drawing, plain_label
 from stages import STAGES, ordered_map, trace
 from stages.comparison.counting import fresh
 from stages.programs import PROGRAMS

@@ -16,7 +16,7 @@ from bench.peers import PROGRAMS as PEERS
 from bench.programs.table1 import ROWS
 from bench.reporting import content
 from bench.reporting.render import table as bench_table
-from paper_figures.figure import FOLDER, Figure, table, write
+from paper_figures.drawing.figure import FOLDER, Figure, table, write
 
 RUN = FOLDER.parent / "bench" / "published" / "run.json"
 

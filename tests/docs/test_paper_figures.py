@@ -10,21 +10,18 @@ import pytest
 from bench.measuring.runs import Run
 from paper_figures import (
     __main__,
-    calls,
     complexity,
     diffs,
     fig2,
     fig3,
     fig10,
-    figure,
-    graphs,
-    index,
     krawiec_fig12,
     onehot,
     scaling,
     section4,
     table1,
 )
+from paper_figures.drawing import calls, figure, graphs, index
 from stages import STAGES
 from stages.programs import PROGRAMS
 

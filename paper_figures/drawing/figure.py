@@ -12,7 +12,7 @@ from pathlib import Path
 
 __all__ = ["FOLDER", "Figure", "fence", "page", "table", "write"]
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[1]
 
 
 @dataclasses.dataclass(frozen=True)

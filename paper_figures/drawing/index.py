@@ -18,7 +18,7 @@ from paper_figures import (
     section4,
     table1,
 )
-from paper_figures.figure import FOLDER, Figure, table
+from paper_figures.drawing.figure import FOLDER, Figure, table
 
 __all__ = ["INDEX", "SCRIPTS", "text"]
 
