@@ -21,6 +21,11 @@ from dualrev.compiler.types.opaque_types import holds_floats, holds_text, is_opa
 __all__ = ["check_flows", "is_opaque_atom", "meets_opaque"]
 
 _CONTAINER = ("the call with a container", "floats that are differentiated might get into it", "an array")
+_TEXT = (
+    "the call with a string",
+    "the string is made of what is differentiated, and might become a number there",
+    "the string in the called function, from the number",
+)
 
 
 def is_opaque_atom(x: Any) -> bool:
@@ -75,7 +80,7 @@ def _texts(f: Function, s: Statement, varied: Callable[[Any], bool], texts: set[
             return {x for x in s.targets if isinstance(x.type, types.UnicodeType)}
         case Call():
             if any(x in texts for x in moving):
-                _refuse(f, s, _CONTAINER)
+                _refuse(f, s, _TEXT)
     return set()
 
 

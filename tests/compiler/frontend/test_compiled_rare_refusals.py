@@ -106,6 +106,16 @@ def converts(x):
     return x[0], x[1]
 
 
+@njit
+def says(text):
+    print(text)
+
+
+@njit
+def shows(x):
+    print(str(x))
+
+
 @vectorize(["complex128(complex128)"])
 def of_complex(a):
     return a * a
@@ -143,6 +153,7 @@ def _fwd(x):
 with_residual.defvjp(njit(_fwd), njit(lambda residual, ct: (2.0 * residual.x * ct,)))
 
 SPACE |= {f.py_func.__name__: f for f in (keywords, rest, maybe, maybe_pair, two_ints, square, flags, writes, converts)}
+SPACE |= {"says": says, "shows": shows}
 SPACE |= {"Shifted": Shifted, "Cell": Cell, "Dict": Dict, "types": types, "of_complex": of_complex}
 SPACE |= {
     "DERIVATIVE": dr.grad(rest),
@@ -322,6 +333,13 @@ ROWS = {
     # strings and blocks
     "an array in try": row(
         "!try:\n    y = x * 2.0\nexcept Exception:\n    y = x\nreturn y[0]", "try/except", "a test before the operation"
+    ),
+    "a string for a function": row(
+        "s = str(x[0])\n!says(s)\nreturn x[0]",
+        "the call with a string",
+        "the string is made of what is differentiated",
+        "Write the string in the called function, from the number",
+        cured="shows(x[0])\nreturn x[0]",
     ),
     "a number from a string": row("s = str(x[0])\n!return float(s)", "the string depends on what is differentiated"),
 }
