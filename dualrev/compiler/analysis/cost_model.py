@@ -32,7 +32,7 @@ from dualrev.compiler.ir.core.traverse import blocks, leaves, statements
 __all__ = ["Cost"]
 
 
-_COSTLY, _ROUNDS = 8.0, 16.0  # operations that a sine takes, and rounds of a loop: there are no numbers for them here
+_COSTLY, _ROUNDS = 8.0, 16.0  # operations of a sine, iterations of a loop: there are no numbers for them here
 _WORK = {Load: 1.0, Store: 1.0, Discrete: 0.5, Push: 2.0, Pop: 2.0}
 
 

@@ -3,7 +3,7 @@
 f_rounds          the function that is called: the chunks of the loop in several threads, and what they come to; it
                   raises what has failed in one
 f_rounds_chunk    a chunk, with a tape of its own
-f_rounds_some     the rounds of a chunk: core, as any function
+f_rounds_some     the iterations of a chunk: core, as any function
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class _Function:
         """Eliminate in a loop: no iteration may reuse an expression over what another iteration changes."""
         bounds = substituted(s, self.read) if isinstance(s, For) else s
         self.change((s,))
-        # no cotangent flows through the condition of a while: its rounds take nothing from there
+        # no cotangent flows through the condition of a while: its iterations take nothing from there
         made = with_blocks(bounds, [self.block(b, dict(known)) for b in blocks(s)])
         made = substituted(made, self.read) if isinstance(s, While) else made
         self.change((s,))
@@ -140,8 +140,8 @@ class _Function:
 def _read_after(body: Block) -> set[Var]:
     """Variables that are read only in the block that assigns them, and after the assignment.
 
-    Of others a later round, or what follows a branch, may read what was assigned before. A loop's condition is computed
-    before its body.
+    Of others a later iteration, or what follows a branch, may read what was assigned before. A loop's condition is
+    computed before its body.
     """
     every = Counter(_reads((*statements(body),)))
     found: set[Var] = set()

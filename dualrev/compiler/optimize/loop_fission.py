@@ -7,12 +7,12 @@
                                         c = k * d_y[i]
                                         d_x[i + 1] += c
 
-That is the reverse of a stencil. What one round adds to, the next one but one adds to again: no two rounds may run at
-the same time, and LLVM makes no vectors of them. The loops on the right have rounds with elements of their own. What
-they share is computed in each of them; so it has to be cheap.
+That is the reverse of a stencil. What one iteration adds to, the next one but one adds to again: no two iterations may
+run at the same time, and LLVM makes no vectors of them. The loops on the right have iterations with elements of their
+own. What they share is computed in each of them; so it has to be cheap.
 
-A loop is split if its rounds may come in any order (loop_dependence.py): then all rounds may do their first part before
-one does its second.
+A loop is split if its iterations may come in any order (loop_dependence.py): then all iterations may do their first
+part before one does its second.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class _Split:
             return i is target
         return i.symbol in ("+", "-") and i.args[0] is target and not any(i.args[1] in writes(t) for t in self.body)
 
-    # Parts of the round
+    # Parts of the iteration
 
     def memory(self, array: Any) -> Any:
         """Alias class of an array, and whether it is a class of shadows."""

@@ -8,9 +8,9 @@ Core -> core, in the reverse sweep:
                                     if 0 < n:
                                         d_x[i] += sum
 
-An element in memory would have to be there before the next round adds to it: that takes twice as long as the sum. It
-may stay out of memory as long as the loop does nothing with shadows in the same memory but add to them; whichever
-elements these are, the order of sums is left open. The element need not exist if there is no round.
+An element in memory would have to be there before the next iteration adds to it: that takes twice as long as the sum.
+It may stay out of memory as long as the loop does nothing with shadows in the same memory but add to them; whichever
+elements these are, the order of sums is left open. The element need not exist if there is no iteration.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@
                                         kept = d_x[i - 1] + c * kept
                                         d_x[i - 1] = kept
 
-The next round would have to wait until the element is in memory, and load it again, which takes longer than the sum. It
-is the same element if the indices differ by what the counter changes by, and it holds what was left there if whatever
-else is stored goes to other elements: two places differ if two of their indices differ by a constant, and neither is
-below 0, which would mean another element. So it is in the reverse of recurrences, and of tables that are filled from
-element to element.
+The next iteration would have to wait until the element is in memory, and load it again, which takes longer than the
+sum. It is the same element if the indices differ by what the counter changes by, and it holds what was left there if
+whatever else is stored goes to other elements: two places differ if two of their indices differ by a constant, and
+neither is below 0, which would mean another element. So it is in the reverse of recurrences, and of tables that are
+filled from element to element.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Rounds:
         self._distinct = self.at.has_distinct_elements(self.at.original(self.at.primal[self.array]))
         times = Counter(x for t in statements(self.s.body) for x in writes(t))
         read: set[Any] = set()
-        self._made: dict[Any, _Sum | None] = {}  # variables with one value in a round
+        self._made: dict[Any, _Sum | None] = {}  # variables with one value in an iteration
         for t in self.s.body:
             read |= {x for u in statements((t,)) for x in reads(u)}
             self._made |= {x: self._value(t) for x in writes(t) if times[x] == 1 and x not in read}
@@ -133,7 +133,7 @@ class _Rounds:
     def read_next(self, last: Store) -> list[Load | Store]:
         """Accesses of the next iteration to the element stored here, in order; none if it has to be loaded again.
 
-        That round loads it, and until then and since then nothing else may be stored to the same place.
+        That iteration loads it, and until then and since then nothing else may be stored to the same place.
         """
         here, k = self._place(last), self.s.body.index(last)
         if here is None:

@@ -6,8 +6,8 @@
                                     d_y[i] = d_1
 
 The memory of a shadow belongs to no other array, but LLVM does not know that: a load after a store has to wait for it.
-And a number that goes from round to round can stand in a vector only if the next one is there before anything is
-stored.
+And a number that goes from iteration to iteration can stand in a vector only if the next one is there before anything
+is stored.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def _lengths(f: Function) -> tuple[dict[Var, int], dict[Var, Var]]:
     """New float64 vectors of known, small length, with one definition; and the aliases of them by copies."""
     found: dict[Var, int | None] = {}
     names: dict[Var, Var] = {}
-    outside = {*f.body}  # in a loop, the other name could be that of the array of the round before
+    outside = {*f.body}  # in a loop, the other name could be that of the array of the iteration before
     for s in statements(f.body):
         for x in writes(s):
             n = None

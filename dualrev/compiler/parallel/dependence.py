@@ -2,11 +2,11 @@
 
 For each class of arrays from outside of the loop:
 
-    read        all rounds read it, nobody writes
-    own         a round reads and writes its own elements only: those with the counter (+ a constant) as an index
-    near        rounds only add to it, at the counter plus several constants, or through several views of it: those of
-                every other chunk of rounds may run at the same time, as they are far enough apart
-    private     rounds only add to it, at any place: each chunk has an array of its own, and these are added up
+    read        all iterations read it, nobody writes
+    own         an iteration reads and writes its own elements only: those with the counter (+ a constant) as an index
+    near        iterations only add to it, at the counter plus several constants, or through several views of it: those
+                of every other chunk of iterations may run at the same time, as they are far enough apart
+    private     iterations only add to it, at any place: each chunk has an array of its own, and these are added up
 
 Whether views lie so is seen when the loop runs, from their addresses and strides (runtime/threads.py): if not, there is
 one chunk. Anything else has to run in one thread.
@@ -63,9 +63,9 @@ class Sharing:
     private    the arrays that each chunk has of its own, which are added up
     direct     other arrays that they write to
     low        the least number that is added to the counter where elements are written, ...
-    spread     ... and how far such elements of a round may lie apart
-    looked_at  groups of `direct` whose memory decides, when the loop runs: how far apart elements of a round lie there
-    works      whether a round may do a lot
+    spread     ... and how far such elements of an iteration may lie apart
+    looked_at  groups of `direct` whose memory decides, when the loop runs: how far apart elements of an iteration lie
+    works      whether an iteration may do a lot
     """
 
     totals: dict[Var, str]
@@ -86,7 +86,7 @@ class Sharing:
 class Group:
     """May-alias group of arrays that an iteration accesses with the counter as its index on one axis.
 
-    Parts of several arrays may be `near` one another, if rounds only add to them.
+    Parts of several arrays may be `near` one another, if iterations only add to them.
     """
 
     arrays: tuple[Var, ...]

@@ -9,8 +9,9 @@ mode has two functions for the call (reverse_by_recompute.py), and emission runs
 (codegen/parallel_loops.py).
 
 A loop stays where it is, and runs in one thread, if numba runs it so, too (it may end early: return, raise, assert), or
-if it is not certain that its rounds leave one another alone. What it means is what the rounds do one after another. If
-numba computes something else than that, as with a variable that a round takes over from another one, it is refused.
+if it is not certain that its iterations leave one another alone. What it means is what the iterations do one after
+another. If numba computes something else than that, as with a variable that an iteration takes over from another one,
+it is refused.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class _Outlining:
         for x in self.live(s):
             if total_of(x, s.body) is None:
                 what, line = f"the variable {x} in a loop over prange", _line_of(x, s)
-                why = "it is handed on, and its value would depend on the order of the rounds"
+                why = "it is handed on, and its value would depend on the order of the iterations"
                 refuse(line, what, why, f"{x} += ..., *=, min({x}, ...) or max({x}, ...) and no other use, or range")
         if self.draws(s):
             what, why = "random numbers in a loop over prange", "each thread has a generator, so they depend on threads"

@@ -3,7 +3,7 @@
     s += x, s -= x      add        n = min(n, x)      min
     p *= x, p /= x      mul        n = max(n, x)      max
 
-Numba knows the same ones. Each chunk of rounds starts from the neutral element; what the chunks come to is put
+Numba knows the same ones. Each chunk of iterations starts from the neutral element; what the chunks come to is put
 together in their order.
 """
 

@@ -1,14 +1,14 @@
 """Reverse mode of parallel loops by recomputation (core -> core): each iteration is run, then reversed at once.
 
     for i in prange(n):          reverse    for i in prange(n):
-        y = g(x, a[i])                          y = g(x, a[i])              the round again, on the tape of its chunk
+        y = g(x, a[i])                          y = g(x, a[i])              the iteration again, on its chunk's tape
         s += y                                  d_x, d_a[i] += ...          and back
                                                 total_d_x += d_x
 
-Nothing of a round crosses from one sweep to the other, so what is recorded is there for one round at a time, in the
-cache of its processor. Where the cotangents of the sums are known before the loop, there is one loop for both sweeps,
-as for other loops (ad/reverse/fuse_sweeps.py). Else the rounds are run once more: that needs the arrays that they
-change as they were, of which the forward sweep keeps a copy, as a checkpoint does.
+Nothing of an iteration crosses from one sweep to the other, so what is recorded is there for one iteration at a time,
+in the cache of its processor. Where the cotangents of the sums are known before the loop, there is one loop for both
+sweeps, as for other loops (ad/reverse/fuse_sweeps.py). Else the iterations are run once more: that needs the arrays
+that they change as they were, of which the forward sweep keeps a copy, as a checkpoint does.
 
 So it is with sums. Where a derivative goes through a product, the least or the largest of something, the loop is
 reversed in one thread.

@@ -5,10 +5,10 @@
         b[q[i]] += y                             b[q[i]] += y                               d_a[k[i]] += y * d_b[q[i]]
                                                  saved[i] = y
 
-The functions are those for any other call (ad/reverse/call_pair.py), whose loops run in threads. So no round is run a
-second time, as reverse_by_recompute.py has it. That is done if the numbers stand in columns
-(ad/tape_plan/tape_columns.py), of which each round has elements of its own, and if the reversed rounds leave one
-another alone, too (dependence.py).
+The functions are those for any other call (ad/reverse/call_pair.py), whose loops run in threads. So no iteration is run
+a second time, as reverse_by_recompute.py has it. That is done if the numbers stand in columns
+(ad/tape_plan/tape_columns.py), of which each iteration has elements of its own, and if the reversed iterations leave
+one another alone, too (dependence.py).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dualrev.compiler.parallel.outline import loop_of
 
 __all__ = ["WORDS", "Recorded"]
 
-WORDS = 4  # of a round: more of them cost more memory than they are worth
+WORDS = 4  # of an iteration: more of them cost more memory than they are worth
 
 
 class Recorded(Called):

@@ -36,7 +36,7 @@ __all__ = [
     "span",
 ]
 
-FAR = 2**40  # rounds: more than a loop has
+FAR = 2**40  # iterations: more than a loop has
 MOST_PRIVATE = 2**24  # elements: of all the arrays that chunks have of their own
 _INT, _ANY = ir.IntType(64), ir.IntType(8).as_pointer()
 _THUNK = ir.FunctionType(ir.VoidType(), [_ANY, _INT])  # of what is given, and a number
@@ -54,7 +54,7 @@ def chunks(start, stop, low, spread, most, size, works):
         return 0
     rounds = stop - start
     if start + low < 0:
-        return 1  # a[-1] is another round's last element
+        return 1  # a[-1] is another iteration's last element
     count = min(most, rounds // max(spread, 1))
     if size > 0:
         count = min(count, MOST_PRIVATE // size)

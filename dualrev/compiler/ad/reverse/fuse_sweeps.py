@@ -8,18 +8,18 @@
                                               d_c = d_c + a[i] * d_t
 
 A loop that hands nothing on but sums and whole numbers need not wait for the reverse sweep, if the cotangents of its
-sums are known before it: nothing of its rounds is recorded, and the function needs no second loop. So it is with most
-likelihoods and sums of squares. What an inner loop records is taken from the tape before the next round of the outer
-one: the tape is as long as one round asks for. Loops in the rounds that add to the same sums are fused as well, so that
-of a sum over pairs both sweeps are in the inner loop. The conditions:
+sums are known before it: nothing of its iterations is recorded, and the function needs no second loop. So it is with
+most likelihoods and sums of squares. What an inner loop records is taken from the tape before the next iteration of the
+outer one: the tape is as long as one iteration asks for. Loops in the iterations that add to the same sums are fused as
+well, so that of a sum over pairs both sweeps are in the inner loop. The conditions:
 
     length      no inner loop is a while: its reverse sweep would wait for its forward sweep, where in a sweep of its
-                own the processor is at several rounds of the outer loop at a time
-    sums        what the rounds hand on is only added to, or is a whole number; no array is made, and those that are
-                written have room for numbers of one round (analysis/memory/privatizable.py)
+                own the processor is at several iterations of the outer loop at a time
+    sums        what the iterations hand on is only added to, or is a whole number; no array is made, and those that are
+                written have room for numbers of one iteration (analysis/memory/privatizable.py)
     cotangents  from the sums to the result, all is linear with factors that are known before the loop
     shadows     what comes after the loop does not write into arrays that it reads: in the reverse sweep, that would
-                read and clear cotangents before the rounds may add to them
+                read and clear cotangents before the iterations may add to them
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class Reverse:
 
         `shadows` gains the shadows of its arrays.
 
-        Loops in its rounds that add to the same sums are fused first.
+        Loops in its iterations that add to the same sums are fused first.
         """
         renamed, f = rounds_of(loop, facts.f)
         inputs = [x for p in f.parameters for x in leaves(p)]

@@ -269,7 +269,7 @@ class ReverseSweep(Writer):
         code: list[Statement] = []
         with self.into(code):
             self._block(s.body, region)
-            for v in chained:  # the start of this round is the end of the one before
+            for v in chained:  # the start of this iteration is the end of the one before
                 self.write(Copy(names[v], names[self.plan.chained[v]], s.line))
         self._available.pop()
         self._frames.pop()

@@ -7,9 +7,9 @@ are not kept, either.
         for i in ...: y[i] = c * x[i]              d_y = np.zeros_like(y)
         for i in ...: x[i] += y[i]                 ...
 
-A round's temporary arrays are so: one statement makes the memory, and only views of it are other names. No function
-needs its shadow on the way forward (analysis/memory/shadow_flow.py), and no other round, branch or loop has a value of
-it.
+An iteration's temporary arrays are so: one statement makes the memory, and only views of it are other names. No
+function needs its shadow on the way forward (analysis/memory/shadow_flow.py), and no other iteration, branch or loop
+has a value of it.
 """
 
 from __future__ import annotations

@@ -168,14 +168,14 @@ class Needs:
         made = self._made_new(s, x)
         if made is not None:
             # what is read of versions from before is another array; in a loop around the store, a read that follows
-            # may precede in the next round
+            # may precede in the next iteration
             rounds = [self._versions.extent[loop] for loop in loops if not made.region.is_inside(loop)]
             reads = [p for p, v in self.content[key] if v is not None and v.position >= made.position]
             return any(p < place or any(first <= p <= last for first, last in rounds) for p in reads)
         reads = [p for p, _ in self.content[key]]
         if any(p < place for p in reads):
             return True
-        # a read that follows may precede in the next round of a common loop, unless the array is made anew there
+        # a read that follows may precede in the next iteration of a common loop, unless the array is made anew there
         makers = self._made.get(key, [])
         for loop in loops:
             first, last = self._versions.extent[loop]

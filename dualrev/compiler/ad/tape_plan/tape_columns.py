@@ -3,13 +3,13 @@
     push x, y         saved_1[i - start] = x          and in the reverse sweep          x = saved_1[i - start]
                       saved_2[i - start] = y                                            y = saved_2[i - start]
 
-The tape has room for the columns before the loop begins. So no round depends on where the one before has stopped, the
-reversed rounds may come in any order if nothing else asks for one (loop_dependence.py), and LLVM can make vectors of
-them. A loop that may end early, or that records in a branch or in an inner loop, pushes: how many words these are is
-not known.
+The tape has room for the columns before the loop begins. So no iteration depends on where the one before has stopped,
+the reversed iterations may come in any order if nothing else asks for one (loop_dependence.py), and LLVM can make
+vectors of them. A loop that may end early, or that records in a branch or in an inner loop, pushes: how many words
+these are is not known.
 
-Columns are written before the last stores of a round into arrays of the function. LLVM takes a column for any memory:
-if it were written after them, the next round could not have what this one has stored in a register.
+Columns are written before the last stores of an iteration into arrays of the function. LLVM takes a column for any
+memory: if it were written after them, the next iteration could not have what this one has stored in a register.
 """
 
 from __future__ import annotations

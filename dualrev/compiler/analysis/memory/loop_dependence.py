@@ -30,8 +30,8 @@ def order_free(at: LoopContext, code: Block) -> bool:
 class _Rounds:
     """Array accesses of a reversed loop's iterations, by alias class (shadows and primals apart).
 
-    places    what stands for the elements that belong to one round alone: an array, and which of its indices is the
-              counter; None for elements that any round may see
+    places    what stands for the elements that belong to one iteration alone: an array, and which of its indices is the
+              counter; None for elements that any iteration may see
     taken     where elements are read or replaced, and ...
     changed   ... where they are replaced or added to
     """
@@ -41,7 +41,7 @@ class _Rounds:
         self.shadows = at.shadows
         self.wrote = wrote = {x for t in statements(code) for x in writes(t)}
         self.shared = {at.facts.cotangent(x) for x in at.facts.crossing(s)} & wrote
-        self.moving = {x for x in wrote if is_array(x)}  # views that differ from round to round
+        self.moving = {x for x in wrote if is_array(x)}  # views that differ from iteration to iteration
         self.places: dict[Any, set[tuple[Any, int] | None]] = {}
         self.taken: set[Any] = set()
         self.changed: set[Any] = set()

@@ -6,11 +6,11 @@
             t[k] = f(x[i], k)                   t[k] = f(x[i], k)
         s += g(t)                           s += g(t)
 
-mean the same: no number goes from round to round by such an array. The conditions, of an array with one axis:
+mean the same: no number goes from iteration to iteration by such an array. The conditions, of an array with one axis:
 
     alone       one statement makes it, other names for it are copies of that one, and only the loop uses it
-    all of it   in each round, the first statement that uses it is a loop, over its length, that writes an element in
-                each of its rounds, or a loop whose rounds are such, when nothing uses the array after it
+    all of it   in each iteration, the first statement that uses it is a loop, over its length, that writes an element
+                in each of its iterations, or a loop whose iterations are such, when nothing uses the array after it
     in order    in that loop, only elements are read that it has written: the one of its counter, after it is
                 written, and those of counters of inner loops up to that
 """

@@ -7,17 +7,17 @@ LLVM sees it of the counters of loops that go up from a constant, or down to one
 where an index is a product, comes out of a division or is counted in a variable, every access asks. Here the code of a
 function is followed from its start to its end, with a linear form (linear_bounds.py) for every whole number:
 
-    range(a, b)      its counter is not below a, and below b; a < b holds in the rounds
+    range(a, b)      its counter is not below a, and below b; a < b holds in the iterations
     len, shape       not below 0
     x * y, x // y    not below 0 if neither of x and y is; x % y neither if y is not, and then below y
     if               not below 0 if it is so on both sides
-    a loop           of what its rounds change, not below 0 if it is so before them, and at the end of a round if it is
-                     at its start: this is assumed until it is refuted, and then all is looked at once more
+    a loop           of what its iterations change, not below 0 if it is so before them, and at the end of an iteration
+                     if it is at its start: this is assumed until it is refuted, and then all is looked at once more
     a column         nothing below 0 in it if that is so of all that is stored there
 
 Numba's whole numbers wrap around at 2**63. So nothing is said of an operation that may come so far. For this, lengths,
-numbers of rounds and arguments are taken to be below 2**31, and what is counted up in loops at most 2**62. Of numbers
-that come from elsewhere (arrays of whole numbers, conversions, calls) no size is known.
+numbers of iterations and arguments are taken to be below 2**31, and what is counted up in loops at most 2**62. Of
+numbers that come from elsewhere (arrays of whole numbers, conversions, calls) no size is known.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from dualrev.compiler.ir.core.traverse import atoms_of, statements, writes
 __all__ = ["Natural"]
 
 _LARGEST = 2**63  # what no whole number of numba's reaches
-_COUNT = 2**31 - 1  # of rounds, and of elements along an axis
+_COUNT = 2**31 - 1  # of iterations, and of elements along an axis
 _SUM = 2**62  # what loops count up
 _WALKS = 8  # after so many, nothing is said
 _ZERO = constant(0)

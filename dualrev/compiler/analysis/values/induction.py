@@ -5,9 +5,9 @@
         k += 3                  for j in range(m):          for j in range(i):          s = -s
                                     k += 1                      k += 1
 
-Before round i, k is c + 3 * i, c + i * m, c + (0 + 1 + .. + (i - 1)), and s is 1 - 2 * (i & 1). The second and the
+Before iteration i, k is c + 3 * i, c + i * m, c + (0 + 1 + .. + (i - 1)), and s is 1 - 2 * (i & 1). The second and the
 third are how positions in flat arrays and in packed triangular matrices are counted. After the loop it is the same,
-with the number of all rounds.
+with the number of all iterations.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def progressions(versions: Versions) -> dict[Value, Progression]:
     for loop, some in versions.afters.items():
         if isinstance(loop, (For, While)) and not loop.exits:
             headers = versions.headers[loop]
-            before = statements(loop.before) if isinstance(loop, While) else ()  # that runs once more than the rounds
+            before = statements(loop.before) if isinstance(loop, While) else ()  # it runs once more than the body
             once_more = {x for t in before for x in writes(t)}
             counted = [x for x in some if x not in once_more and headers.get(x) in found]
             found |= {some[x]: found[headers[x]] for x in counted}
@@ -172,7 +172,7 @@ class _Search:
             return None
         first, changes = _constant(v.parts[0]) or v.parts[0], list[_Change]()
         x = self._made_by(v.parts[1])
-        while x is not v:  # from the end of the round to its start
+        while x is not v:  # from the end of the iteration to its start
             step = self._step(x) if x.region.owner is self.loop else None
             if step is None:
                 return None

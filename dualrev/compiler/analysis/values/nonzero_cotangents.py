@@ -11,7 +11,7 @@ From the end of the function to its start, with the set of scalars that somethin
 
     y = op(a, b)    if y is one of them, a and b are; y is not, before
     if              what is so on both sides
-    a loop          what is so at its end, and again at the end of each of its rounds
+    a loop          what is so at its end, and again at the end of each of its iterations
 
 What an array's shadow holds, and what a call contributes, is not known.
 """

@@ -62,7 +62,7 @@ class Unrolling:
         if not isinstance(node.iter, ast.Tuple) or ast.Break in exits_of(node.body) or node.orelse:
             return None
         items, body = node.iter.elts, node.body
-        if ast.Continue in exits_of(body):  # what it leaves is the one round of a loop
+        if ast.Continue in exits_of(body):  # what it leaves is the one iteration of a loop
             once = ast.Call(read("range"), [ast.Constant(1)], [])
             body = [ast.For(ast.Name(self.local("once"), ast.Store()), once, body, [])]
             located(body[0], node)

@@ -18,7 +18,7 @@ never clash, whatever they are called (ir/names.py chooses what is printed). It 
                      | x, .. = f(a, (a, ..), ..)    Call             of another numba function, or one that a
                                                                      transformation has made (program.py)
                      | if a: s .. else: s ..        If
-                     | for x in range(a, a, a): s .. (ends after a round that has set one of `exits`)      For
+                     | for x in range(a, a, a): s .. (ends after an iteration that has set one of `exits`)      For
                      | while (s ..; a): s ..        (the same)       While
                      | raise, print                 Effect
                      | statements of Python         Opaque          as the user wrote them; no derivative goes through
@@ -28,8 +28,8 @@ What reverse mode adds (ad/reverse/reverse_driver.py): memory between the sweeps
     statements   s ::= push a, ..  | pop x, ..      Push, Pop        numbers on the tape
                      | keep y      | y = kept       Keep, Kept       arrays on the tape, with a reference
                      | y = hold z                   Hold             z, which the tape holds as long as the call
-                     | room for n words * rounds    Reserve          so that the pushes in a loop need not look
-                     | columns y, .. | take y, ..   Columns          arrays in the tape, an element for each round
+                     | room for n words * iterations    Reserve          so that the pushes in a loop need not look
+                     | columns y, .. | take y, ..   Columns          arrays in the tape, an element for each iteration
                      | y += f(a, ..)                Accumulate       of whole arrays
 
 Real scalars and elements of real arrays are differentiated; ints, bools and what is in expressions are not. Nodes are

@@ -5,8 +5,8 @@
     if c: push u                  if c: pop u
     call f_forward (tape)         call f_reverse (tape)
 
-Both sweeps, one after the other, have to leave the tape as it was. So has each loop that runs both, of a round at a
-time. Numbers and arrays are in two stacks.
+Both sweeps, one after the other, have to leave the tape as it was. So has each loop that runs both, of an iteration at
+a time. Numbers and arrays are in two stacks.
 """
 
 from __future__ import annotations

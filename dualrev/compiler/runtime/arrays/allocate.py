@@ -336,7 +336,7 @@ def scaled(typingctx: Any, factor: Any, t: Any) -> Any:
     """Product in which a zero annihilates: 0.0 where `t` is 0, else `factor * t`, even if the factor is infinite.
 
     It stands for `factor * t if t != 0.0 else 0.0`, whose branches cost numba time in all its passes. To LLVM it is a
-    branch: where cotangents are zero for many rounds, what multiplies them is not computed.
+    branch: where cotangents are zero for many iterations, what multiplies them is not computed.
     """
     made = typingctx.resolve_function_type(operator.mul, (factor, t), {}).return_type
 

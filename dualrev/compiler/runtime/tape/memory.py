@@ -213,8 +213,8 @@ def _column(context: Any, builder: Any, args: Any, array: Any, before: Any) -> A
 def _opaque(builder: Any, address: Any) -> Any:
     """Hide the origin of an address from LLVM's analysis.
 
-    Columns that are taken lie below the ones before. Where LLVM sees that, it asks once for all rounds of an outer loop
-    whether columns and arrays are apart, expects addresses that grow, and never uses the vectors that it has made.
+    Columns that are taken lie below the ones before. Where LLVM sees that, it asks once for all iterations of an outer
+    loop whether columns and arrays are apart, expects addresses that grow, and never uses the vectors that it has made.
     """
     return builder.asm(ir.FunctionType(address.type, [address.type]), "", "=r,0", [address], side_effect=False)
 
