@@ -29,24 +29,28 @@ def _overload_store(array, x):
     if array.layout == x.layout == "C" or x.ndim == 0:
 
         def one(array, x):
+            """Copy elements in the order of memory."""
             for k in range(x.size):
                 array.flat[k] = x.flat[k]
 
     elif array.layout == x.layout == "F":
 
         def one(array, x):
+            """Copy elements in the order of memory, by columns."""
             for k in range(x.size):
                 array.T.flat[k] = x.T.flat[k]
 
     elif x.ndim == 1:
 
         def one(array, x):
+            """Copy elements of a vector."""
             for i in range(x.shape[0]):
                 array[i] = x[i]
 
     elif x.ndim == 2:
 
         def one(array, x):
+            """Copy elements of a matrix."""
             for i in range(x.shape[0]):
                 for j in range(x.shape[1]):
                     array[i, j] = x[i, j]
@@ -54,6 +58,7 @@ def _overload_store(array, x):
     else:
 
         def one(array, x):
+            """Copy elements by their indices."""
             for index in np.ndindex(x.shape):
                 array[index] = x[index]
 
@@ -73,6 +78,7 @@ def _copy(x):
 @numba.extending.overload(_copy)
 def _overload_copy(x):
     def loose(x):
+        """Copy into an array whose layout is not known to numba."""
         made = x.copy()
         return np.lib.stride_tricks.as_strided(made, made.shape, made.strides)
 

@@ -20,6 +20,7 @@ def bits(typingctx: Any, x: Any) -> Any:
     """Bitcast an int to a float."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the bitcast."""
         whole = context.cast(builder, args[0], signature.args[0], types.int64)
         return builder.bitcast(whole, ir.DoubleType())
 
@@ -31,6 +32,7 @@ def whole(typingctx: Any, x: Any) -> Any:
     """Bitcast a float to an int: the inverse of `bits`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the bitcast."""
         return builder.bitcast(args[0], _INT)
 
     return types.int64(types.float64), codegen

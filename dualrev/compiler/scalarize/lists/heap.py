@@ -23,7 +23,7 @@ _LISTS = (types.List, types.ListType)
 
 
 def is_list(kind: Any) -> bool:
-    """Whether a type is that of a list."""
+    """Whether a type is a list type."""
     return isinstance(kind, _LISTS)
 
 
@@ -36,7 +36,7 @@ def item_of(kind: Any) -> Any:
 
 
 def _inside(kind: Any) -> tuple[Any, ...]:
-    """The types of what a value of this type holds."""
+    """Types of the items of a container type."""
     match kind:
         case types.DictType():
             return (kind.value_type,)
@@ -73,7 +73,7 @@ class Heap:
         return any(self.is_item(item_of(x)) or self._nests(x) for x in _inside(kind))
 
     def is_item(self, kind: Any) -> bool:
-        """Whether a type is that of an item; what pop of a dict gives may be None for numba."""
+        """Whether a type is an item's; what pop of a dict gives may be None for numba."""
         kind = kind.type if isinstance(kind, types.Optional) else kind
         if is_list(self.item):
             return bool(is_list(kind) and kind.dtype == self.item.dtype)

@@ -120,5 +120,5 @@ def _may_change(s: Any) -> bool:
 
 
 def _container(kind: Any) -> str:
-    """The type of what a view is of, such as that of the items of a dict; without what numba knows of its content."""
+    """Type of the container behind a view, such as a dict's items; without what numba knows of its content."""
     return str(getattr(kind, "parent", kind)).split("<iv")[0]
