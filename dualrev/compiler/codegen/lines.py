@@ -82,9 +82,10 @@ def text_of(value: ast.expr) -> str:
     Python computes the power of two literals when it compiles, and `(-0.5) ** 1.5` is complex: then numba has another
     type for what a variable of core holds.
     """
-    if any(map(_is_complex, ast.walk(value))):
-        value = _Powers().visit(copy.deepcopy(value))
-    return ast.unparse(value)
+    text = ast.unparse(value)
+    if "**" in text and any(map(_is_complex, ast.walk(value))):
+        text = ast.unparse(_Powers().visit(copy.deepcopy(value)))
+    return text
 
 
 def _is_complex(node: ast.AST) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from dualrev.compiler.analysis.values.index_ranges import Natural
@@ -77,10 +78,15 @@ class FunctionText:
     source: Source
     copied: bool = False  # into those that call it
 
-    @property
+    @cached_property
     def rows(self) -> list[Row]:
         """Lines of the body."""
         return rows_of(self.code)
+
+    def fold(self, is_temporary: Callable[[str], bool]) -> None:
+        """Fold temporaries of the body."""
+        tidy(self.code, is_temporary)
+        self.__dict__.pop("rows", None)
 
     def words(self) -> list[str]:
         """Names in the function, in their order, each once."""
@@ -157,7 +163,7 @@ class ModuleText:
 def fold_temporaries(m: ModuleText) -> None:
     """Forward substitution: put a temporary's expression into the only line that reads it."""
     for f in m.functions:
-        tidy(f.code, m.names.is_temporary)
+        f.fold(m.names.is_temporary)
 
 
 def merge_functions(m: ModuleText) -> None:
