@@ -502,7 +502,7 @@ def test_a_rule_for_what_the_compiler_does_not_know():
     x, places = np.array([3.0, -1.0, 2.0]), np.array([2, 0, 0])
     expected = dr.value_and_grad(lambda x, y: f.py_func(x, y, places.copy()), (0, 1))(x, 0.5)
     same(dr.value_and_grad(f, (0, 1))(x, 0.5, places.copy()), expected)
-    with pytest.raises(UnsupportedError, match=r"`return np.nextafter.*len.x..`: the call of numpy.nextafter"):
+    with pytest.raises(UnsupportedError, match=r"`return np.nextafter.*len.x..`: the call of (numpy.)?nextafter"):
         dr.jvp(f, (x, 0.5, places), (x, 1.0, None))
 
 

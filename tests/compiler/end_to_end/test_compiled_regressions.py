@@ -484,7 +484,7 @@ def quotients(a, b, i, j, z, n):
     total += np.sum(a * (i // j)) + np.sum(a * (i % n)) + np.sum(np.where(b / z > 1.0, a, 2.0 * a))
     c = b.copy()
     c /= z
-    return total + np.sum(np.where(np.isnan(a % b), 5.0, np.minimum(c, 4.0))) * np.isnan(np.mean(a[:0]))
+    return total + np.sum(np.where(np.isnan(a % b), 5.0, np.minimum(c, 4.0)))
 
 
 @njit
@@ -495,6 +495,23 @@ def sum_of_quotients(a, b):
 @njit
 def quotient_of_numbers(a, z):
     return np.sum(a) / z
+
+
+@njit
+def mean_of_nothing(a):
+    return a[0] * np.isnan(np.mean(a[:0])) + np.isnan(np.var(a[:0]))
+
+
+def test_the_mean_of_no_elements_is_what_numba_makes_of_it():
+    """NaN, or in an older numba a division by zero."""
+    args = (np.array([1.0, 2.0]),)
+    try:
+        y = mean_of_nothing(*args)
+    except ZeroDivisionError:
+        with pytest.raises(ZeroDivisionError):
+            dr.grad(mean_of_nothing)(*args)
+    else:
+        assert_same(dr.value_and_grad(mean_of_nothing)(*args), (y, np.array([1.0, 0.0])), rtol=0.0)
 
 
 def test_arrays_are_divided_by_zero_as_f_divides_them():

@@ -5,9 +5,12 @@ Takes the writer, what has been put off, and tuples. The sum of an expression th
 
 from __future__ import annotations
 
+import functools
+import inspect
 from typing import Any
 
 from numba.core import types
+from numba.np import arraymath
 
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Const, Let, OfElements, Ref
@@ -19,6 +22,12 @@ from dualrev.compiler.scalarize.tuples import Tuples
 from dualrev.compiler.types.predicates import is_real, is_real_array
 
 __all__ = ["Reductions"]
+
+
+@functools.cache
+def _is_nan_of_no_elements() -> bool:
+    """Whether numba's mean of no elements is NaN, as numpy's; an older numba divides by zero."""
+    return "a.size == 0" in inspect.getsource(arraymath.array_mean)
 
 
 class Reductions:
@@ -76,7 +85,7 @@ class Reductions:
         code.nest(sizes, s.line, one)
         if name == "mean":
             n = code.let("plain", sizes, to_python.name(" * ".join(sizes) or "1"), s.line, types.int64)
-            division = OfElements("/")  # that of no elements is NaN
+            division = OfElements("/") if _is_nan_of_no_elements() else "/"
             arithmetic(code, Let(s.target, "binop", (total, n), division, s.line), kind)
         else:
             code.let("copy", (total,), None, s.line, target=s.target)
