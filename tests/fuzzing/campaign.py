@@ -174,26 +174,27 @@ def campaign(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def summary(results: list[dict[str, Any]], options: argparse.Namespace) -> str:
-    counts = Counter(result["status"] for result in results)
-    lines = [f"{len(results)} programs", *(f"  {counts[status]:6} {status}" for status in sorted(counts))]
-    for variant in VARIANTS:
-        own = Counter(r["status"].partition(":")[0] for r in results if r["variant"] == variant)
-        lines += [f"{variant}: " + ", ".join(f"{own[status]} {status}" for status in sorted(own))] * bool(own)
-    refusals = Counter(
-        re.sub(r"[\w/.-]+:\d+|`.*`|\d+", "", r["why"])[:150] for r in results if r["status"] == "refused"
-    )
-    lines += [f"refused {number}: {why}" for why, number in refusals.most_common(8)]
-    for result in results:
-        if result["status"] == "failed":
-            lines.append(f"{options.save}/{options.seed}-{result['number']}.py: {result['why'][:200]}")
+    """What became of the programs: by construct, by variant, and at the end in all."""
     uses: dict[str, Counter[str]] = {}
     for result in results:
         for construct in result["uses"]:
             uses.setdefault(construct, Counter())[result["status"].partition(":")[0]] += 1
-    lines.append("constructs (programs: agreed, refused, failed)")
-    for construct in sorted(uses, key=lambda name: (uses[name]["agreed"], name)):
+    lines = ["constructs (programs: agreed, refused, failed)"]
+    for construct in sorted(uses, key=lambda name: (-uses[name]["agreed"], name)):
         found = uses[construct]
         lines.append(f"  {found['agreed']:5} {found['refused']:4} {found['failed']:4}  {construct!r}")
+    refusals = Counter(
+        re.sub(r"[\w/.-]+:\d+|`.*`|\d+", "", r["why"])[:150] for r in results if r["status"] == "refused"
+    )
+    lines += [f"refused {number}: {why}" for why, number in refusals.most_common(8)]
+    for variant in VARIANTS:
+        own = Counter(r["status"].partition(":")[0] for r in results if r["variant"] == variant)
+        lines += [f"{variant}: " + ", ".join(f"{own[status]} {status}" for status in sorted(own))] * bool(own)
+    for result in results:
+        if result["status"] == "failed":
+            lines.append(f"{options.save}/{options.seed}-{result['number']}.py: {result['why'][:200]}")
+    counts = Counter(result["status"] for result in results)
+    lines += [f"{len(results)} programs", *(f"  {counts[status]:6} {status}" for status in sorted(counts))]
     return "\n".join(lines)
 
 
