@@ -317,6 +317,15 @@ def test_names_that_numpy_will_remove_are_not_needed():
     assert done.stdout == "[3.0, 4.0]\n[1.0]\nnp.trunc np.sum\n", done.stderr
 
 
+def test_numbas_dicts_are_not_loaded_by_the_compiler():
+    """Loaded early, their overloads of getitem would be tried at each index of an array: that takes typing time."""
+    code = (
+        "import sys, dualrev.compiler.bridge.api; print(*[x for x in sys.modules if x.startswith('numba.typed.dict')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout == "\n", done.stderr + done.stdout
+
+
 def test_what_users_import_is_there():
     """Each name that the pages, the README or an example imports from the library; and the public modules."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.py")]

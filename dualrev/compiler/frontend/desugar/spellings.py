@@ -22,9 +22,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numba
 from numba import literally
 from numba.core import types
-from numba.typed import Dict, List
+from numba.typed import List
 
 from dualrev.compiler.frontend.desugar.ndindex import located, read
 from dualrev.compiler.frontend.lowering.scope import Scope
@@ -82,6 +83,15 @@ def is_bool(node: ast.expr) -> bool:
     return negation or isinstance(node, ast.Compare) or (isinstance(node, ast.Constant) and type(node.value) is bool)
 
 
+def _is_dict(f: Any) -> bool:
+    """Whether a class is numba's typed Dict; its module is not loaded to know that.
+
+    numba tries the overloads of modules in the order in which they were loaded: those of dicts, if they came early, at
+    each index of an array.
+    """
+    return getattr(f, "__name__", "") == "Dict" and f is numba.typed.Dict
+
+
 def _is_plain(node: ast.expr, bound: set[str]) -> bool:
     """Whether the order of evaluation does not matter: a constant, or a name that is not rebound there."""
     return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id not in bound)
@@ -102,10 +112,10 @@ class Spellings:
         """Desugar a call to an equivalent expression; None if it has no other spelling."""
         f, args = self.value(node.func), node.args
         given = {k.arg: k.value for k in node.keywords}
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "empty" and self.value(node.func.value) is Dict:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "empty" and _is_dict(self.value(node.func.value)):
             both = [*args, *(given[name] for name in ("key_type", "value_type")[len(args) :] if name in given)]
             return ast.Call(node.func, both, []) if given and len(both) == 2 else None
-        if f is Dict and not args and not given:
+        if _is_dict(f) and not args and not given:
             return ast.Dict([], [])
         if node.keywords or any(isinstance(x, ast.Starred) for x in args):
             return None
