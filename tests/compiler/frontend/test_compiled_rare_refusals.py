@@ -4,7 +4,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from numba import float64, njit, types, vectorize
+from numba import float64, njit, stencil, types, vectorize
 from numba.core.errors import TypingError
 from numba.experimental import jitclass, structref
 from numba.extending import overload, overload_attribute, overload_method
@@ -106,6 +106,19 @@ def converts(x):
     return x[0], x[1]
 
 
+FACTOR = 2.0
+
+
+@stencil
+def with_factor(a):
+    return FACTOR * a[0]
+
+
+@stencil
+def by_factor(a, factor):
+    return factor * a[0]
+
+
 @njit
 def says(text):
     print(text)
@@ -153,7 +166,7 @@ def _fwd(x):
 with_residual.defvjp(njit(_fwd), njit(lambda residual, ct: (2.0 * residual.x * ct,)))
 
 SPACE |= {f.py_func.__name__: f for f in (keywords, rest, maybe, maybe_pair, two_ints, square, flags, writes, converts)}
-SPACE |= {"says": says, "shows": shows}
+SPACE |= {"says": says, "shows": shows, "with_factor": with_factor, "by_factor": by_factor}
 SPACE |= {"Shifted": Shifted, "Cell": Cell, "Dict": Dict, "types": types, "of_complex": of_complex}
 SPACE |= {
     "DERIVATIVE": dr.grad(rest),
@@ -333,6 +346,18 @@ ROWS = {
     # strings and blocks
     "an array in try": row(
         "!try:\n    y = x * 2.0\nexcept Exception:\n    y = x\nreturn y[0]", "try/except", "a test before the operation"
+    ),
+    "a stencil with a frozen global": row(
+        "!return with_factor(x)[1]",
+        "numba has frozen the global FACTOR in it",
+        "Write FACTOR as an argument",
+        cured="return by_factor(x, 2.0)[1]",
+    ),
+    "a list that grows is compared": row(
+        "a = [x[0]]\na.append(x[1])\nb = a + a\n!return b[3] * (a == b)",
+        "this use of a list that grows",
+        "Write an array (np.empty) and its length",
+        cured="a = np.empty(2)\na[0] = x[0]\na[1] = x[1]\nb = np.append(a, a)\nreturn b[3] * (len(a) == len(b))",
     ),
     "a string for a function": row(
         "s = str(x[0])\n!says(s)\nreturn x[0]",
