@@ -362,7 +362,7 @@ def counter_afterwards(a):
 @pytest.mark.parametrize(
     ("f", "words"),
     [
-        (handed_on, "`s = 0.5 .* the variable s in a loop over prange .* order of the rounds.*s \\+= "),
+        (handed_on, "`s = 0.5 .* the variable s in a loop over prange .* order of the iterations.*s \\+= "),
         (of_the_last_round, "`last = a.* the variable last in a loop over prange"),
         (counter_afterwards, "`for i in prange.* the variable i in a loop over prange"),
     ],
