@@ -46,9 +46,9 @@ def weighted(made):
     return total
 
 
-def program(text):
-    """A numba function of k and x: the k-th call's sum of squares, with its shape; and how many calls there are."""
-    calls = [call for line in text.strip().splitlines() for call in split(line)]
+def program(text, first):
+    """A numba function of k and x: the k-th call's sum of squares, with its shape; every second call, from first on."""
+    calls = [call for line in text.strip().splitlines() for call in split(line)][first::2]
     lines = ["def f(k, x):"]
     for k, call in enumerate(calls):
         lines += [f"    if k == {k}:", f"        r{k} = {call}"]
@@ -75,6 +75,7 @@ def outcome(f):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.slow)])  # it compiles for a minute
 @pytest.mark.parametrize(
     ("text", "shapes"),
     [
@@ -83,8 +84,8 @@ def outcome(f):
     ],
     ids=["vector", "matrix"],
 )
-def test_values_and_errors_are_numba_s(text, shapes, tmp_path):
-    calls, source = program(text)
+def test_values_and_errors_are_numba_s(text, shapes, first, tmp_path):
+    calls, source = program(text, first)
     path = tmp_path / "sizes.py"
     path.write_text(source)
     names = {"np": np, "shape_of": shape_of}
