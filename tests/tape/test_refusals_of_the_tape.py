@@ -55,6 +55,11 @@ REFUSED = {
         "it without, or a copy with that order",
         lambda x: np.add(x, x).copy(order="F").sum() * x[0],
     ),
+    "a reduction of complex numbers to a bool": (
+        lambda x: x[0] * np.logical_and.reduce(x * 1j),
+        "it with numpy's functions on whole arrays",
+        lambda x: x[0] * x[1] * np.all(x * 1j),
+    ),
     "the order of a Bessel function": (
         lambda x: scipy.special.jv(x, x).sum(),
         "dualrev.value(...) for that argument",
