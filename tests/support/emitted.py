@@ -25,6 +25,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -177,8 +178,8 @@ def _fixed(of: tuple[str, ...], part: int, parts: int) -> list[Answer]:
     """The answers to this part of the programs that are not random."""
     every = (*FIRST, *SECOND, "grad", *STAGES)
     answers: list[Answer] = []
-    questions = [question for source in of if source in SOURCES for question in SOURCES[source](every)]
-    for question in questions[part::parts]:
+    questions = (question for source in of if source in SOURCES for question in SOURCES[source](every))
+    for question in islice(questions, part, None, parts):  # one by one: the files of some exist that long
         answers += _answers(question)
     if part == 0 and "examples" in of:
         answers += _examples()

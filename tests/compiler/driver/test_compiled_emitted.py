@@ -23,3 +23,9 @@ def test_random_programs_have_answers(generator):
     answers = emitted._random(generator, 0, 2)
     assert len(answers) == 4
     assert all(answer.text for answer in answers)
+
+
+def test_features_have_text():
+    """Their source is there when they are asked: a refusal for want of it would be the same in every version."""
+    answers = emitted._job(("fixed", ("features",), 3, 90))
+    assert sum(answer.text.startswith('"""') for answer in answers) > len(answers) // 2
