@@ -470,7 +470,9 @@ def data(results: dict[str, Result], measured: Extras, about: dict[str, str], bu
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description="Time compiled gradients of numba functions beside those by hand.")
     made.add_argument("--program", action="append", choices=EVERY, help="only this program (may be repeated)")
-    made.add_argument("--arrays", action="store_true", help="the programs in array style (programs/array_programs.py)")
+    made.add_argument(
+        "--arrays", action="store_true", help="the programs in array style (bench/programs/array_programs.py)"
+    )
     made.add_argument("--budget", type=float, default=1.0, metavar="SECONDS", help="of each time in the table (1)")
     made.add_argument("--second", action="store_true", help="time products with the Hessian, too")
     made.add_argument("--first-calls", action="store_true", help="measure first calls, and nothing else")

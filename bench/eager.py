@@ -3,9 +3,10 @@
 Of every operation (programs/eager_programs.py) and size, per operation, and of models (programs/eager_models.py): the
 time of value and gradient, by dualrev's tape, by autograd, and by JAX and PyTorch in their eager modes; and the memory
 that is allocated at most, per element, as far as tracemalloc sees it. Gradients are compared before anything is timed.
-Times are the least of many, of the processor time of the process, taken in turns. Libraries that are not installed are
-left out (`make peers`). `--products` takes products of the models' Hessians with vectors in place of values and
-gradients."""
+Times are the least of many, of the processor time of the process, taken in turns.
+Libraries that are not installed are left out (`make peers`). `--products` takes products of the models' Hessians with
+vectors in place of values and gradients.
+"""
 
 from __future__ import annotations
 

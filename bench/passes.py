@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     optional = [p.name for p in PASSES if p.optional]
     parser.add_argument("--only", default=",".join(optional), help="passes")
-    parser.add_argument("--programs", default=",".join(EVERY), help="names in programs/array_programs.py")
+    parser.add_argument("--programs", default=",".join(EVERY), help="names in bench/programs/array_programs.py")
     parser.add_argument("--small", action="store_true", help="sizes of the tests")
     parser.add_argument("--elsewhere", action="store_true", help="passes in lists in which they do not stand")
     options = parser.parse_args(arguments)

@@ -24,7 +24,7 @@ _CONTAINER = ("the call with a container", "floats that are differentiated might
 _TEXT = (
     "the call with a string",
     "the string is made of what is differentiated, and might become a number there",
-    "the string in the called function, from the number",
+    "str(x) inside of the called function, and x as its argument",
 )
 
 

@@ -363,7 +363,7 @@ ROWS = {
         "s = str(x[0])\n!says(s)\nreturn x[0]",
         "the call with a string",
         "the string is made of what is differentiated",
-        "Write the string in the called function, from the number",
+        "Write str(x) inside of the called function, and x as its argument",
         cured="shows(x[0])\nreturn x[0]",
     ),
     "a number from a string": row("s = str(x[0])\n!return float(s)", "the string depends on what is differentiated"),
