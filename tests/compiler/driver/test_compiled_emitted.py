@@ -25,7 +25,8 @@ def test_random_programs_have_answers(generator):
     assert all(answer.text for answer in answers)
 
 
-def test_features_have_text():
+def test_features_have_text(monkeypatch, tmp_path):
     """Their source is there when they are asked: a refusal for want of it would be the same in every version."""
+    monkeypatch.setenv("DUALREV_CACHE_DIR", str(tmp_path))  # else the job sets one, for its process
     answers = emitted._job(("fixed", ("features",), 3, 90))
     assert sum(answer.text.startswith('"""') for answer in answers) > len(answers) // 2
