@@ -46,29 +46,31 @@ class Activity:
         self._repeat(self._useful, self._matters, order[::-1])
         self._active = (self._varied & self._useful) - {self._key(x) for x in without}
 
-    def _is_known(self, s: Call) -> bool:
-        program = self._memory.program
-        return program.gradient(s) is None and not program.function(s).opaque
+    def _core(self, s: Call) -> Function | None:
+        """Core of the callee, or of the function that it is the gradient of, whose derivatives its own are."""
+        gradient = self._memory.program.gradient(s)
+        f = self._memory.program.function(s) if gradient is None else gradient.of
+        return None if f.opaque else f
 
     def _calls_opaque(self, s: Call) -> bool:
         """Whether the callee, or a function that it calls, handles opaque values."""
         memory = self._memory
-        if not self._is_known(s):
+        f = self._core(s)
+        if f is None:
             return False
-        f = memory.program.function(s)
         return memory.opaque.value(memory.program.key(s), lambda: False, lambda: meets_opaque(f, self._calls_opaque))
 
     def _enter(self, s: Call) -> bool:
         """Check the callee for flows into opaque values, given the varied arguments; False if its core is unknown."""
         memory = self._memory
-        if not self._is_known(s):
+        f = self._core(s)
+        if f is None:
             return False
         if not self._calls_opaque(s):
             return True
         flags = tuple(self._in(self._varied, x) for x in given(s))
         if (key := (memory.program.key(s), flags)) not in memory.entered:
             memory.entered.add(key)
-            f = memory.program.function(s)
             varied = [x for x, flag in zip((x for p in f.parameters for x in leaves(p)), flags, strict=True) if flag]
             Activity(f, memory, Classes(f, memory), varied, ())
         return True

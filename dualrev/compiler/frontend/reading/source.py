@@ -88,9 +88,13 @@ class Source:
         return self.lines[number - 1].strip() if 1 <= number <= len(self.lines) else ""
 
     def refuse(self, where: ast.AST | int, what: str, why: str, instead: str, at: int = 0) -> NoReturn:
-        """Raise UnsupportedError for a construct at a node or a line; `at` is another line that is to blame."""
+        """Raise UnsupportedError for a construct at a node or a line; `at` is another line that is to blame.
+
+        What the compiler has made itself is at line 0: the function's own line is named then.
+        """
         where = at or where
-        number = where if isinstance(where, int) else getattr(where, "lineno", self.tree.lineno)
+        number = where if isinstance(where, int) else getattr(where, "lineno", 0)
+        number = number or self.tree.lineno
         place = f"{self.file}:{number}: `{self.line(number)}`"
         refused = UnsupportedError.at(place, what, why, instead)
         refused.place = self.file, number
