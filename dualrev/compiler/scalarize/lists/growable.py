@@ -91,10 +91,8 @@ class Growing:
         source = s.args[0] if s.args else None
         new = s.op in ("binop", "func", "method")  # these make lists that have no other name
         part = s.op == "getitem" and source in self.lengths and source != s.target
-        if not (part or new or self._is_part(s)) and (
-            s.op not in ("copy", "getitem") or source in self.lengths or source not in self.lists.made
-        ):
-            self.code.refuse(s.line, "this list, which grows,", GROWING, INSTEAD_OF_GROWING)
+        fresh = s.op in ("copy", "getitem") and source in self.lists.made and source not in self.lengths
+        assert part or new or fresh or self._is_part(s), "a second name, or a call's list: refused (legalize.py)"
         self._used(s) if part else self._operation(s)
         self.code.plain("a.size", s.line, target=self.lengths[s.target], a=s.target)
 

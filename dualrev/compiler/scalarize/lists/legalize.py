@@ -106,7 +106,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
 def _check_calls(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> None:
     """Refuse a call that returns a list of floats, or a tuple with a list of numbers; a list of ints is opaque."""
     for s in every:
-        kind = of.get(s.target) if isinstance(s, Let) and s.op in ("call", "star") else None
+        kind = of.get(s.target) if isinstance(s, Let) and s.op in ("call", "star", "written") else None
         inside = kind.types if isinstance(kind, types.BaseTuple) else ()
         floats = _is_list(kind) and isinstance(kind.dtype, types.Float)
         if floats or any(_is_list(x) and isinstance(x.dtype, NUMBERS) for x in inside):

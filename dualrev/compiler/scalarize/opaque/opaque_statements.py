@@ -133,8 +133,7 @@ class Opaques:
             changes = not text and s.info[0] not in READING
         if s.op == "written":
             unknown = changes and not s.info.fixed
-            if s.target in self.lists:
-                code.refuse(s.line, *said)
+            assert s.target not in self.lists, "a call that gives such a list is refused (legalize.py)"
         tree = ast.List([], ast.Load()) if s.op == "list" and s.info is None else code.expression(s)
         names = list(code.names_in(tuple(reads(s))))
         tree, names, after = self._with_arrays(s.target, tree, names, changes, said, s.line)
@@ -171,10 +170,8 @@ class Opaques:
         else:
             place = to_python.subscript(to_python.name(s.array), s.index, lambda x: code.syntax_tree(code.tree(x)))
             made = ast.Assign([place], value)
-        said = self._about(s.array)
-        if any(is_array(code.kind(x)) for x in atoms):
-            code.refuse(s.line, *said)
-        self._write([], list(code.names_in(atoms)), made, s.line, True, False, said)
+        assert not any(is_array(code.kind(x)) for x in atoms), "containers of arrays are heaps, or refused (heap.py)"
+        self._write([], list(code.names_in(atoms)), made, s.line, True, False, self._about(s.array))
 
     def _block(self, s: Opaque) -> None:
         """Emit an opaque block, which may only read arrays."""
