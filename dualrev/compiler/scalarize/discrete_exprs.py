@@ -51,7 +51,7 @@ class Conditions:
                 if not is_gathered(code, inside):
                     check_index(code, inside, line)
             if isinstance(sub, ast.Compare) and isinstance(sub.ops[0], (ast.In, ast.NotIn)) and not self._has_text(sub):
-                code.refuse(line, "`in`", "only that of tuples, arrays and strings is known", "a loop")
+                code.refuse(line, "`in`", "only that of tuples, real arrays and strings is known", "a loop")
 
     def _has_text(self, node: ast.Compare) -> bool:
         """Whether the right operand of a comparison is a string."""

@@ -144,7 +144,7 @@ class Functions:
             index = tuple(Const(0) for _ in range(base.ndim))
             code.let("load", (s.args[0],), index, s.line, target=s.target)
         else:
-            code.refuse(s.line, f"the method .{method}", "", "a loop")
+            code.refuse(s.line, f"the method .{method}", "of an array, only numpy's methods are known", "a loop")
 
     def _conjugate(self, s: Let, kind: Any) -> None:
         """Lower `x.conj()` of real numbers to a copy, as numba does."""

@@ -69,13 +69,15 @@ class Ufuncs:
     def _loop(self, s: Let) -> list[Any]:
         """Types of the scalars that numba's loop for these arguments takes."""
         kinds = [types.unliteral(self.code.kind(x)) for x in s.args]
-        found = None
-        if len(kinds) == s.info.value.nin and not any(is_array(k) and not k.ndim for k in kinds):
-            kinds = [k.dtype if is_array(k) else k for k in kinds]
-            found = ufunc_find_matching_loop(s.info.value, tuple(kinds))
-        if found is None:
-            self.code.refuse(s.line, "this call of a ufunc", "only that of its inputs is known", "its inputs")
-        return list(found.inputs)  # type: ignore[union-attr]
+        if len(kinds) > s.info.value.nin:
+            why, instead = "only a call with its inputs is known", "the assignment out[...] = of such a call"
+            self.code.refuse(s.line, "a ufunc that writes to an array", why, instead)
+        if any(is_array(k) and not k.ndim for k in kinds):
+            why = "only numbers and arrays with axes are known"
+            self.code.refuse(s.line, "a ufunc of an array without axes", why, "its number: a[()]")
+        found = ufunc_find_matching_loop(s.info.value, tuple(k.dtype if is_array(k) else k for k in kinds))
+        assert found is not None, "numba has typed the call"
+        return list(found.inputs)
 
     def _cast(self, args: tuple[Any, ...], wanted: list[Any], line: int) -> list[Any]:
         """Convert scalars to the types that the loop takes."""
