@@ -79,11 +79,11 @@ class ArgumentError(DualrevError, TypeError):
         )
 
     @classmethod
-    def of(cls, kind: str) -> ArgumentError:
-        """The same for an argument of a numba type, such as int64."""
+    def of(cls, kind: str, other: str = "the function itself, whose value has no derivative") -> ArgumentError:
+        """The same for an argument of a numba type, such as int64; `other` is another thing to write."""
         return cls._saying(
             f"there is nothing to differentiate with respect to: an argument of numba type {kind} holds no real"
-            " scalar. Write 2.0 where you wrote 2, or choose other arguments by argnums.",
+            f" scalar. Write 2.0 where you wrote 2, or {other}.",
         )
 
 

@@ -336,7 +336,7 @@ class Front:
             raise ArgumentNumberError(argnums, count)
         for k in numbers:
             if not any(map(carries, leaves(f.parameters[k]))):
-                raise ArgumentError.of(str(primals[k]))
+                raise ArgumentError.of(str(primals[k]), "choose other arguments by argnums")
         return numbers
 
     def check_scalar(self, f: Function) -> None:
