@@ -59,6 +59,43 @@ def test_a_refusal_names_the_line(name):
     assert "Write " in str(refused.value)
 
 
+def objects(x):
+    """A column of objects that are numbers under differentiation: pandas itself refuses its statistics."""
+    return pd.Series([x[0] * x[0], x[1], x[2]], dtype=object)
+
+
+def numbers(x):
+    """An array of them."""
+    return dr.numpy.array(list(objects(x)))
+
+
+#: A method that takes no objects, and the same with numpy.
+OF_OBJECTS = {
+    "sums of groups": (
+        lambda x: objects(x).groupby([0, 0, 1]).cumsum().iloc[1],
+        lambda x: np.cumsum(numbers(x))[1],
+    ),
+    "the largest": (lambda x: objects(x).nlargest(1).iloc[0], lambda x: np.sort(numbers(x))[-1]),
+    "prices": (lambda x: objects(x).groupby([0, 0, 1]).ohlc().iloc[0, 1], lambda x: np.max(numbers(x)[:2])),
+    "quantiles of groups": (
+        lambda x: objects(x).groupby([0, 0, 1]).quantile(0.5).iloc[0],
+        lambda x: np.quantile(numbers(x)[:2], 0.5),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_OBJECTS)
+def test_what_pandas_refuses_of_objects_is_explained(name):
+    f, cured = OF_OBJECTS[name]
+    with pytest.raises(UnsupportedError) as refused:
+        dr.grad(f)(V)
+    text = str(refused.value)
+    assert "this method of a table cannot be differentiated: pandas computes it of plain numbers" in text
+    assert "test_refusals_of_tables.py:" in text
+    assert "Write it with numpy, of v = dualrev.numpy.array(list(s)) for a column s: np.quantile(v, 0.5)" in text
+    dr.check_grads(cured, (V,), order=1)
+
+
 def test_a_column_has_no_name_of_a_type():
     with pytest.raises(TypeError, match="'float64' is a type of plain numbers"):
         dr.grad(lambda x: (S * x).dtype.construct_from_string("float64") and x[0])(V)

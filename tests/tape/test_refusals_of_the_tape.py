@@ -18,6 +18,17 @@ from dualrev.errors import (
 
 V, M = np.array([1.5, 2.0, 3.0]), np.array([[2.0, 0.3], [0.3, 1.0]])
 
+
+def into(v, u):
+    v += u
+    return v[0] * v[1]
+
+
+def copied(v, u):
+    np.copyto(v, u)
+    return v[0]
+
+
 #: What is refused, words of the message, and the function with the cure, if there is one in so many words.
 REFUSED = {
     "a view of a number": (lambda x: x[0].view(int), "a view as", None),
@@ -98,6 +109,21 @@ REFUSED = {
         lambda x: sum(u for u in np.nditer(x)),
         "for i in np.ndindex(a.shape)",
         lambda x: sum(x[i] * x[i] for i in np.ndindex(x.shape)),
+    ),
+    "an array of objects in np.nditer": (
+        lambda x: sum(u * u for u in np.nditer(np.array([x[0], 1.0]))),
+        "Write a loop over a.flat, or for i in np.ndindex(a.shape)",
+        lambda x: sum(u * u for u in np.array([x[0], 1.0]).flat),
+    ),
+    "objects are added to plain numbers": (
+        lambda x: into(np.ones(3), np.array(x[0])),
+        "Write dualrev.numpy.array(u) for a constant array u",
+        lambda x: into(dr.numpy.array(np.ones(3)), np.array(x[0])),
+    ),
+    "objects are copied to plain numbers": (
+        lambda x: copied(np.zeros(3), np.array(x[0] * x[0])),
+        "dualrev.numpy.zeros(n) for np.zeros(n)",
+        lambda x: copied(dr.numpy.zeros(3), np.array(x[0] * x[0])),
     ),
     "the order of complex numbers": (lambda x: np.sort(x * 1j)[0].real, "z.real and z.imag", None),
     "a real sum of complex numbers": (lambda x: np.sum(x * 1j, dtype=float).real, "z.real and z.imag", None),

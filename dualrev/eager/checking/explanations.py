@@ -37,7 +37,7 @@ _NDITER = r"NPY_ITER_REFS_OK|object which cannot be written back to via WRITEBAC
 _IN_TABLES = (TypeError, ValueError, NotImplementedError, AttributeError, AssertionError)
 _PANDAS = (
     r"(Could not convert Real\(.*\) to numeric|No numeric types to aggregate|non-numeric type: object"
-    r"|dtype->object\]|(object dtype|dtype object)\.?)$"
+    r"|dtype->object\]|(object dtype|dtype object)\.?|^dtype 'object' does not support operation '\w+')$"
 )
 
 
@@ -105,8 +105,8 @@ def _refusal(text: str, place: str, package: str) -> UnsupportedError | None:
         )
         return UnsupportedError.at(place, "this function in C", why, cure + "dualrev.custom_jvp")
     if re.search(_PANDAS, text):
-        why = "pandas computes it of plain numbers"
-        return UnsupportedError.at(place, "this method of a table", why, CURE)
+        why, cure = "pandas computes it of plain numbers", "it with numpy, of v = dualrev.numpy.array(list(s))"
+        return UnsupportedError.at(place, "this method of a table", why, f"{cure} for a column s: np.quantile(v, 0.5)")
     if re.search(_PLAIN, text):
         why = "it would lose its derivative"
         cure = "dualrev.numpy.array(u) for a constant array u, dualrev.numpy.zeros(n) for np.zeros(n)"
