@@ -12,7 +12,7 @@ from numba.typed import Dict
 from test_compiled_each_refusal import SPACE, V, function_of, row
 
 import dualrev as dr
-from dualrev.errors import CotangentError, UnsupportedError
+from dualrev.errors import ArgumentError, CotangentError, UnsupportedError
 
 KIND = np.dtype([("a", np.float64), ("v", np.float64, (2,))])
 RECORDS = np.zeros(3, KIND)
@@ -129,6 +129,70 @@ def shows(x):
     print(str(x))
 
 
+@dr.custom_jvp
+@njit
+def by_item(x, d):
+    return x * x * d[0]
+
+
+@by_item.defjvp
+@njit
+def _by_item(p, t):
+    return p[0] * p[0] * p[1][0], 2.0 * p[0] * t[0] * p[1][0]
+
+
+@njit
+def total(x, d):
+    s = 0.0
+    for k in d:
+        s += d[k]
+    return s * x * x * x
+
+
+@njit
+def keeps(x, d):
+    d[1] = x
+    return x * x
+
+
+@njit
+def of_ints(n):
+    return n * 2
+
+
+@njit
+def pair(x):
+    return x * x, x * 2.0
+
+
+@njit
+def counting(n):
+    for k in range(n):
+        yield k * 1.0
+
+
+@njit
+def counting_by_a_call(n):
+    return counting(n)
+
+
+@njit
+def sum_of_counting(n):
+    s = 0.0
+    for k in counting_by_a_call(n):
+        s += k
+    return s
+
+
+def two_floats(n):
+    """What an overload gives: a list."""
+
+
+@overload(two_floats)
+def _two_floats(n):
+    return lambda n: [n * 1.0, 2.0]
+
+
 @vectorize(["complex128(complex128)"])
 def of_complex(a):
     return a * a
@@ -166,6 +230,8 @@ def _fwd(x):
 with_residual.defvjp(njit(_fwd), njit(lambda residual, ct: (2.0 * residual.x * ct,)))
 
 SPACE |= {f.py_func.__name__: f for f in (keywords, rest, maybe, maybe_pair, two_ints, square, flags, writes, converts)}
+SPACE |= {f.py_func.__name__: f for f in (total, keeps, of_ints, pair, sum_of_counting)}
+SPACE |= {"by_item": by_item, "two_floats": two_floats}
 SPACE |= {"says": says, "shows": shows, "with_factor": with_factor, "by_factor": by_factor}
 SPACE |= {"Shifted": Shifted, "Cell": Cell, "Dict": Dict, "types": types, "of_complex": of_complex}
 SPACE |= {
@@ -353,6 +419,75 @@ ROWS = {
         "Write FACTOR as an argument",
         cured="return by_factor(x, 2.0)[1]",
     ),
+    "a list of an overload": row(
+        "!b = two_floats(2)\nreturn x[0] * b[0] * x[1] * b[1]",
+        "a list that a call returns",
+        "Write an array",
+        cured="b = np.array([2.0, 2.0])\nreturn x[0] * b[0] * x[1] * b[1]",
+    ),
+    "a list of an overload grows": row(
+        "!b = two_floats(2)\nb.append(x[0])\nreturn b[0] * b[2]",
+        "a list that a call returns",
+        "Write an array",
+        cured="b = np.empty(3)\nb[0], b[1], b[2] = 2.0, 2.0, x[0]\nreturn b[0] * b[2]",
+    ),
+    "a rule with a dict": row(
+        "d = {0: 2.0}\n!return by_item(x[0], d)",
+        "the call with a container",
+        "floats that are differentiated might get into it",
+        "Write an array",
+        cured="d = np.array([2.0])\nreturn by_item(x[0], d)",
+    ),
+    "a method of numba's own": row(
+        "y = x * 1.0\n!y._zero_fill()\nreturn (y[0] + x[0]) * x[0]",
+        "the method ._zero_fill",
+        "of an array, only numpy's methods are known",
+        "Write a loop",
+        cured="y = x * 1.0\nfor k in range(len(y)):\n    y[k] = 0.0\nreturn (y[0] + x[0]) * x[0]",
+    ),
+    "`in` of complex numbers": row(
+        "z = x * 1j\n!return x[0] * x[0] if 5j in z else x[1] * x[1]",
+        "only that of tuples, real arrays and strings is known",
+        "Write a loop",
+        cured="z = x * 1j\nfound = False\nfor u in z:\n    if u == 5j:\n        found = True\n"
+        "return x[0] * x[0] if found else x[1] * x[1]",
+    ),
+    "`in` of a.flat": row(
+        "!return x[0] * x[0] if 1.0 in x.flat else x[1] * x[1]",
+        "only that of tuples, real arrays and strings is known",
+        "Write a loop",
+        cured="found = False\nfor u in x.flat:\n    if u == 1.0:\n        found = True\n"
+        "return x[0] * x[0] if found else x[1] * x[1]",
+    ),
+    "out of a ufunc": row(
+        "o = np.empty(3)\n!product(x, x, o)\nreturn o[0]",
+        "a ufunc that writes to an array",
+        "only a call with its inputs is known",
+        "Write the assignment out[...] = of such a call",
+        cured="o = np.empty(3)\no[...] = product(x, x)\nreturn o[0]",
+    ),
+    "a ufunc of an array without axes": row(
+        "a = np.asarray(x[0])\n!return product(a, x)[1]",
+        "only numbers and arrays with axes are known",
+        "Write its number: a[()]",
+        cured="a = np.asarray(x[0])\nreturn product(a[()], x)[1]",
+    ),
+    "a sum along a variable axis": row(
+        "n = len(x) - 1\n!return np.sum(x * x, n)[0]",
+        "np.sum with this axis or dtype",
+        "only an int that is a constant is known",
+        "Write a loop",
+        cured="n = len(x) - 1\ns = 0.0\nfor k in range(2):\n    y = x[0, k] if n == 1 else x[k, 0]\n"
+        "    s += y * y\nreturn s",
+        args=(np.array([[1.0, 0.3], [0.2, 2.0]]),),
+    ),
+    "the dtype of a sum": row(
+        "!return np.sum(x * x, None, np.float64)",
+        "sum with these arguments",
+        "only that of all elements is known",
+        "Write a loop",
+        cured="s = 0.0\nfor u in x:\n    s += u * u\nreturn s",
+    ),
     "a list that grows is compared": row(
         "a = [x[0]]\na.append(x[1])\nb = a + a\n!return b[3] * (a == b)",
         "this use of a list that grows",
@@ -406,6 +541,9 @@ MENDED = {
     "dtypes are compared": "d = x.dtype\nif d == y.dtype and x[0] > 0.0:\n    return x[0] * x[0]\nreturn x[1]",
     "None under a name as an index": "n = None\ny = np.zeros((1, 3))\ny[n, 0] = x * x\nreturn x[n, 1][0] * y[0, 2]",
     "a residual with a name": "return with_residual(x[0])",
+    "a gradient with a dict": "d = {0: 2.0, 1: 0.5}\nreturn dr.grad(total)(x[0], d) * y[0] + x[1] * d[1]",
+    "a Hessian with a dict": "d = {0: 2.0, 1: 0.5}\nreturn dr.hessian(total)(x[0], d)",
+    "a function that hands a generator on": "n = len(x)\nreturn sum_of_counting(n) * x[0] * x[0]",
 }
 
 
@@ -419,6 +557,43 @@ def test_a_cotangent_with_other_axes_is_refused_where_it_is_differentiated():
     f, _ = function_of("y, pull = dr.vjp(square, x)\nreturn pull(np.ones((3, 1)))[0][0]", "another cotangent")
     with pytest.raises(CotangentError, match="where the function's value has an array with 1 axes"):
         dr.grad(f)(V)
+
+
+@pytest.mark.parametrize(
+    ("of", "given", "there", "cured"),
+    [("pair", "(1.0, 2.0, 3.0)", "a tuple with 2 entries", "(1.0, 2.0)"), ("square", "x", "a real scalar", "1.0")],
+)
+def test_a_cotangent_of_another_structure_is_refused_where_it_is_differentiated(of, given, there, cured):
+    f, _ = function_of(f"y, pull = dr.vjp({of}, x[0])\nreturn pull({given})[0]", f"the cotangent {given}")
+    with pytest.raises(CotangentError, match=f"where the function's value has {there}"):
+        dr.grad(f)(V)
+    g, _ = function_of(f"y, pull = dr.vjp({of}, x[0])\nreturn pull({cured})[0]", f"the cotangent {cured}")
+    assert dr.grad(g)(V) == pytest.approx([2.0, 0.0, 0.0])
+
+
+def test_a_vjp_of_ints_is_refused_where_it_is_differentiated():
+    f, _ = function_of("y, pull = dr.vjp(of_ints, len(x))\nreturn y * x[0]", "a vjp of ints")
+    words = "numba type int64 holds no real scalar. Write 2.0 where you wrote 2, or the function itself"
+    with pytest.raises(ArgumentError, match=words):
+        dr.grad(f)(V)
+    for cure in ("y, pull = dr.vjp(of_ints, len(x) * 1.0)", "y = of_ints(len(x))"):
+        g, _ = function_of(f"{cure}\nreturn y * x[0]", cure)
+        assert dr.grad(g)(V) == pytest.approx([6.0, 0.0, 0.0])
+
+
+def test_a_float_that_gets_into_a_dict_of_a_derivative_is_refused():
+    f, _ = function_of("return dr.grad(keeps)(x[0], d)", "a gradient that keeps x", "x, d")
+    d = Dict.empty(types.int64, types.float64)
+    with pytest.raises(Exception, match="the dict d cannot be differentiated"):
+        dr.grad(f)(V, d)
+
+
+def test_a_call_that_the_compiler_has_made_names_the_line_of_its_function():
+    f, _ = function_of("return dr.grad(total)(x[0], d)", "a Hessian of a gradient with a dict", "x, d")
+    d = Dict.empty(types.int64, types.float64)
+    line = r"test_compiled_rare_refusals.py:\d+: `def total\(x, d\):`: this call in its hessian"
+    with pytest.raises(UnsupportedError, match=line):
+        dr.hessian(f)(V, d)
 
 
 def test_a_value_that_may_be_no_pair_is_refused():
