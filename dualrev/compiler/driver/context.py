@@ -30,6 +30,7 @@ from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.driver.reading import Origin, Reading
 from dualrev.compiler.frontend.desugar.closures import parameters
 from dualrev.compiler.frontend.desugar.iter_next import iterates
+from dualrev.compiler.frontend.reading.global_paths import find
 from dualrev.compiler.frontend.reading.jitclass_methods import refer_methods
 from dualrev.compiler.frontend.reading.locals_option import with_conversions
 from dualrev.compiler.frontend.reading.njit_options import kept
@@ -279,7 +280,9 @@ class Front:
         return functions
 
     def _find_classes(self, kind: Any, path: tuple[Any, ...]) -> None:
-        """Name the classes of named tuples, and the methods of jitclasses, among the arguments."""
+        """Name the classes of named tuples, the methods of jitclasses and functions in tuples, among the arguments."""
+        if isinstance(kind, types.Dispatcher) and len(path) > 1:
+            self._paths.setdefault(id(kind.dispatcher), path)
         if isinstance(kind, types.BaseNamedTuple):
             cls = kind.instance_class
             if all(ref.value is not cls for ref in self.refs.values()):
@@ -323,9 +326,22 @@ class Front:
         functions = {}
         for name, a, kind in zip(self.parameters(f), args, argtypes, strict=True):
             if isinstance(kind, types.Dispatcher):
-                known = a.path if isinstance(a, (Global, Ref)) else self._paths[id(kind.dispatcher)]
+                known = a.path if isinstance(a, (Global, Ref)) else self._path_of(kind.dispatcher, f)
                 functions[name] = Static(kind.dispatcher, known)
         return functions
+
+    def _path_of(self, passed: Any, to: Any) -> tuple[Any, ...]:
+        """Access path of a function that a variable holds, from another place that names it."""
+        if id(passed) not in self._paths:
+            found = find(passed, [Static(self.f, ())])
+            if found is None:
+                source, name = self.source(self.f), passed.py_func.__name__
+                why = f"it is passed to {describe(to.py_func)}, and no numba function here names it"
+                source.refuse(
+                    source.tree, f"a variable that holds the function {name}", why, f"{name} where it is passed"
+                )
+            self._paths[id(passed)] = found.path
+        return self._paths[id(passed)]
 
     def chosen_numbers(self, argnums: Any, f: Function, primals: tuple[Any, ...]) -> list[int]:
         """Indices of the differentiated arguments, after checks of argnums and types."""

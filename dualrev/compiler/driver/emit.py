@@ -26,7 +26,7 @@ from dualrev.compiler.codegen.statements import Emission, Lending
 from dualrev.compiler.driver.context import Front
 from dualrev.compiler.driver.passes import FORWARD, LINK, LISTS, OPTIMISE, READ, REVERSE
 from dualrev.compiler.entrypoints import hessian, jacobian, jvp, vjp_residuals
-from dualrev.compiler.entrypoints.vjp import Entry
+from dualrev.compiler.entrypoints.vjp import Entry, check_cotangent
 from dualrev.compiler.entrypoints.wrap_complex import Around
 from dualrev.compiler.entrypoints.wrap_lists import check_lists, inside, takes_lists, with_lists
 from dualrev.compiler.entrypoints.wrap_objects import opening
@@ -157,6 +157,8 @@ class Module:
         every = list(range(count))
         chosen = every if transform == "vjp" else self.front.chosen_numbers(argnums, core, argtypes[:count])
         if not self._opened and self._around is None:
+            for kind in argtypes[count:]:
+                check_cotangent(type_of(core.result), kind)
             core = self.front.once(core)
         name = self.names.fresh(f"{transform}_{core.name}")
         doc = self.describe(transform, argnums, core.name)

@@ -25,8 +25,27 @@ from dualrev.compiler.ir.core.atoms import Constant, Node, Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves, statements, writes
 from dualrev.compiler.types.leaves import apart
+from dualrev.errors import CotangentError
 
-__all__ = ["Entry"]
+__all__ = ["Entry", "check_cotangent"]
+
+
+def check_cotangent(value: Any, ct: Any) -> None:
+    """Raise CotangentError for a cotangent of another structure than the value."""
+    ct, expected = types.unliteral(ct), ""
+    if isinstance(value, types.BaseTuple):
+        if isinstance(ct, types.BaseTuple) and len(ct.types) == len(value.types):
+            for x, t in zip(value.types, ct.types, strict=True):
+                check_cotangent(x, t)
+        else:
+            expected = f"a tuple with {len(value.types)} entries"
+    elif isinstance(value, types.Float) and not isinstance(ct, (types.Float, types.Integer, types.Boolean)):
+        expected = "a real scalar"
+    elif isinstance(value, types.Array) and isinstance(value.dtype, types.Float):
+        real = isinstance(ct, types.Array) and isinstance(ct.dtype, (types.Float, types.Integer, types.Boolean))
+        expected = "" if real and ct.ndim == value.ndim else f"an array with {value.ndim} axes"
+    if expected:
+        raise CotangentError.of(str(ct), expected)
 
 
 class Entry:

@@ -17,6 +17,7 @@ from numba.extending import box, intrinsic, models, overload, register_model
 
 from dualrev.compiler import runtime
 from dualrev.compiler.bridge.make_dispatcher import derivative
+from dualrev.compiler.entrypoints.vjp import check_cotangent
 from dualrev.compiler.types.leaves import is_structured, members
 from dualrev.diagnostics.quoting import execute
 from dualrev.errors import CotangentError, DualrevError
@@ -59,7 +60,10 @@ class Pullback(types.Callable):
         """Type a call with a cotangent: see numba."""
         if len(args) != 1 or kws:
             raise TypingError("a pullback takes one cotangent, that of the value: pull(ct)")
-        _check_cotangent(self.value, args[0])
+        try:
+            check_cotangent(self.value, args[0])
+        except CotangentError as e:
+            raise refused(e) from None
         found = self._called().get_call_type(context, (self, *args), {})
         return signature(found.return_type, *found.args[1:], recvr=self)
 
@@ -74,24 +78,6 @@ class Pullback(types.Callable):
     def get_impl_key(self, sig: Any) -> Any:
         """Key of a call's implementation: see numba."""
         return self._called().get_impl_key(sig)
-
-
-def _check_cotangent(value: Any, ct: Any) -> None:
-    """Raise TypingError for a cotangent of another structure than the value."""
-    ct, expected = types.unliteral(ct), ""
-    if isinstance(value, types.BaseTuple):
-        if isinstance(ct, types.BaseTuple) and len(ct.types) == len(value.types):
-            for x, t in zip(value.types, ct.types, strict=True):
-                _check_cotangent(x, t)
-        else:
-            expected = f"a tuple with {len(value.types)} entries"
-    elif isinstance(value, types.Float) and not isinstance(ct, (types.Float, types.Integer, types.Boolean)):
-        expected = "a real scalar"
-    elif isinstance(value, types.Array) and isinstance(value.dtype, types.Float):
-        real = isinstance(ct, types.Array) and isinstance(ct.dtype, (types.Float, types.Integer, types.Boolean))
-        expected = "" if real and ct.ndim == value.ndim else f"an array with {value.ndim} axes"
-    if expected:
-        raise refused(CotangentError.of(str(ct), expected))
 
 
 # Its representation
