@@ -293,6 +293,11 @@ CALLS = {
         UnsupportedError,
         "@njit above it",
     ),
+    "argnums of hvp": (
+        lambda: dr.derivative_source(times, 1.5, 2.0, transform="hvp", argnums=(0, 1)),
+        ValueError,
+        "hvp is by the first argument: leave out argnums",
+    ),
     "another transform": (lambda: dr.derivative_source(square, 1.5, transform="x"), ValueError, "transform is one of"),
     "another stage": (lambda: dr.derivative_source(square, 1.5, stage="x"), ValueError, "stage is one of 'lowered'"),
 }

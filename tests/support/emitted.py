@@ -76,7 +76,8 @@ def _answers(of: Question, folder: str = "") -> Iterator[Answer]:
     for what in of.asked:
         try:
             stage = {"stage": what} if what in STAGES else {"transform": what}
-            text = dr.derivative_source(of.function, *of.arguments(), argnums=of.argnums, **stage)
+            argnums = 0 if what == "hvp" else of.argnums
+            text = dr.derivative_source(of.function, *of.arguments(), argnums=argnums, **stage)
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
         yield Answer(f"{of.name} {what}", _without_places(text, folder))

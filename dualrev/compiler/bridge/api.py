@@ -277,6 +277,8 @@ def derivative_source(
         transform = "jvp"
     f = of_count(f, len(args))
     chosen = numbers(f, argnums)
+    if transform == "hvp" and chosen != 0:
+        raise ValueError(f"hvp is by the first argument: leave out argnums, which is {argnums!r}")
     kinds = list(map(numba.typeof, args))
     inspect.signature(f.py_func).bind(*args)  # raises Python's error for a missing argument
     defaults = [p.default for p in inspect.signature(f.py_func).parameters.values()][len(args) :]

@@ -74,14 +74,14 @@ def derivative_source(
 
     The source is a module: the derivative itself, and for each function that f calls its forward and reverse sweeps.
     transform is "value_and_grad", "grad", "vjp", "jvp", "hvp", "hessian", "jacfwd", "jacrev" or "jacobian"; argnums is
-    as in `dualrev.grad`.
+    as in `dualrev.grad`, and left out for hvp, as `dualrev.hvp` takes none.
     stage="expanded" shows instead what the compiler differentiates: f as scalar operations, loops and stores, with the
     type of every variable; stage="forward" the same with tangents; stage="reverse" both sweeps, as they are compiled;
     stage="lowered" what comes before: f with a name for every intermediate value. Any pass of the compiler is a stage,
     too, and shows the program after it: `python -m dualrev.compiler.driver` lists them, and docs/compiler.md follows a
     function through them. What f calls stands below f.
     Raises UnsupportedError (a TypeError) for what the compiler refuses, and if f is no numba function; ValueError for
-    another transform or stage.
+    another transform or stage, and for argnums beside hvp.
 
     >>> import numba, numpy as np
     >>> @numba.njit
