@@ -84,8 +84,9 @@ def _answers(of: Question, folder: str = "") -> Iterator[Answer]:
 
 
 def _without_places(text: str, folder: str) -> str:
-    """Text without the folder of this checkout and of random programs, and without addresses."""
+    """Text without the folders of this checkout and of programs that are written for a moment, and addresses."""
     text = text.replace(ROOT, "").replace(folder or "\0", "")
+    text = re.sub(re.escape(tempfile.gettempdir()) + r"/tmp\w+/", "", text)
     text = re.sub(r'File "[^"]*/', 'File "', text)  # numba's errors name a file by the way from here to there
     return re.sub(r"0x[0-9a-f]{6,}|(?<=#)[0-9a-f]{10,}", "0x", text)
 
