@@ -38,6 +38,11 @@ class Region:
     start: int = 0
     end: int = 0
 
+    @property
+    def nesting(self) -> int:
+        """How many statements are around the block."""
+        return 0 if self.parent is None else self.parent.nesting + 1
+
     def is_inside(self, s: Statement) -> bool:
         """Whether the region lies in a statement, at any depth."""
         region: Region | None = self
@@ -78,7 +83,8 @@ class Versions:
 
     reads[statement][variable] is the value that the statement reads; made[statement][variable] the one that it makes;
     headers[loop], afters[loop], trips[loop]: the values of a loop; joins[if]: the phis after a branch;
-    extent[statement]: its first and last position; regions[statement, k]: its k-th block.
+    extent[statement]: its first and last position; regions[statement, k]: its k-th block. A variable that is neither an
+    argument nor assigned before, as in a part of a function, has no value.
     """
 
     def __init__(self, f: Function) -> None:
@@ -199,14 +205,15 @@ class Versions:
         else:
             self.regions[s, 0] = Region(region, s, s.before, s, region.depth + 1)
             inner = self._block(self.regions[s, 0], inner)
-            if isinstance(s.test, Var):
+            if isinstance(s.test, Var) and s.test in inner:
                 self.reads[s] = {s.test: self._read(inner, s.test)}
         end = self._block(inside, inner)
         for x in self._sorted(assigned):
             if x in end:
                 self.headers[s][x].parts.append(end[x])
         for x in s.exits:
-            self._read(end, x)
+            if x in end:
+                self._read(end, x)
         self.clock += 1
         self.afters[s] = {}
         for x in self._sorted(assigned | ({s.target} if isinstance(s, For) else set())):

@@ -8,9 +8,8 @@ Core -> core, in both sweeps:
                                          d_x[i] = c * d_y
 
 So the element is neither set to 0 nor loaded before. It is so for the first loop that has to do with a new shadow, if
-that does nothing with it but add to elements, to each of them once: the counters of the loops around a place are
-indices of it, and two places differ by a constant. If the loop adds to all elements, which shows when it is run, they
-need not be zeros before it.
+that does nothing with it but add to elements, to each of them once (analysis/dependence.py). If the loop adds to all
+elements, which shows when it is run, they need not be zeros before it.
 """
 
 from __future__ import annotations
@@ -22,9 +21,23 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.analysis.dependence import Access, Dependence
+from dualrev.compiler.analysis.ssa import Region, Versions
 from dualrev.compiler.ir.core.atom_types import is_real_array
-from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Field, Global, Item, Operator, Var
-from dualrev.compiler.ir.core.nodes import Accumulate, Block, Copy, Discrete, For, Hold, Make, Statement, Store, View
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Field, Global, Item, Node, Operator, Var
+from dualrev.compiler.ir.core.nodes import (
+    Accumulate,
+    Block,
+    Copy,
+    Discrete,
+    For,
+    Function,
+    Hold,
+    Make,
+    Statement,
+    Store,
+    View,
+)
 from dualrev.compiler.ir.core.traverse import blocks, reads, rewritten, statements, with_blocks, writes
 
 __all__ = ["Storing"]
@@ -120,12 +133,12 @@ def _with_stores(s: Any, chosen: set[Store]) -> Any:
 
 @dataclass(frozen=True)
 class _Place:
-    """A store that adds to an element: its block, its loops, and its indices (counters of these loops or constants)."""
+    """A store that adds to an element: the element, the store's block and the loops around it."""
 
     store: Store
-    block: Block
+    element: Access
+    block: Region
     loops: tuple[For, ...]
-    index: tuple[Any, ...]
 
 
 class _First:
@@ -139,8 +152,10 @@ class _First:
         self.inner = [*statements((loop,))]
         self.wrote = [x for s in self.inner for x in writes(s)]
         self.names = self._parts(shadow)
+        self.versions = Versions(Function("", (), (loop,), Node(()), False))
+        self.dependence = Dependence(self.versions)
         self.places: list[_Place] = []
-        self.stores = self._first() if self._collect((loop,), (), {shadow: ()}) else None
+        self.stores = self._chosen() if self._collect() else None
 
     def _parts(self, shadow: Var) -> set[Var]:
         """The shadow and all views into it that the loop takes, in this iteration or an earlier one."""
@@ -149,85 +164,74 @@ class _First:
             names |= more
         return names
 
-    def _collect(self, body: Block, loops: tuple[For, ...], rows: dict[Var, tuple[Any, ...]]) -> bool:
-        """Whether a block only adds to elements of the shadow at known indices; `rows` are views of parts of it."""
-        rows = dict(rows)
-        for s in body:
-            used = [x for x in (*reads(s), *writes(s)) if x in self.names]
-            match s:
-                case For():
-                    wrote = {x for t in statements(s.body) for x in writes(t)}
-                    rows = {x: row for x, row in rows.items() if x not in wrote}
-                    if used or (self._uses(s) and not (_is_natural(s) and self._collect(s.body, (*loops, s), rows))):
-                        return False
-                case View(target, base, Item(_, index)) if {*used} <= {base, target} and base in rows:
-                    if not all(isinstance(i, (Var, Constant)) for i in index):
-                        return False
-                    rows[target] = (*rows[base], *index)
-                case Store(array, index, _, _, "+=") if used == [array] and array in rows:
-                    place = _Place(s, body, loops, (*rows[array], *index))
-                    if not self._is_known(place):
-                        return False
-                    self.places.append(place)
-                case _:
-                    if used or self._uses(s):
-                        return False
+    def _collect(self) -> bool:
+        """Whether the loop only adds to elements of the shadow, to none of them twice at one place."""
+        for s in self.inner:
+            if isinstance(s, Store) and s.op == "+=" and s.array in self.names:
+                place = self._place(s)
+                if place is None:
+                    return False
+                self.places.append(place)
+            elif not isinstance(s, View) and not self.names.isdisjoint(x for x in (*reads(s), *writes(s))):
+                return False
         return True
 
-    def _uses(self, s: Statement) -> bool:
-        """Whether a nested statement of `s` reads or writes the shadow."""
-        return any(x in self.names for b in blocks(s) for t in statements(b) for x in (*reads(t), *writes(t)))
-
-    def _is_known(self, place: _Place) -> bool:
-        """Whether no two iterations add to the same element at this place."""
-        counters = [s.target for s in place.loops]
-        if len(place.index) != self.shadow.type.ndim or any(map(_changes_counter, place.loops)):
-            return False
-        if not all(x in place.index for x in counters):
-            return False
-        return all(i in counters or (isinstance(i, Constant) and _is_index(i)) for i in place.index)
-
-    def _first(self) -> set[Store] | None:
-        """The first stores to their elements, which then need no zero there; None if two of them may overlap."""
-        found: dict[tuple[Block, tuple[Any, ...]], Store] = {}
-        for place in self.places:
-            found.setdefault((place.block, place.index), place.store)
-        chosen = set(found.values())
-        self.places = [place for place in self.places if place.store in chosen]
-        if not chosen or not all(_apart(p, q) for p, q in itertools.combinations(self.places, 2)):
+    def _place(self, s: Store) -> _Place | None:
+        """The place of a store that each iteration of the loops around it reaches, with another element."""
+        block = self.versions.region_of[s]
+        loops = self.versions.enclosing_loops(block)
+        element = self.dependence.access(s)
+        if element.root is not self.shadow or len(loops) < block.nesting:
             return None
-        return chosen
+        alone = (self.dependence.same_element(element, element, across=loop) == "never" for loop in loops)
+        plain = [loop for loop in loops if isinstance(loop, For) and not (loop.exits or loop.parallel)]
+        return _Place(s, element, block, tuple(plain)) if len(plain) == len(loops) and all(alone) else None
+
+    def _chosen(self) -> set[Store] | None:
+        """The first stores to their elements, which then need no zero there; None if two of them may overlap."""
+        found: dict[tuple[Region, Access], _Place] = {}
+        for place in self.places:
+            found.setdefault((place.block, place.element), place)
+        self.places = list(found.values())
+        pairs = itertools.combinations((place.element for place in self.places), 2)
+        apart = all(self.dependence.same_element(a, b, within=self.loop) == "never" for a, b in pairs)
+        return {place.store for place in self.places} if self.places and apart else None
+
+    def _axes(self, place: _Place) -> list[int | For | None]:
+        """What an element has for each axis: a constant, or the counter of a loop; None for anything else."""
+        counters = {s.target: s for s in place.loops}
+        sums = [self.dependence.affine(f) for f in place.element.index]
+        return [None if x is None else x[1] if x[0] is None else counters.get(x[0]) if not x[1] else None for x in sums]
 
     def extents(self) -> list[Any] | None:
         """Shape of a shadow that the loop covers completely; None if coverage is not known."""
-        first = self.places[0]
-        axes = [k for k, i in enumerate(first.index) if isinstance(i, Constant)]
-        if any(len(p.index) != len(axes) + len(p.loops) for p in self.places):  # such as a diagonal
-            return None
-        found: list[Any] = [None] * len(first.index)
-        for k in range(len(first.index)):
-            if k not in axes:
-                bounds = {self._extent(p, k) for p in self.places}
+        every = [self._axes(place) for place in self.places]
+        fixed = [k for k, x in enumerate(every[0]) if isinstance(x, int)]
+        if any(len(axes) != len(fixed) + len(p.loops) for axes, p in zip(every, self.places, strict=True)):
+            return None  # such as a diagonal
+        found: list[Any] = [None] * len(every[0])
+        for k in range(len(found)):
+            if k not in fixed:
+                bounds = {self._extent(axes[k]) for axes in every}
                 if len(bounds) > 1 or None in bounds:
                     return None
                 (found[k],) = bounds
-        grid = {tuple(getattr(p.index[k], "value", None) for k in axes) for p in self.places}
-        sizes = [1 + max((point[j] or 0) for point in grid) for j in range(len(axes))]
+        grid = {tuple(axes[k] for k in fixed) for axes in every}
+        sizes = [1 + max(x if isinstance(x, int) else 0 for x in column) for column in zip(*grid, strict=True)]
         if grid != {*itertools.product(*map(range, sizes))}:
             return None
-        for k, size in zip(axes, sizes, strict=True):
+        for k, size in zip(fixed, sizes, strict=True):
             found[k] = Constant(size, _I64)
         return found
 
-    def _extent(self, place: _Place, k: int) -> Any:
-        """Extent of an axis that the counter at index `k` covers from 0; None if it is not known before the loop."""
-        for s in place.loops:
-            if s.target is place.index[k]:
-                if s.step == _ONE:
-                    return self._before(s.stop, s) if s.start == _ZERO else None
-                upper = self._before(s.start, s) if s.stop == _MINUS else None
-                return None if upper is None else Operator("+", (upper, _ONE))
-        return None
+    def _extent(self, s: int | For | None) -> Any:
+        """Extent of an axis that the counter of a loop covers from 0; None if it is not known before the loop."""
+        if not isinstance(s, For):
+            return None
+        if s.step == _ONE:
+            return self._before(s.stop, s) if s.start == _ZERO else None
+        upper = self._before(s.start, s) if s.step == _MINUS and s.stop == _MINUS else None
+        return None if upper is None else Operator("+", (upper, _ONE))
 
     def _before(self, x: Any, s: For) -> Any:
         """Loop-invariant expression for a loop's bound, hoisted before the outermost loop; None if not found."""
@@ -250,26 +254,3 @@ def _precedes(first: Statement, s: For, body: Block) -> bool:
         if t is s or (isinstance(t, For) and any(u is s for u in statements(t.body))):
             return any(u is first for u in body[:k]) or (t is not s and _precedes(first, s, t.body))
     return False
-
-
-def _changes_counter(s: For) -> bool:
-    return any(s.target in writes(t) for t in statements(s.body))
-
-
-def _is_natural(s: For) -> bool:
-    """Whether a loop's counter is never negative, and the loop is sequential and has no exits."""
-    if s.exits or s.parallel:
-        return False
-    if s.step == _ONE:
-        return isinstance(s.start, Constant) and _is_index(s.start)
-    return s.step == _MINUS and isinstance(s.stop, Constant) and s.stop.value >= -1
-
-
-def _is_index(x: Constant) -> bool:
-    return type(x.value) is int and x.value >= 0
-
-
-def _apart(p: _Place, q: _Place) -> bool:
-    """Whether two places never are the same element: two of their indices are different constants."""
-    both = zip(p.index, q.index, strict=True)
-    return any(isinstance(i, Constant) and isinstance(j, Constant) and i.value != j.value for i, j in both)

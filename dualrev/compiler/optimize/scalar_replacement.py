@@ -14,12 +14,12 @@ filled from element to element.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.analysis.dependence import Access, Answer, Dependence
 from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.ir.core.atoms import Comparison, Constant, Operator, Var
 from dualrev.compiler.ir.core.builder import ZERO
@@ -32,9 +32,6 @@ __all__ = ["replace_by_scalars"]
 _I64 = types.int64
 _STEPS: dict[Any, int] = {Constant(1, _I64): 1, Constant(-1, _I64): -1}
 
-#: A variable, or None for 0, and a constant that is added to it.
-_Sum = tuple[Any, int]
-
 
 def replace_by_scalars(at: LoopContext, s: For) -> Block:
     """Replace loop-carried elements by scalars; the loop, after the statements that initialise these."""
@@ -43,10 +40,10 @@ def replace_by_scalars(at: LoopContext, s: For) -> Block:
         return (s,)
     before: list[Statement] = []
     for array in _accessed(at, s, wrote):
-        rounds = _Rounds(at, s, array, wrote)
+        accesses = _Accesses(at.dependence(s), s, array)
         for last in reversed([t for t in s.body if isinstance(t, Store) and t.array is array]):
-            if found := rounds.read_next(last):
-                begin, s = rounds.loop(found, last)
+            if found := accesses.read_next(last):
+                begin, s = accesses.loop(found, last)
                 before += begin
                 break
     return (*before, s)
@@ -67,89 +64,37 @@ def _accessed(at: LoopContext, s: For, wrote: set[Any]) -> list[Var]:
 
 
 @dataclass
-class _Rounds:
+class _Accesses:
     """Accesses to one array in the iterations of a loop."""
 
-    at: LoopContext
+    dependence: Dependence
     s: For
     array: Var
-    wrote: set[Any]
-
-    def __post_init__(self) -> None:
-        self._distinct = self.at.has_distinct_elements(self.at.original(self.at.primal[self.array]))
-        times = Counter(x for t in statements(self.s.body) for x in writes(t))
-        read: set[Any] = set()
-        self._made: dict[Any, _Sum | None] = {}  # variables with one value in an iteration
-        for t in self.s.body:
-            read |= {x for u in statements((t,)) for x in reads(u)}
-            self._made |= {x: self._value(t) for x in writes(t) if times[x] == 1 and x not in read}
-
-    # Indices
-
-    def _value(self, t: Statement) -> _Sum | None:
-        """A single-assignment integer as variable plus constant; None if it is not of that form."""
-        match t:
-            case Discrete(value=Operator("+" | "-" as symbol, (x, Constant(value=int(value))))):
-                of = self._sum(x)
-                return of and (of[0], of[1] + (value if symbol == "+" else -value))
-        return None
-
-    def _sum(self, x: Any) -> _Sum | None:
-        """An index as variable plus constant; None if it is not known to be."""
-        if isinstance(x, Constant) and type(x.value) is int:
-            return None, x.value
-        if not isinstance(x, Var) or x.type != _I64:
-            return None
-        return self._made.get(x) if x in self.wrote and x is not self.s.target else (x, 0)
-
-    def _place(self, t: Load | Store) -> list[_Sum] | None:
-        """The indices of an access as sums; None if one of them is not known."""
-        made = [self._sum(x) for x in t.index]
-        return None if None in made else [x for x in made if x is not None]
-
-    def _before(self, place: list[_Sum]) -> list[_Sum]:
-        """The element that had these indices in the previous iteration, in terms of this iteration's counter."""
-        return [(x, n - _STEPS[self.s.step] * (x is self.s.target)) for x, n in place]
-
-    def _differ(self, t: Store, place: list[_Sum]) -> bool:
-        """Whether a store certainly goes to another element (no alias)."""
-        other = self._place(t)
-        if other is None or len(other) != len(place) or not self._distinct:
-            return False
-        pairs = zip(other, place, strict=True)
-        return any(x is y and n != m and self._is_nonnegative(x, min(n, m)) for (x, n), (y, m) in pairs)
-
-    def _is_nonnegative(self, x: Any, n: int) -> bool:
-        """Whether a variable plus a constant is certainly not negative."""
-        if x is None:
-            return n >= 0
-        made = self.at.facts.definitions.get(x, [])
-        starts = [t.start.value for t in made if isinstance(t, For) and isinstance(t.start, Constant)]
-        least = min(starts, default=0) if len(starts) == len(made) else 0
-        return n >= -least and self.at.is_nonnegative(x)
-
-    # The element
 
     def read_next(self, last: Store) -> list[Load | Store]:
         """Accesses of the next iteration to the element stored here, in order; none if it has to be loaded again.
 
         That iteration loads it, and until then and since then nothing else may be stored to the same place.
         """
-        here, k = self._place(last), self.s.body.index(last)
-        if here is None:
+        k, here = self.s.body.index(last), self.dependence.access(last)
+        before = self.dependence.in_iteration(here, self.s, -1)
+        if None in map(self.dependence.affine, before.index):
             return []
-        place = self._before(here)
-        found = [t for t in self._accesses(self.s.body[:k]) if self._place(t) == place]
+        found = [t for t in self._of(self.s.body[:k]) if self._same_element(t, before) == "always"]
         is_read = found and not (isinstance(found[0], Store) and found[0].op == "=")
-        is_left = self._is_left(self.s.body[:k], place, found) and self._is_left(self.s.body[k + 1 :], here, [])
+        is_left = self._is_left(self.s.body[:k], before, found) and self._is_left(self.s.body[k + 1 :], here, [])
         return found if is_read and is_left and any(isinstance(t, Load) for t in found) else []
 
-    def _accesses(self, body: Block) -> list[Load | Store]:
+    def _of(self, body: Block) -> list[Load | Store]:
         return [t for t in body if isinstance(t, (Load, Store)) and t.array is self.array]
 
-    def _is_left(self, body: Block, place: list[_Sum], besides: list[Load | Store]) -> bool:
+    def _same_element(self, t: Load | Store, element: Access) -> Answer:
+        return self.dependence.same_element(self.dependence.access(t), element)
+
+    def _is_left(self, body: Block, element: Access, besides: list[Load | Store]) -> bool:
         """Whether no other store of the block may overwrite the element."""
-        return all(t in besides or isinstance(t, Load) or self._differ(t, place) for t in self._accesses(body))
+        others = (t for t in self._of(body) if t not in besides and isinstance(t, Store))
+        return all(self._same_element(t, element) == "never" for t in others)
 
     def loop(self, found: list[Load | Store], last: Store) -> tuple[Block, For]:
         """The scalar's initialisation before the loop, and the loop with the scalar in place of the element."""
@@ -173,7 +118,7 @@ class _Rounds:
         """Load the element that the first iteration reads."""
         made: list[Statement] = []
         index: list[Any] = []
-        for x, n in self._place(access) or []:
+        for x, n in filter(None, map(self.dependence.affine, self.dependence.access(access).index)):
             first = self.s.start if x is self.s.target else x
             if first is None or isinstance(first, Constant):
                 index.append(Constant((first.value if first else 0) + n, _I64))

@@ -17,10 +17,11 @@ to is added in their order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from dualrev.compiler.analysis.dependence import Dependence
 from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents, given
 from dualrev.compiler.analysis.ssa import Versions
 from dualrev.compiler.ir.core.atom_types import is_array
@@ -41,6 +42,7 @@ from dualrev.compiler.ir.core.nodes import (
     Load,
     Make,
     Opaque,
+    Statement,
     Store,
     View,
     While,
@@ -101,14 +103,17 @@ def sharing(f: Function, loop: For, memory: Memory) -> Sharing | None:
         return None
     if any(is_array(x) and not x.type.ndim for t in body for x in reads(t)):
         return None  # numba hands threads an array without axes as a number
-    carried = [x for x, v in Versions(f).headers[loop].items() if v.used]
+    versions = Versions(f)
+    carried = [x for x, v in versions.headers[loop].items() if v.used]
     totals = {x: total_of(x, loop.body) for x in carried}
     if any(is_array(x) or totals[x] is None for x in carried):
         return None
     classes = Classes(f, memory, f.together)
     known = {x: k for k, x in enumerate(x for p in f.parameters for x in leaves(p))}
     sort = lambda some: tuple(sorted(some, key=lambda x: known.get(x, -1)))  # noqa: E731
-    uses = _Uses(memory, classes, loop.body, loop.target, set()).found
+    dependence = Dependence(versions)
+    distance = lambda s, i: dependence.distance(s, i, loop)  # noqa: E731
+    uses = _Uses(memory, classes, loop.body, distance, set()).found
     private: list[Var] = []
     direct: list[Var] = []
     looked_at: list[Group] = []
@@ -165,54 +170,39 @@ _NEW = _Origin(frozenset())
 class _Uses:
     """Access summary of statements: the elements of outer arrays that they read, set and add to, by alias classes."""
 
-    def __init__(self, memory: Memory, classes: Classes, body: Block, counter: Var | None, seen: set[Any]) -> None:
-        self.memory, self.classes, self.seen = memory, classes, seen
+    def __init__(
+        self,
+        memory: Memory,
+        classes: Classes,
+        body: Block,
+        distance: Callable[[Statement, Any], int | None],
+        seen: set[Any],
+    ) -> None:
+        """`distance` gives what is added to the counter in an index that a statement reads; None for another index."""
+        self.memory, self.classes, self.distance, self.seen = memory, classes, distance, seen
         self.found: dict[Any, set[tuple[Var, Place | None, str]]] = {}
         every = list(statements(body))
         self.inside = {x for t in every for x in writes(t)}
-        self.offsets: dict[Var, int | None] = {} if counter is None else {counter: 0}
         self.origins: dict[Var, _Origin] = {}
         self.kept: dict[Any, _Origin] = {}
         before: Any = None
-        while before != (self.origins, self.offsets, self.kept):
-            before = dict(self.origins), dict(self.offsets), dict(self.kept)
+        while before != (self.origins, self.kept):
+            before = dict(self.origins), dict(self.kept)
             for t in every:
-                self._learn(t, counter)
+                self._learn(t)
         for t in every:
             self._use(t)
 
     # What variables stand for
 
-    def _learn(self, t: Any, counter: Var | None) -> None:
-        """Transfer function: update the offsets of integers and the origins of arrays by a statement."""
-        for x in writes(t):
-            if x is not counter and not is_array(x):
-                made = self._offset(t)
-                known = x in self.offsets and self.offsets[x] != made
-                self.offsets[x] = None if known else made
+    def _learn(self, t: Any) -> None:
+        """Transfer function: update the origins of arrays by a statement."""
         if isinstance(t, Keep):
             made_of = self.origin(t.array)
             self.kept[t.array.type] = self.kept[t.array.type].joined(made_of) if t.array.type in self.kept else made_of
         for x in filter(is_array, writes(t)):
             found = self._made(t, x)
             self.origins[x] = self.origins[x].joined(found) if x in self.origins else found
-
-    def _offset(self, t: Any) -> int | None:
-        """The constant offset of an assigned integer from the loop counter; None if it has none."""
-        return self._distance(t.source if isinstance(t, Copy) else t.value) if isinstance(t, (Copy, Discrete)) else None
-
-    def _distance(self, e: Any) -> int | None:
-        """The constant offset of an expression from the loop counter; None if it has none."""
-        match e:
-            case Var():
-                return self.offsets.get(e)
-            case Operator("+" | "-" as symbol, (Var() as x, Constant(int() as n))):
-                known = self.offsets.get(x)
-                return None if known is None else known + (n if symbol == "+" else -n)
-            case Operator("+", (Constant(int() as n), Var() as x)):
-                known = self.offsets.get(x)
-                return None if known is None else known + n
-        return None
 
     def origin(self, x: Any) -> _Origin:
         """The origin of an array: the outer arrays that it may be a view of."""
@@ -227,7 +217,7 @@ class _Uses:
             case Copy() | Hold():
                 return self.origin(t.source)
             case View(_, base, Item(of, index)) if of is base:
-                return self.origin(base).part(self._place(index))
+                return self.origin(base).part(self._place(t, index))
             case View():
                 return self.origin(t.base).part(None)
             case Kept():
@@ -241,10 +231,10 @@ class _Uses:
                 return made
         return _NEW
 
-    def _place(self, index: tuple[Any, ...]) -> Place | None:
+    def _place(self, s: Statement, index: tuple[Any, ...]) -> Place | None:
         """The first axis whose index is the loop counter plus a constant, with that constant."""
         for axis, i in enumerate(index):
-            if (distance := self._distance(i)) is not None:
+            if isinstance(i, (Var, Operator)) and (distance := self.distance(s, i)) is not None:
                 return axis, distance
             if i is None or i is Ellipsis or not isinstance(i, (Var, Constant, Operator, Span)):
                 return None
@@ -252,20 +242,20 @@ class _Uses:
 
     # What statements do
 
-    def _touch(self, x: Any, mode: str, index: tuple[Any, ...] = ()) -> None:
+    def _touch(self, x: Any, mode: str, place: Place | None = None) -> None:
         if not is_array(x):
             return
         origin = self.origin(x)
-        place = origin.part(self._place(index)).place
+        place = origin.part(place).place
         for root in origin.roots:
             self.found.setdefault(self.classes.find(root), set()).add((root, place, mode))
 
     def _use(self, t: Any) -> None:
         match t:
             case Load():
-                self._touch(t.array, "read", t.index)
+                self._touch(t.array, "read", self._place(t, t.index))
             case Store():
-                self._touch(t.array, "set" if t.op == "=" else "add", t.index)
+                self._touch(t.array, "set" if t.op == "=" else "add", self._place(t, t.index))
                 self._touch(t.value, "read")
             case Accumulate():
                 self._touch(t.array, "add")
@@ -300,7 +290,7 @@ def uses_of(s: Call, memory: Memory, seen: Iterable[Any] = ()) -> list[set[str]]
         writing = [True] * len(inputs) if key in seen else memory.effects(s).writes
         return [{"read", "set"} if wrote else {"read"} for wrote in writing]
     classes = Classes(f, memory, f.together)
-    found = _Uses(memory, classes, f.body, None, {*seen, key}).found
+    found = _Uses(memory, classes, f.body, lambda s, i: None, {*seen, key}).found
     parameters = [x for p in f.parameters for x in leaves(p)]
     return [
         {mode for _, _, mode in found.get(classes.find(x), ())} if isinstance(x, Var) and is_array(x) else set()

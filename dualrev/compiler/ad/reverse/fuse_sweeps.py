@@ -97,7 +97,7 @@ def _candidate(facts: Facts, s: For, seeds: dict[int, Atom]) -> Fusable | None:
     if any(isinstance(t, (While, Make)) for t in body):
         return None
     changed = [(t, x) for t in body for x in facts.memory.changed(t)]
-    if not all(isinstance(t, Store) and is_scratch(x, s, facts.f, versions, facts.classes) for t, x in changed):
+    if not all(isinstance(t, Store) and is_scratch(x, s, facts.f, facts.dependence, facts.classes) for t, x in changed):
         return None
     if versions.afters[s][s.target].used:
         return None

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from numba.core import types
 
 from dualrev.compiler.analysis.activity import Activity
+from dualrev.compiler.analysis.dependence import Dependence
 from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
 from dualrev.compiler.analysis.memory.first_writes import first_stores
 from dualrev.compiler.analysis.ssa import Region, Versions
@@ -17,7 +18,7 @@ from dualrev.compiler.analysis.values.finiteness import Wild
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known, Reached
 from dualrev.compiler.ir.core.atom_types import is_real, is_real_array
 from dualrev.compiler.ir.core.atoms import Global, Symbol, Var
-from dualrev.compiler.ir.core.nodes import Block, Call, For, Function, Statement, Store, While
+from dualrev.compiler.ir.core.nodes import Block, Call, For, Function, Store, While
 from dualrev.compiler.ir.core.traverse import leaves, reads, statements, variables, writes
 
 __all__ = ["Callee", "Facts", "Fused"]
@@ -98,18 +99,14 @@ class Facts:
         return {x: k for k, x in enumerate(variables(self.f))}
 
     @cached_property
-    def definitions(self) -> dict[Any, list[Statement]]:
-        """Definitions of each variable: the statements that write it."""
-        found: dict[Any, list[Statement]] = {}
-        for s in statements(self.f.body):
-            for x in dict.fromkeys(writes(s)):
-                found.setdefault(x, []).append(s)
-        return found
+    def dependence(self) -> Dependence:
+        """Dependence analysis of the function."""
+        return Dependence(self.versions)
 
     @cached_property
     def firsts(self) -> dict[Store, bool]:
         """First writes to the elements of new arrays; True if the old content is undefined."""
-        return first_stores(self.f, self.versions, self.classes, self.memory)
+        return first_stores(self.f, self.dependence, self.classes, self.memory)
 
     @cached_property
     def occurs(self) -> dict[Var, list[Region]]:

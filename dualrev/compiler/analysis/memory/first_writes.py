@@ -4,31 +4,29 @@ What stood there need not come back, if np.empty has made the array: it is nothi
 the store: what made the array has no operand. The stores into an array between its making and what else may write its
 memory (a call, or a store by another name for it) are first ones if no element is written twice:
 
-    a = np.empty(n)                     one store writes each element once if the counters of all loops that are not
-    a[0] = x                            around np.empty are indices, as they are or plus a constant, and never negative;
-    for i in range(1, n):               two stores write different elements if an index of one is a constant that the
-        a[i] = f(a[i - 1])              other one does not reach
+    a = np.empty(n)                     one store writes each element once if it never writes one in two iterations of
+    a[0] = x                            a loop that is not around np.empty (analysis/dependence.py);
+    for i in range(1, n):               two stores write different elements if they never write one in any two
+        a[i] = f(a[i - 1])              iterations
 """
 
 from __future__ import annotations
 
 import itertools
-from typing import Any, TypeAlias
+from typing import Any
 
+from dualrev.compiler.analysis.dependence import Access, Dependence
 from dualrev.compiler.analysis.memory.alias import Classes, Memory
-from dualrev.compiler.analysis.ssa import Loop, Value, Versions
+from dualrev.compiler.analysis.ssa import Loop, Versions
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Applied, Constant, Field, Operator, Var
-from dualrev.compiler.ir.core.nodes import Discrete, For, Function, Make, Statement, Store
+from dualrev.compiler.ir.core.atoms import Applied, Field
+from dualrev.compiler.ir.core.nodes import Function, Make, Statement, Store
 from dualrev.compiler.ir.core.traverse import statements
 
 __all__ = ["first_stores"]
 
-#: An index: a constant (None, its value), or a counter (its loop, the first number that it gives); None for others.
-_Entry: TypeAlias = "tuple[Loop | None, int] | None"
 
-
-def first_stores(f: Function, versions: Versions, classes: Classes, memory: Memory) -> dict[Store, bool]:
+def first_stores(f: Function, dependence: Dependence, classes: Classes, memory: Memory) -> dict[Store, bool]:
     """First writes to the elements of new arrays; True if the old content is undefined (np.empty)."""
     changes: dict[Any, list[Statement]] = {}
     for s in statements(f.body):
@@ -37,8 +35,8 @@ def first_stores(f: Function, versions: Versions, classes: Classes, memory: Memo
     found: dict[Store, bool] = {}
     for s in statements(f.body):
         if isinstance(s, Make) and is_array(s.target):
-            some = _before_others(s, changes.get(classes.find(s.target), []), versions)
-            if some and _all_first(some, s, versions):
+            some = _before_others(s, changes.get(classes.find(s.target), []), dependence.versions)
+            if some and _all_first(some, s, dependence):
                 found |= dict.fromkeys(some, _is_empty(s))
     return found
 
@@ -66,53 +64,26 @@ def _is_empty(s: Make) -> bool:
     return isinstance(value, Applied) and value.function in ("np.empty", "np.empty_like")
 
 
-def _all_first(stores: list[Store], maker: Make, versions: Versions) -> bool:
+def _all_first(stores: list[Store], maker: Make, dependence: Dependence) -> bool:
     """Whether the stores write each element at most once."""
+    versions = dependence.versions
     made = versions.made[maker][maker.target]
     around = versions.enclosing_loops(versions.region_of[maker])
-    places = []
-    for s in stores:
-        loops = [loop for loop in versions.enclosing_loops(versions.region_of[s]) if loop not in around]
-        place = [_entry(x, s, loops, versions) for x in s.index]
-        counters = {x[0] for x in place if x is not None}
-        if s.op != "=" or versions.at(s, s.array) is not made or not all(loop in counters for loop in loops):
-            return False
-        places.append(place)
-    return all(_apart(p, q) for p, q in itertools.combinations(places, 2))
+    loops = {s: versions.enclosing_loops(versions.region_of[s])[len(around) :] for s in stores}
+    elements = {s: dependence.access(s) for s in stores}
+
+    def once(s: Store) -> bool:
+        """Whether each iteration writes another element."""
+        x = elements[s]
+        return s.op == "=" and x.root is made and all(_differ(dependence, x, x, across=loop) for loop in loops[s])
+
+    def apart(s: Store, t: Store) -> bool:
+        """Whether two stores never write one element."""
+        common = next((loop for loop in loops[s] if loop in loops[t]), None)
+        return _differ(dependence, elements[s], elements[t], within=common)
+
+    return all(map(once, stores)) and all(apart(s, t) for s, t in itertools.combinations(stores, 2))
 
 
-def _entry(x: Any, s: Store, loops: list[Loop], versions: Versions) -> _Entry:
-    """An index as a constant or as a counter with its first value; None for others."""
-    if isinstance(x, Constant):
-        return (None, x.value) if type(x.value) is int and x.value >= 0 else None
-    v = versions.reads[s].get(x) if isinstance(x, Var) else None
-    offset = 0
-    if v is not None and v.kind == "op" and isinstance(v.statement, Discrete):
-        v, offset = _sum(v.statement, versions)
-    if v is None or v.kind != "counter" or v.statement not in loops:
-        return None
-    loop = v.statement
-    assert isinstance(loop, For)
-    regular = isinstance(loop.start, Constant) and type(loop.start.value) is int and loop.step == Constant(1)
-    first = loop.start.value + offset if regular and isinstance(loop.start, Constant) else -1
-    return (loop, first) if first >= 0 else None
-
-
-def _sum(s: Discrete, versions: Versions) -> tuple[Value | None, int]:
-    """Value and constant of `i + 1` or `i - 1`."""
-    match s.value:
-        case Operator("+" | "-" as symbol, (Var() as x, Constant(value))) if type(value) is int:
-            return versions.reads[s].get(x), value if symbol == "+" else -value
-    return None, 0
-
-
-def _apart(p: list[_Entry], q: list[_Entry]) -> bool:
-    """Whether two stores write different elements: different constants, or a constant below a counter's first value."""
-    for a, b in zip(p, q, strict=True):
-        if a is not None and b is not None:
-            both_fixed = a[0] is None and b[0] is None and a[1] != b[1]
-            if both_fixed or (a[0] is None and b[0] is not None and a[1] < b[1]):
-                return True
-            if b[0] is None and a[0] is not None and b[1] < a[1]:
-                return True
-    return False
+def _differ(dependence: Dependence, a: Access, b: Access, **loops: Loop | None) -> bool:
+    return dependence.same_element(a, b, **loops) == "never"

@@ -1,4 +1,4 @@
-"""Cached facts for the passes over one loop of the reverse sweep: shadows, primals, signs, distinct elements."""
+"""Cached facts for the passes over one loop of the reverse sweep: shadows, primals, memory, dependence."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, NoReturn, Protocol
 
+from dualrev.compiler.analysis.dependence import Dependence
 from dualrev.compiler.analysis.memory.alias import Classes
-from dualrev.compiler.analysis.ssa import Loop
+from dualrev.compiler.analysis.ssa import Loop, Versions
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Constant, Global, Item, Node, Operator, Var
-from dualrev.compiler.ir.core.nodes import Discrete, For, Function, Statement, View, While
+from dualrev.compiler.ir.core.atoms import Global, Node, Var
+from dualrev.compiler.ir.core.nodes import For, Function, Statement, While
 from dualrev.compiler.ir.core.printer import show
 from dualrev.compiler.ir.core.verify import check
 
@@ -34,8 +35,8 @@ class FunctionFacts(Protocol):
         """Program order of the variables."""
 
     @property
-    def definitions(self) -> dict[Any, list[Statement]]:
-        """Definitions of each variable: the statements that write it."""
+    def dependence(self) -> Dependence:
+        """Dependence analysis of the function."""
 
     def cotangent(self, x: Var) -> Var:
         """The cotangent variable of a scalar, or the shadow of an array."""
@@ -55,6 +56,7 @@ class LoopContext:
     def __init__(self, facts: FunctionFacts, source: Loop | None = None) -> None:
         self.facts, self.source = facts, source
         self.commutes = False
+        self._analysed: tuple[For, Dependence] | None = None
 
     @cached_property
     def shadows(self) -> dict[Any, Any]:
@@ -71,44 +73,18 @@ class LoopContext:
         """The primal variable that a residual (residuals.py) is an earlier value of; any other variable itself."""
         return x if isinstance(x, Global) or x in self.facts.order or x.of is None else x.of
 
-    def has_distinct_elements(self, x: Any) -> bool:
-        """Whether the elements of an array certainly do not overlap (windows do, and steps of 0)."""
-        todo, seen = [x], set[Any]()
-        while todo:
-            x = todo.pop()
-            if x in seen or x.type.layout in "CF":
-                continue
-            seen.add(x)
-            made = self.facts.definitions.get(x, [])
-            if x in self.facts.parameters or not made:
-                return False
-            if not all(isinstance(t, View) and isinstance(t.value, Item) and t.value.base is t.base for t in made):
-                return False
-            todo += [t.base for t in made if isinstance(t, View)]
-        return True
+    def memory(self, array: Any) -> Any:
+        """Memory that an array lies in: whether it is a shadow, and the alias class."""
+        is_shadow = array in self.shadows
+        return is_shadow, self.shadows[array] if is_shadow else self.facts.classes.find(self.original(array))
 
-    def is_nonnegative(self, x: Any, seen: frozenset[Any] = frozenset()) -> bool:
-        """Whether an integer is certainly nonnegative: a constant, an upward counter that starts so, or a sum of these.
-
-        A value computed from itself, in a loop, is not known; `seen` are the variables on the way to `x`.
-        """
-        if not isinstance(x, Var):
-            return isinstance(x, Constant) and x.value >= 0
-        if x in self.facts.parameters or x in seen:
-            return False
-        seen |= {x}
-
-        def is_nonnegative_there(s: Statement) -> bool:
-            """Whether a definition assigns a nonnegative value."""
-            match s:
-                case For(start=start, step=Constant(value=step)):
-                    return step > 0 and self.is_nonnegative(start, seen)
-                case Discrete(value=Operator("+", args)):
-                    return all(self.is_nonnegative(y, seen) for y in args)
-            return False
-
-        made = self.facts.definitions.get(x, [])
-        return bool(made) and all(map(is_nonnegative_there, made))
+    def dependence(self, s: For) -> Dependence:
+        """Dependence analysis of a loop of the reverse sweep."""
+        if self._analysed is None or self._analysed[0] is not s:
+            of = replace(self.facts.f, parameters=(), body=(s,), result=Node(()))
+            outer, primal = self.facts.dependence, lambda x: self.original(self.primal.get(x, x))
+            self._analysed = s, Dependence(Versions(of), outer, primal)
+        return self._analysed[1]
 
     # For the pass manager
 

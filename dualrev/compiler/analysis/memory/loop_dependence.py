@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from typing import Any
 
+from dualrev.compiler.analysis.dependence import Element
 from dualrev.compiler.analysis.memory.alias import contents
 from dualrev.compiler.analysis.memory.loop_context import LoopContext
-from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Constant
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Load, Make, Real, Store, View
 from dualrev.compiler.ir.core.traverse import blocks, reads, statements, writes
@@ -18,39 +20,43 @@ def order_free(at: LoopContext, code: Block) -> bool:
     """Whether the iterations of a reversed loop may run in any order (then it runs upwards, as LLVM likes it).
 
     So it is if they only add to cotangents that are shared, have no loop-carried variables, and read or change only
-    elements of other memory that belong to one iteration alone: elements with the counter as an index, of arrays whose
-    elements do not overlap. `code` is the reverse of the body of the loop `at.source`.
+    elements of other memory that no other iteration touches (analysis/dependence.py). `code` is the reverse of the body
+    of the loop `at.source`.
     """
     s = at.source
-    if not isinstance(s, For) or s.exits or s.step != Constant(1) or not at.is_nonnegative(s.start):
-        return False  # a[-1] and a[n - 1] are one element
-    return _Rounds(at, s, code).are_free()
+    if not isinstance(s, For) or s.exits or s.step != Constant(1):
+        return False
+    return _Iterations(at, s, code).commute()
 
 
-class _Rounds:
-    """Array accesses of a reversed loop's iterations, by alias class (shadows and primals apart).
+class _Iterations:
+    """Array accesses of a reversed loop's iterations, by the memory that they touch.
 
-    places    what stands for the elements that belong to one iteration alone: an array, and which of its indices is the
-              counter; None for elements that any iteration may see
-    taken     where elements are read or replaced, and ...
-    changed   ... where they are replaced or added to
+    taken     what reads or replaces an element; None for what reads several
+    changed   what replaces an element or adds to it
     """
 
     def __init__(self, at: LoopContext, s: For, code: Block) -> None:
-        self.at, self.s, self.code = at, s, code
+        self.at, self.s = at, replace(s, body=code)
         self.shadows = at.shadows
         self.wrote = wrote = {x for t in statements(code) for x in writes(t)}
         self.shared = {at.facts.cotangent(x) for x in at.facts.crossing(s)} & wrote
-        self.moving = {x for x in wrote if is_array(x)}  # views that differ from iteration to iteration
-        self.places: dict[Any, set[tuple[Any, int] | None]] = {}
-        self.taken: set[Any] = set()
-        self.changed: set[Any] = set()
+        self.taken: dict[Any, list[Element | None]] = {}
+        self.changed: dict[Any, list[Element]] = {}
 
-    def are_free(self) -> bool:
+    def commute(self) -> bool:
         """Whether no iteration depends on another one, but for sums."""
-        if not all(map(self.statement, statements(self.code))) or self.hands_on(self.code, set()):
+        code = self.s.body
+        if not all(map(self.statement, statements(code))) or self.hands_on(code, set()):
             return False
-        return all(len(self.places[key]) == 1 and None not in self.places[key] for key in self.taken & self.changed)
+        return all(self.differ(some, self.taken[key]) for key, some in self.changed.items() if key in self.taken)
+
+    def differ(self, changed: list[Element], taken: list[Element | None]) -> bool:
+        """Whether accesses of different iterations certainly touch different elements."""
+        dependence = self.at.dependence(self.s)
+        some, others = ({dependence.access(t) for t in side if t is not None} for side in (changed, taken))
+        pairs = itertools.product(some, others)
+        return None not in taken and all(dependence.same_element(a, b, across=self.s) == "never" for a, b in pairs)
 
     def hands_on(self, code: Block, known: set[Any]) -> bool:
         """Whether a variable is loop-carried; `known` gains the variables that the block certainly writes.
@@ -66,27 +72,17 @@ class _Rounds:
             known |= set(writes(t)) | (inner[0] & inner[1] if isinstance(t, If) else set())
         return False
 
-    def element(self, array: Any, index: tuple[Any, ...]) -> Any:
-        """Record an access to an element, and return the key of its memory: shadow or not, and the alias class."""
-        is_shadow = array in self.shadows
-        key = is_shadow, self.shadows[array] if is_shadow else self.at.facts.classes.find(self.at.original(array))
-        primal = self.at.original(self.at.primal.get(array, array))
-        distinct = array not in self.moving and self.at.has_distinct_elements(primal)
-        own = [k for k, i in enumerate(index) if i is self.s.target] if distinct else []
-        self.places.setdefault(key, set()).add((array, own[0]) if own else None)
-        return key
-
     def statement(self, t: Any) -> bool:
         """Record a statement's accesses; whether it is reorderable, and uses shared cotangents only as sums."""
         match t:
             case Store():
-                key = self.element(t.array, t.index)
-                self.changed.add(key)
+                key = self.at.memory(t.array)
+                self.changed.setdefault(key, []).append(t)
                 if t.op == "=" or t.array not in self.shadows:
-                    self.taken.add(key)
+                    self.taken.setdefault(key, []).append(t)
                 return t.value not in self.shared
             case Load():
-                self.taken.add(self.element(t.array, t.index))
+                self.taken.setdefault(self.at.memory(t.array), []).append(t)
                 return t.target not in self.shared and not any(x in self.shared for x in reads(t))
             case Real() if t.target in self.shared:  # d_x = d_x + y
                 return t.rule.name in ("add", "sub") and t.args[0] is t.target and t.args[1] not in self.shared
@@ -94,7 +90,7 @@ class _Rounds:
                 return t.target not in self.shared and not any(x in self.shared for x in reads(t))
             case Real() | Discrete():
                 for x in contents(t):
-                    self.taken.add(self.element(x, ()))
+                    self.taken.setdefault(self.at.memory(x), []).append(None)
                 return not any(x in self.shared for x in reads(t))
             case For() | If():
                 return not any(x in self.shared for x in reads(t))

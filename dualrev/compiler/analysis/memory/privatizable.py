@@ -19,17 +19,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualrev.compiler.analysis.dependence import Dependence
 from dualrev.compiler.analysis.memory.alias import Classes
-from dualrev.compiler.analysis.ssa import Value, Versions
+from dualrev.compiler.analysis.values.linear_bounds import Form, is_natural, minus
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Field, Item, Var
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, Function, Load, Make, Opaque, Statement, Store
-from dualrev.compiler.ir.core.traverse import leaves, reads, statements, variables, writes
+from dualrev.compiler.ir.core.traverse import blocks, leaves, reads, statements, variables, writes
 
 __all__ = ["is_scratch"]
 
 
-def is_scratch(x: Any, s: For, f: Function, versions: Versions, classes: Classes) -> bool:
+def is_scratch(x: Any, s: For, f: Function, dependence: Dependence, classes: Classes) -> bool:
     """Whether `x` is privatisable in loop `s` at the top of `f` (each iteration writes before it reads)."""
     if not isinstance(x, Var) or x.type.ndim != 1:
         return False
@@ -45,7 +46,7 @@ def is_scratch(x: Any, s: For, f: Function, versions: Versions, classes: Classes
     maker, *others = makers
     if not isinstance(maker, Make) or not all(isinstance(t, Copy) for t in others):
         return False
-    return _Rounds(names, _size(maker, versions), versions).covers(s.body)
+    return _Scratch(names, dependence).covers(s.body)
 
 
 def _uses(s: Statement, names: set[Var]) -> bool:
@@ -63,78 +64,37 @@ def _is_length(s: Statement, names: set[Var]) -> bool:
     return False
 
 
-def _size(s: Make, versions: Versions) -> Value | int | None:
-    """Length of a new vector: an int or an SSA value; None if it is not known."""
-    match s.value:
-        case Applied("np.empty" | "np.zeros" | "np.ones", (Var() as n, *_)):
-            return _origin(s, n, versions)
-        case Applied("np.empty" | "np.zeros" | "np.ones", (Constant(int() as n), *_)):
-            return n
-        case Applied("np.empty_like" | "np.zeros_like", (Var() as y,)):
-            v = _origin(s, y, versions)
-            if v is not None and v.kind == "op" and isinstance(v.statement, Make):
-                return _size(v.statement, versions)
-    return None
+class _Scratch:
+    """Accesses to an array in the iterations of a loop."""
 
-
-def _origin(s: Statement, x: Any, versions: Versions) -> Value | None:
-    """SSA value of a variable at a statement, with copies seen through."""
-    v = versions.reads[s].get(x)
-    while v is not None and v.kind == "op" and isinstance(v.statement, Copy):
-        source = v.statement.source
-        if not isinstance(source, Var):
-            break
-        v = versions.reads[v.statement].get(source)
-    return v
-
-
-class _Rounds:
-    """Accesses to an array of known length in the iterations of a loop."""
-
-    def __init__(self, names: set[Var], size: Value | int | None, versions: Versions) -> None:
-        self.names, self.size, self.versions = names, size, versions
+    def __init__(self, names: set[Var], dependence: Dependence) -> None:
+        self.names, self.dependence = names, dependence
 
     def covers(self, body: Block) -> bool:
         """Whether a block writes all elements of the array before it reads one."""
         some = [s for s in body if _uses(s, self.names)]
         first = some[0]
-        if not isinstance(first, For) or first.exits or first.target in self._assigned(first):
+        if not isinstance(first, For) or first.exits:
             return False
         return self._is_whole(first) or (len(some) == 1 and self.covers(first.body))
 
-    def _assigned(self, s: For) -> set[Var]:
-        return {y for t in statements(s.body) for y in writes(t)}
-
     def _is_whole(self, s: For) -> bool:
         """Whether a loop over the whole length writes each element before reading it, or lower ones."""
-        if s.start != Constant(0) or s.step != Constant(1) or not self._is_size(s):
+        first, *others = [t for t in statements(s.body) if _uses(t, self.names) and not blocks(t)]
+        if s.start != Constant(0) or s.step != Constant(1) or first not in s.body or not isinstance(first, Store):
             return False
-        some = [t for t in s.body if _uses(t, self.names)]
-        first = some[0]
-        if not isinstance(first, Store) or first.op != "=" or not self._is_at(first, s.target):
+        element, counter = self.dependence.access(first), self.dependence.counter_of(s)
+        whole = self.dependence.form(s, s.stop) == self.dependence.extent(element.root, 0)
+        return (
+            whole
+            and first.op == "="
+            and element.index == (counter,)
+            and all(self._is_below(t, counter) for t in others)
+        )
+
+    def _is_below(self, s: Statement, counter: Form) -> bool:
+        """Whether a statement accesses an element up to that of the counter."""
+        if not isinstance(s, (Load, Store)):
             return False
-        return all(self._stays_below(t, s.target, {s.target}) for t in some[1:])
-
-    def _is_size(self, s: For) -> bool:
-        if isinstance(s.stop, Constant):
-            return bool(s.stop.value == self.size)
-        v = _origin(s, s.stop, self.versions)
-        if v is None or v is self.size:
-            return v is not None
-        return v.kind == "op" and v.statement is not None and _is_length(v.statement, self.names)
-
-    def _is_at(self, s: Load | Store, counter: Any) -> bool:
-        return s.array in self.names and len(s.index) == 1 and s.index[0] is counter
-
-    def _stays_below(self, s: Statement, counter: Var, known: set[Var]) -> bool:
-        """Whether a statement accesses only elements at the counter, or at inner counters that stay below it."""
-        if not _uses(s, self.names):
-            return True
-        if isinstance(s, (Load, Store)):
-            return any(self._is_at(s, k) for k in known)
-        if not isinstance(s, For) or s.target in self._assigned(s):
-            return False
-        start = s.start.value if isinstance(s.start, Constant) else -1
-        below = s.stop is counter and s.step == Constant(1) and type(start) is int and start >= 0
-        inner = known | {s.target} if below else known
-        return all(self._stays_below(t, counter, inner) for t in s.body)
+        (index,) = self.dependence.access(s).index
+        return index is not None and is_natural(index) and is_natural(minus(counter, index))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["Form", "Number", "constant", "is_natural", "magnitude", "minus", "plus", "scaled", "single"]
+__all__ = ["Form", "Number", "constant", "is_natural", "least", "magnitude", "minus", "plus", "scaled", "single"]
 
 
 @dataclass(eq=False)
@@ -29,6 +29,9 @@ class Form:
 
     constant: int
     factors: dict[Number, int]
+
+    def __hash__(self) -> int:
+        return hash((self.constant, frozenset(self.factors.items())))
 
 
 def constant(c: int) -> Form:
@@ -80,3 +83,14 @@ def is_natural(a: Form) -> bool:
     k = a.factors[newest]
     rest = minus(a, Form(0, {newest: k}))
     return any(is_natural(plus(rest, scaled(k, bound))) for bound in (newest.lower if k > 0 else newest.upper))
+
+
+def least(a: Form) -> int | None:
+    """The greatest number that a form is provably not below; None if none is known."""
+    if not a.factors:
+        return a.constant
+    newest = max(a.factors, key=lambda x: x.age)
+    k = a.factors[newest]
+    rest = minus(a, Form(0, {newest: k}))
+    found = [least(plus(rest, scaled(k, bound))) for bound in (newest.lower if k > 0 else newest.upper)]
+    return max((x for x in found if x is not None), default=None)

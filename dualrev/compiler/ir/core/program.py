@@ -43,6 +43,7 @@ class Program:
     def __init__(self, front: Callable[[Call], tuple[Hashable, Callable[[], Function]]]) -> None:
         """`front` gives the key of the numba function that a call names, and a function that makes its core."""
         self._front = front
+        self._callees: dict[Call, tuple[Hashable, Callable[[], Function]]] = {}
         self._functions: dict[Hashable, Function | Gradient] = {}
 
     def define(self, symbol: Symbol, f: Function | Gradient) -> None:
@@ -59,7 +60,13 @@ class Program:
 
     def key(self, s: Call) -> Hashable:
         """Return the key of a callee: calls with the same key call the same function, for the same types."""
-        return s.function if isinstance(s.function, Symbol) else self._front(s)[0]
+        return s.function if isinstance(s.function, Symbol) else self._callee(s)[0]
+
+    def _callee(self, s: Call) -> tuple[Hashable, Callable[[], Function]]:
+        """Key and maker of a call's numba function, asked for once: it is the same in all passes."""
+        if s not in self._callees:
+            self._callees[s] = self._front(s)
+        return self._callees[s]
 
     def gradient(self, s: Call) -> Gradient | None:
         """Return the callee if it is a gradient; else None."""
@@ -71,7 +78,7 @@ class Program:
         if isinstance(s.function, Symbol):
             found = self._functions[s.function]
         else:
-            key, make = self._front(s)
+            key, make = self._callee(s)
             if key not in self._functions:
                 self._functions[key] = make()
             found = self._functions[key]
