@@ -341,3 +341,22 @@ def test_what_users_import_is_there():
     for public in ("errors", "tree", "math", "numpy", "scipy", "sparse", "implicit", "interop"):
         assert importlib.import_module(f"dualrev.{public}").__doc__
     assert is_module("dualrev.dask")
+
+
+#: The three languages of the compiler have nodes of one name: ANF, core, and the lines of emitted text.
+LANGUAGES = ("ir/anf/operations.py", "ir/core/", "codegen/lines.py")
+
+
+def test_a_class_of_the_compiler_has_a_name_of_its_own():
+    """Who searches for a name finds one class."""
+    compiler = ROOT / "dualrev" / "compiler"
+    found = {}
+    for path in sorted(compiler.rglob("*.py")):
+        place = path.relative_to(compiler).as_posix()
+        language = next((x for x in LANGUAGES if place.startswith(x)), "")
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(language or place)
+    twice = {name: places for name, places in found.items() if len(places) > 1}
+    assert not {name: places for name, places in twice.items() if not {*places} <= {*LANGUAGES}}
+    assert all(len(places) == len({*places}) for places in twice.values())

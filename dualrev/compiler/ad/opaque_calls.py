@@ -24,7 +24,7 @@ from dualrev.compiler.frontend.reading.source import describe, is_derivative, na
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core.atom_types import is_array, type_of
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Global, Node, Tree, Var
-from dualrev.compiler.ir.core.builder import Writer
+from dualrev.compiler.ir.core.builder import CoreBuilder
 from dualrev.compiler.ir.core.nodes import Call, Copy, Function, Load, Make, Opaque, Store
 from dualrev.compiler.ir.core.traverse import leaves, mapped
 from dualrev.compiler.types.leaves import is_linked
@@ -78,7 +78,7 @@ def _copied(kind: types.Array) -> types.Array:
     return types.Array(kind.dtype, kind.ndim, "F" if kind.layout == "F" and kind.ndim > 1 else "C")
 
 
-class _Writing(Writer):
+class _Writing(CoreBuilder):
     """Writer of the statements of an opaque function."""
 
     def __init__(self, function: Global, why: UnsupportedError, line: int) -> None:

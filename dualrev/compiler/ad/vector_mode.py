@@ -134,7 +134,7 @@ class Lanes:
         In place of a parameter with lanes stand those of all lanes. None if f writes what belongs to all lanes.
         """
         varied, others = set(tangents), set(others)
-        made = _Function(self, Flow(self.varying, (f,), varied))
+        made = _Vectorised(self, Flow(self.varying, (f,), varied))
         varied |= {x for x in others if made.flow.varies(x)}
         made.check(f, varied)
         parameters = [x for p in f.parameters for x in (made.lanes(p) if p in varied else (p,))]
@@ -153,13 +153,13 @@ class Lanes:
         if key not in self._symbols:
             flow = self.varying.inside(site, flags)
             self._symbols[key] = symbols = tuple(Symbol(f.name) for f in flow.functions)  # first: they may call it
-            made = _Function(self, flow)
+            made = _Vectorised(self, flow)
             for symbol, f in zip(symbols, flow.functions, strict=True):
                 self.program.define(symbol, self._defined(made, f, flags[: len(ends_of(f))]))
                 flags = flags[len(ends_of(f)) :]
         return self._symbols[key]
 
-    def _defined(self, made: _Function, f: Function, flags: Flags) -> Function:
+    def _defined(self, made: _Vectorised, f: Function, flags: Flags) -> Function:
         inputs = zip(ends_of(f), flags, strict=True)
         varied = {x for x, flag in inputs if flag}
         made.check(f, varied)
@@ -169,7 +169,7 @@ class Lanes:
         return replace(f, parameters=tuple(parameters), body=body, result=Node(tuple(results)))
 
 
-class _Function:
+class _Vectorised:
     """A function that is vectorised, or both sweeps of one."""
 
     def __init__(self, whole: Lanes, flow: Flow) -> None:

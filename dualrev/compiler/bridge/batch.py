@@ -93,7 +93,7 @@ def _with_arrays(made: Any) -> Any:
 # The loop
 
 
-class _Loop:
+class _BatchLoop:
     """Compiled loops over f, for arguments that are mapped in one way."""
 
     def __init__(self, f: Any, names: list[str], call: str, classes: dict[str, Any]) -> None:
@@ -121,14 +121,14 @@ class _Loop:
         return made
 
 
-def _loop(f: Any, args: tuple[Any, ...], axes: tuple[Any, ...]) -> _Loop:
+def _loop(f: Any, args: tuple[Any, ...], axes: tuple[Any, ...]) -> _BatchLoop:
     """Memoised loops for these arguments."""
     names = [f"a{k}" for k in range(len(args))]
     classes: dict[str, Any] = {}
     given = ", ".join(_sample(x, axis, name, classes) for x, axis, name in zip(args, axes, names, strict=True))
     known = vars(f).setdefault("_dualrev_batches", {})
     key = id(f), given, tuple(classes.items())  # id: functools.wraps copies the dictionary to another function
-    return known.get(key) or known.setdefault(key, _Loop(f, names, f"f({given})", classes))
+    return known.get(key) or known.setdefault(key, _BatchLoop(f, names, f"f({given})", classes))
 
 
 def _sample(x: Any, axis: Any, text: str, classes: dict[str, Any]) -> str:

@@ -35,7 +35,7 @@ from numba.core.withcontexts import objmode_context
 from dualrev.compiler.bridge.cache.frozen_globals import World, check, plain, watch
 from dualrev.compiler.bridge.cache.key import fingerprint
 from dualrev.compiler.bridge.cache.machine_code import MachineCode
-from dualrev.compiler.bridge.cache.store import Module, folder_for, resolve, warn
+from dualrev.compiler.bridge.cache.store import CachedModule, folder_for, resolve, warn
 from dualrev.compiler.bridge.check_arguments import check_taken, check_writable
 from dualrev.compiler.bridge.gc_pause import resting_collector
 from dualrev.compiler.bridge.numba_ext.exception_cleanup import release_at_exceptions
@@ -85,7 +85,7 @@ class Derivative(_CPUDispatcher):
         self.derivative_of = f, transform, argnums
         self._entries: dict[tuple[types.Type, ...], Any] = {}
         self._worlds: dict[tuple[types.Type, ...], World] = {}
-        self._modules: dict[tuple[types.Type, ...], Module] = {}  # go with it to processes that have no source
+        self._modules: dict[tuple[types.Type, ...], CachedModule] = {}  # go with it to processes that have no source
         self.pullbacks: set[Any] = (
             set()
         )  # types of arguments that api.py has compiled, and keys for them (plain_arguments.py)
@@ -178,7 +178,7 @@ class Derivative(_CPUDispatcher):
             folder = None if obstacle else folder
         stem = f"{name[:40]}_{digest}"
         if folder is not None and (data := folder.read(f"{stem}.py")) is not None:
-            module = Module.from_bytes(data)
+            module = CachedModule.from_bytes(data)
         if module is None:
             module = self.emit(args)
             obstacle = obstacle or (module.obstacle if folder is not None else "")
@@ -194,7 +194,7 @@ class Derivative(_CPUDispatcher):
         entry._cache = MachineCode(folder, stem, entry)
         return entry
 
-    def emit(self, args: tuple[types.Type, ...]) -> Module:
+    def emit(self, args: tuple[types.Type, ...]) -> CachedModule:
         """Emit the module for these types, once; from then on, pickling takes it along."""
         with global_compiler_lock:
             args = self._declared(tuple(map(types.unliteral, args)))
@@ -300,14 +300,14 @@ def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
     return placeholder
 
 
-def _emit(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type, ...]) -> Module:
+def _emit(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type, ...]) -> CachedModule:
     from dualrev.compiler.driver.emit import emit  # what is found in the cache does not need it
 
     emitted = emit(f, transform, argnums, argtypes)
-    return Module(emitted.source, emitted.entry, dict(emitted.constants), emitted.obstacle)
+    return CachedModule(emitted.source, emitted.entry, dict(emitted.constants), emitted.obstacle)
 
 
-def _execute(module: Module, constants: dict[str, Any], filename: str, digest: str = "") -> Any:
+def _execute(module: CachedModule, constants: dict[str, Any], filename: str, digest: str = "") -> Any:
     """Execute an emitted module, and return its entry point; without a hash, its text is in linecache."""
     unique = digest or uuid.uuid4().hex
     namespace: dict[str, Any] = {"__name__": __name__, **constants}

@@ -124,7 +124,7 @@ class Lifted(StandIn):
         call = _Call(f.py_func, args)
         if isinstance(f, Derivative) or any(map(holds_duals, flatten_leaves(call.stripped)[0])):
             raise _second_derivative(f)
-        made: list[_Derivative] = []
+        made: list[_LinearMap] = []
 
         def run(*xs: Any) -> Any:
             """Call f, and make its derivative at these arguments."""
@@ -136,10 +136,10 @@ class Lifted(StandIn):
         rule = _Rule(f.py_func, made[0].pull, made[0].push)
         return call.record(y, rule, ClosureError(f.py_func))
 
-    def _derivative(self, kept: Any, xs: Any, y: Any) -> _Derivative:
+    def _derivative(self, kept: Any, xs: Any, y: Any) -> _LinearMap:
         """Derivative at the arguments `xs`, whose copy is `kept`; refusals come now."""
         f = of_count(self._f, len(xs))
-        made = _Derivative(f, kept, y)
+        made = _LinearMap(f, kept, y)
         compiled = made.compiled
         kinds, ct = tuple(map(numba.typeof, xs)), numba.typeof(made.zero)
         if (kinds, ct) not in self._known:
@@ -169,7 +169,7 @@ class Lifted(StandIn):
         return lift, (self._f,)
 
 
-class _Derivative:
+class _LinearMap:
     """Linear map of a call's derivative; outer runs call it with numbers under differentiation, too."""
 
     def __init__(self, f: Any, xs: tuple[Any, ...], y: Any) -> None:

@@ -107,7 +107,7 @@ class _Powers(ast.NodeTransformer):
 
 def rows_of(code: list[Any]) -> list[Row]:
     """Lines of the code, each with its source line and its depth."""
-    return _Writer().block(code, 1)
+    return _Printer().block(code, 1)
 
 
 def lines_of(rows: list[Row], source: Callable[[int], str]) -> list[str]:
@@ -129,7 +129,7 @@ def lines_of(rows: list[Row], source: Callable[[int], str]) -> list[str]:
     return lines
 
 
-class _Writer:
+class _Printer:
     def block(self, code: list[Any], depth: int) -> list[Row]:
         """Rows of a block at a depth; `pass` for an empty one."""
         return [row for s in code for row in self.statement(s, depth)] or [Row("pass", 0, depth)]

@@ -15,7 +15,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ad.custom.custom_forward import Tangents
+from dualrev.compiler.ad.custom.custom_forward import CustomPushforwards
 from dualrev.compiler.ad.custom.custom_reverse import RuleSweeps
 from dualrev.compiler.ad.custom.custom_rules import has_rule
 from dualrev.compiler.ad.forward.forward_driver import Forward
@@ -70,7 +70,7 @@ class Front:
         self.refs: dict[str, Ref] = {}
         self.program = Program(self.called)
         self.memory = Memory(self.program, lambda s: self.rules.refuse_draw(s))
-        self.rules: Tangents = Tangents(self)
+        self.rules: CustomPushforwards = CustomPushforwards(self)
         self.forward: Forward = Forward(self.program, self.memory, self.passes, self.rules)
         self.reverse: Reverse = Reverse(self.program, self.memory, self.forward, self.passes, RuleSweeps(self.rules))
         self.f: Any = None  # the function that is differentiated

@@ -57,7 +57,7 @@ def _jvp(module: ModuleBuilder, primals: tuple[Any, ...], kinds: tuple[Any, ...]
     body = whole.take_apart(names, whole.parameters[:count])
     body += whole.check_arrays(whole.parameters[:count])
     moved = [p for p, kind in zip(whole.parameters[:count], kinds, strict=True) if not _is_none(kind)]
-    reading = _Reading(whole, moved, whole.parameters[count:])
+    reading = _GivenTangents(whole, moved, whole.parameters[count:])
     given = []
     for x, tree, kind in zip(names, whole.parameters[:count], kinds, strict=True):
         given.append(reading.name(x, tree))
@@ -70,7 +70,7 @@ def _jvp(module: ModuleBuilder, primals: tuple[Any, ...], kinds: tuple[Any, ...]
     return module.finish(name, f"{doc} Made by dualrev.")
 
 
-class _Reading:
+class _GivenTangents:
     """Unpacking of the tangents that are given for arguments into the tangents of their leaves."""
 
     def __init__(self, plain: Plain, parameters: list[Any], tangents: list[str]) -> None:
@@ -195,7 +195,7 @@ class Chosen:
     def product(self, transform: str, kinds: tuple[Any, ...]) -> Emitted:
         """Emit the entry point of the Hessian-vector product."""
         module, gradient = self.module, self.gradient()
-        reading = _Reading(self.whole, [self.parameters[k] for k in sorted(self.chosen)], self.tangents)
+        reading = _GivenTangents(self.whole, [self.parameters[k] for k in sorted(self.chosen)], self.tangents)
         given, body = [], [Code("tape = runtime.new_tape(0)", 0)]
         chosen = [self.parameters[k] for k in self.chosen]
         body += self.whole.take_apart([self.names[k] for k in self.chosen], chosen)

@@ -146,12 +146,12 @@ class PassManager:
             if p.name in self.settings.print_after:
                 print(f"# after {p.name}\n{context.shown(made)}", file=sys.stderr)
             if self.watch is not None:
-                self.watch(p, _Loop(context, made))
+                self.watch(p, _LoopUnit(context, made))
         return made
 
 
 @dataclass(frozen=True)
-class _Loop:
+class _LoopUnit:
     """Statements that replace a loop, as a printable unit."""
 
     context: Any

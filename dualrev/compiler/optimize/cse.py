@@ -40,10 +40,10 @@ __all__ = ["without_repetition"]
 
 def without_repetition(f: Function, memory: Memory, together: Iterable[tuple[Var, ...]] = ()) -> Function:
     """Eliminate the common subexpressions of `f`; `together`: groups of parameters that may share memory."""
-    return replace(f, body=_Function(f, memory, Classes(f, memory, together)).block(f.body, {}))
+    return replace(f, body=_Elimination(f, memory, Classes(f, memory, together)).block(f.body, {}))
 
 
-class _Function:
+class _Elimination:
     def __init__(self, f: Function, memory: Memory, classes: Classes) -> None:
         self.memory, self.classes = memory, classes
         times: dict[Var, int] = {}

@@ -22,7 +22,7 @@ from numba.core import types
 
 from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.ir.core.atoms import Comparison, Constant, Var
-from dualrev.compiler.ir.core.builder import ZERO, Writer
+from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import reads, statements, writes
 from dualrev.rules.primitives import PRIMITIVES
@@ -56,7 +56,7 @@ def promote_accumulators(at: LoopContext, s: For) -> Block:
         body.append(t)
     if not sums:
         return (s,)
-    zero = Writer(at.facts.f.marked).zero
+    zero = CoreBuilder(at.facts.f.marked).zero
     cleared = [Copy(total, zero, s.line) for total in sums.values()]
     some = Var("_", types.boolean)
     test = Comparison(("<" if s.step == Constant(1, types.int64) else ">",), (s.start, s.stop))

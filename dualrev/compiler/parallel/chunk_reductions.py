@@ -20,7 +20,7 @@ import numpy as np
 from numba.core import types
 
 from dualrev.compiler.ir.core.atoms import Applied, Atom, Comparison, Constant, Expr, Global, Operator, Symbol, Var
-from dualrev.compiler.ir.core.builder import Writer
+from dualrev.compiler.ir.core.builder import CoreBuilder
 from dualrev.compiler.ir.core.nodes import Block, Call, Copy, Discrete, For, Function, If, Load, Make, Real, Store
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, several
@@ -56,7 +56,7 @@ def in_chunks(f: Function, loop: For, totals: dict[Var, str], program: Program) 
     made = replace(f, name=chunk.name, parameters=(first, last, *inputs), body=body, together=(), doc=doc)
     program.define(chunk, made)
     parts = {x: Var("{}_parts", types.Array(x.type, 1, "C"), x) for x in totals}
-    before = Writer()
+    before = CoreBuilder()
     bounds = loop.start, loop.stop, _ZERO, _ZERO, Constant(MOST, _I64), _ZERO, Constant(True, types.boolean)
     before.write(Discrete(count, Applied("runtime.chunks", bounds), loop.line))
     for x, of in parts.items():
@@ -69,7 +69,7 @@ def in_chunks(f: Function, loop: For, totals: dict[Var, str], program: Program) 
 
 def _rounds(loop: For, chunk: Symbol, inputs: list[Any], parts: dict[Var, Var], count: Var) -> For:
     """The parallel loop over chunks, which stores the partial results."""
-    w, line, k = Writer(), loop.line, Var("k", _I64)
+    w, line, k = CoreBuilder(), loop.line, Var("k", _I64)
     bounds: list[Var] = []
     following = Var("_", _I64)
     w.write(Discrete(following, Operator("+", (k, _ONE)), line))
@@ -85,7 +85,7 @@ def _rounds(loop: For, chunk: Symbol, inputs: list[Any], parts: dict[Var, Var], 
 
 def _together(loop: For, totals: dict[Var, str], parts: dict[Var, Var], count: Var) -> For:
     """The serial loop that combines the partial results of the chunks, in their order."""
-    w, line, k = Writer(), loop.line, Var("k", _I64)
+    w, line, k = CoreBuilder(), loop.line, Var("k", _I64)
     for x, kind in totals.items():
         part = Var("_", x.type)
         w.write(Load(part, parts[x], (k,), line))
@@ -101,7 +101,7 @@ def _together(loop: For, totals: dict[Var, str], parts: dict[Var, Var], count: V
     return For(k, _ZERO, count, _ONE, tuple(w.out), (), line)
 
 
-def _combine(w: Writer, x: Var, kind: str, part: Atom, line: int) -> None:
+def _combine(w: CoreBuilder, x: Var, kind: str, part: Atom, line: int) -> None:
     symbol = "+" if kind == "add" else "*"
     if isinstance(x.type, types.Float):
         w.write(Real(x, PRIMITIVES[kind], symbol, (x, part), line))

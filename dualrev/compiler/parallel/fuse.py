@@ -15,7 +15,7 @@ from dualrev.compiler.ad.reverse.sweeps import ReverseMode
 from dualrev.compiler.analysis.memory.alias import given
 from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import Atom, Symbol, Var
-from dualrev.compiler.ir.core.builder import Writer
+from dualrev.compiler.ir.core.builder import CoreBuilder
 from dualrev.compiler.ir.core.nodes import Block, Call
 from dualrev.compiler.ir.core.traverse import leaves, several, statements
 from dualrev.compiler.parallel.dependence import sharing
@@ -48,7 +48,7 @@ class _Fusing:
 
     def made(self) -> tuple[Block, Symbol, Fused] | None:
         """The replacement statements, the symbol and the fused sweeps of the call; None if it cannot be fused."""
-        facts, s, writing = self.facts, self.s, Writer()
+        facts, s, writing = self.facts, self.s, CoreBuilder()
         later = facts.f.body[facts.f.body.index(s) + 1 :]
         classes = {facts.classes.find(x) for x in self.given if facts.has_shadow(x)}
         if any(self.reverse.memory.effects(s).writes):

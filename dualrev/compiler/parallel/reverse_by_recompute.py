@@ -22,7 +22,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ad.reverse.call_pair import Signature, Unit
+from dualrev.compiler.ad.reverse.call_pair import Signature, SweepPair
 from dualrev.compiler.ad.reverse.checkpoint import call_and_keep, copied
 from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.ad.reverse.sweeps import ReverseMode
@@ -30,7 +30,7 @@ from dualrev.compiler.analysis.memory.alias import contents
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known
 from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import Atom, Var
-from dualrev.compiler.ir.core.builder import Writer
+from dualrev.compiler.ir.core.builder import CoreBuilder
 from dualrev.compiler.ir.core.nodes import Block, Call, Copy, Discrete, For, Function, Kept, Make, Real, Store
 from dualrev.compiler.ir.core.traverse import leaves, reads, several, statements, writes
 from dualrev.compiler.parallel.dependence import sharing, uses_of
@@ -57,7 +57,7 @@ class Rounds:
     @property
     def cleared(self) -> Block:
         """The statements that zero the contributions to scalar cotangents before the loop."""
-        zero = Writer(self.facts.f.marked).zero
+        zero = CoreBuilder(self.facts.f.marked).zero
         return tuple(Copy(total, zero, self.loop.line) for total in self.totals.values())
 
 
@@ -122,10 +122,10 @@ def is_fresh(caller: Facts, s: Call, x: Any) -> bool:
     return all(not is_array(y) or caller.classes.find(y) != key for y in touching)
 
 
-class Called:
+class RecomputedPair:
     """Forward/reverse pair for a call of a parallel loop, by recomputation."""
 
-    def __init__(self, reverse: ReverseMode, s: Call, f: Function, call: Signature, unit: Unit) -> None:
+    def __init__(self, reverse: ReverseMode, s: Call, f: Function, call: Signature, unit: SweepPair) -> None:
         self.reverse, self.s, self.f, self.call, self.unit = reverse, s, f, call, unit
         self.program, self.memory = reverse.program, reverse.memory
         self.inputs, self.results = [x for p in f.parameters for x in leaves(p)], leaves(f.result)
@@ -169,13 +169,13 @@ class Called:
         """The cotangent that is returned for a scalar; the result of a sum hands on its own."""
         if not is_real(x):
             return None
-        zero = Writer(made.facts.f.marked).zero
+        zero = CoreBuilder(made.facts.f.marked).zero
         if x in self.results:
             return seeds.get(self.results.index(x), zero)
         return made.totals.get(x, zero)
 
     def _body(self, made: Rounds) -> Block:
-        w = Writer()
+        w = CoreBuilder()
         for copy in reversed(self.copies.values()):
             w.write(Kept(copy, 0))
         for x, copy in self.copies.items():
@@ -188,7 +188,7 @@ class Called:
         return tuple(w.out)
 
     def _define_forward(self) -> None:
-        w = Writer()
+        w = CoreBuilder()
         y = call_and_keep(w, self.s, self.f, self.copies)
         flags = zip(self.inputs, self.call.flags, strict=True)
         shadows = [Var("d_{}", x.type, x) for x, flag in flags if flag and is_array(x)]

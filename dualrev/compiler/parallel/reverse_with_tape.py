@@ -19,23 +19,23 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ad.reverse.call_pair import Called
+from dualrev.compiler.ad.reverse.call_pair import CallPair
 from dualrev.compiler.ad.reverse.sweeps import uses_tape
 from dualrev.compiler.analysis.memory.alias import Memory
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Atom, Constant, Operator, Symbol, Tree, Var
-from dualrev.compiler.ir.core.builder import Writer
+from dualrev.compiler.ir.core.builder import CoreBuilder
 from dualrev.compiler.ir.core.nodes import Block, Columns, Discrete, For, Function, Hold, Reserve, While
 from dualrev.compiler.ir.core.traverse import statements
 from dualrev.compiler.parallel.dependence import sharing
 from dualrev.compiler.parallel.outline import loop_of
 
-__all__ = ["WORDS", "Recorded"]
+__all__ = ["WORDS", "RecordedPair"]
 
 WORDS = 4  # of an iteration: more of them cost more memory than they are worth
 
 
-class Recorded(Called):
+class RecordedPair(CallPair):
     """Forward/reverse pair for a call of a parallel loop, with tape columns."""
 
     def in_threads(self, memory: Memory) -> bool:
@@ -77,12 +77,12 @@ def _upwards(s: For) -> Block:
     """The parallel loop with an ascending counter."""
     if s.step != Constant(-1):
         return (replace(s, parallel=True),)
-    w = Writer()
+    w = CoreBuilder()
     start, stop = _after(w, s.stop, s.line), _after(w, s.start, s.line)
     return (*w.out, replace(s, start=start, stop=stop, step=Constant(1, types.int64), parallel=True))
 
 
-def _after(w: Writer, x: Atom, line: int) -> Atom:
+def _after(w: CoreBuilder, x: Atom, line: int) -> Atom:
     """Emit `x + 1`."""
     if isinstance(x, Constant):
         return Constant(x.value + 1, types.int64)

@@ -34,7 +34,7 @@ _NO_NAME = re.compile(r"\W", re.ASCII)  # what stands in names of fields, and in
 #: The lengths of axes, as variables.
 Sizes: TypeAlias = tuple[str, ...]
 
-__all__ = ["Sizes", "Writer", "line_of_variable", "named"]
+__all__ = ["ScalarBuilder", "Sizes", "line_of_variable", "named"]
 
 #: numpy's functions that do to numbers what these operators do to elements of arrays.
 _DIVISIONS = {"/": "np.true_divide", "//": "np.floor_divide", "%": "np.remainder"}
@@ -60,7 +60,7 @@ def _common_shape(arrays: tuple[str, ...]) -> str:
     return functools.reduce(lambda one, two: f"runtime.common_shape({one}, {two})", shapes)
 
 
-class Writer:
+class ScalarBuilder:
     """Builder of statements, and of the variables in them. The parts call it `code`."""
 
     def __init__(self, lowered: Lowered, of: dict[str, Any], alias: Sets[str]) -> None:

@@ -16,7 +16,7 @@ from dualrev.compiler.frontend.reading.njit_options import alike, declared
 from dualrev.compiler.frontend.reading.source import describe
 from dualrev.compiler.ir.anf.operations import Let, Star
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.scalarize.numpy.scalar_functions import Numbers
 from dualrev.compiler.scalarize.tuples import Tuples
@@ -31,7 +31,7 @@ class Calls:
 
     def __init__(
         self,
-        code: Writer,
+        code: ScalarBuilder,
         lazy: Lazy,
         tuples: Tuples,
         lists: Lists,

@@ -14,7 +14,7 @@ from numba.core import types
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Let, Node, leaves, walk, writes
 from dualrev.compiler.scalarize.arrays.indices import check_index, is_gathered
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Conditions"]
@@ -23,7 +23,7 @@ __all__ = ["Conditions"]
 class Conditions:
     """Lowering of non-differentiable expressions."""
 
-    def __init__(self, code: Writer) -> None:
+    def __init__(self, code: ScalarBuilder) -> None:
         self.code = code
 
     def write(self, s: Let, kind: Any) -> None:
@@ -77,7 +77,7 @@ class Conditions:
 class _TupleParts(ast.NodeTransformer):
     """Scalar replacement of tuples in an expression: `t[0]` -> `t_0`, `t[i]` -> `(t_0, t_1)[i]`."""
 
-    def __init__(self, code: Writer) -> None:
+    def __init__(self, code: ScalarBuilder) -> None:
         self.code = code
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:

@@ -51,7 +51,7 @@ from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
 from dualrev.compiler.scalarize.arrays.getitem import Items
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.arrays.strided_views import Windows
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.calls import Calls
 from dualrev.compiler.scalarize.check_types import check_types
 from dualrev.compiler.scalarize.complex.lower_complex import Complexes
@@ -61,7 +61,7 @@ from dualrev.compiler.scalarize.lists.legalize import Lists, check_places, refus
 from dualrev.compiler.scalarize.numpy.composed import Composed
 from dualrev.compiler.scalarize.numpy.concatenate import Joining
 from dualrev.compiler.scalarize.numpy.creation import Making
-from dualrev.compiler.scalarize.numpy.dispatch import Functions, Rules, Ways
+from dualrev.compiler.scalarize.numpy.dispatch import Functions, TableRules, Ways
 from dualrev.compiler.scalarize.numpy.in_place import InPlace
 from dualrev.compiler.scalarize.numpy.library_calls import Definitions
 from dualrev.compiler.scalarize.numpy.nondifferentiable import Inactive
@@ -117,7 +117,7 @@ class Expansion:
         `lists` those that have become arrays.
         """
         self.returned, self.lists = returned, lists
-        self.code = code = Writer(lowered, of, sharing(lowered, of, apart))
+        self.code = code = ScalarBuilder(lowered, of, sharing(lowered, of, apart))
         self.lazy = lazy = Lazy(code)
         self.tuples = Tuples(code, tuples)
         self.opaques = Opaques(code, lazy, self.lists)
@@ -167,7 +167,7 @@ class Expansion:
             "literal": self.making.literal,
         }
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> TableRules:
         """Handlers of functions, by the rule names in the table of functions (`rules/functions`)."""
         joining = Joining(self.code, self.lazy, self.layouts, self.assignments)
         reductions = Reductions(self.code, self.lazy, self.tuples)
@@ -215,7 +215,7 @@ class Expansion:
             "round": self.numbers.round,
             "zero": self.numbers.zero,
         }
-        return Rules(core, scalar)
+        return TableRules(core, scalar)
 
     def run(self, argtypes: tuple[Any, ...], returns: Any) -> Expanded:
         """Scalarise the whole function; `returns` is the type that its result is converted to, None if unchanged."""

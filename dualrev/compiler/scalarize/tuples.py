@@ -13,7 +13,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Node, Slice
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic, extremum
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
@@ -24,7 +24,7 @@ __all__ = ["Tuples"]
 class Tuples:
     """Lowering of tuple construction, concatenation, indexing and reduction."""
 
-    def __init__(self, code: Writer, lists: Collection[str] = ()) -> None:
+    def __init__(self, code: ScalarBuilder, lists: Collection[str] = ()) -> None:
         """Keep the writer; `lists` are tuples that are lists in the program."""
         self.code, self.lists = code, lists
 

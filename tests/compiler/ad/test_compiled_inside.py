@@ -12,7 +12,7 @@ from support.twin import twin
 from test_compiled_nested import A, M, bump, overwrites, same, waves
 
 import dualrev as dr
-from dualrev.compiler.bridge.cache.store import Module, resolve
+from dualrev.compiler.bridge.cache.store import CachedModule, resolve
 from dualrev.compiler.driver.emit import emit
 from dualrev.errors import UnsupportedError
 
@@ -138,7 +138,7 @@ def test_the_way_to_a_derivative_inside():
         return x * dr.grad(waves, argnums=(0, 1))(0.3, FROZEN)[0]
 
     emitted = emit(constant_slope, "grad", 0, (types.float64,))
-    module = Module.from_bytes(Module(emitted.source, emitted.entry, emitted.constants).to_bytes())
+    module = CachedModule.from_bytes(CachedModule(emitted.source, emitted.entry, emitted.constants).to_bytes())
     found = [resolve(constant_slope, (types.float64,), path) for path in module.constants.values()]
     assert any(x is dr.grad(waves, (0, 1)) for x in found)
 

@@ -460,9 +460,9 @@ def kept_in(place):
 
 def test_a_file_under_another_name_is_not_run(folder):
     kept = kept_in(folder)
-    module = store.Module("x = 1\n", "f", {"g": (("global", "g"), ("arg", 0))})
+    module = store.CachedModule("x = 1\n", "f", {"g": (("global", "g"), ("arg", 0))})
     assert kept.write("a.py", module.to_bytes())
-    assert store.Module.from_bytes(kept.read("a.py")) == module
+    assert store.CachedModule.from_bytes(kept.read("a.py")) == module
     os.rename(folder / "a.py", folder / "b.py")
     assert kept.read("b.py") is None
 

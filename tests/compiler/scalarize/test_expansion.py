@@ -20,7 +20,7 @@ from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.arrays.elementwise import Elementwise
 from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
 from dualrev.compiler.scalarize.arrays.layout import Layouts
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.check_types import check_types
 from dualrev.compiler.scalarize.lists.growable import Growing
 from dualrev.compiler.scalarize.lists.legalize import lists_in
@@ -60,7 +60,7 @@ class Bench:
         )
         self.of = {**parameters, **dict(others)}
         self.alias = Sets()
-        self.code = code = Writer(self.lowered, self.of, self.alias)
+        self.code = code = ScalarBuilder(self.lowered, self.of, self.alias)
         self.lazy = Lazy(code)
         self.tuples, self.layouts, self.gathering = Tuples(code), Layouts(code, self.lazy), Gathering(code, self.lazy)
         no_lists = set()

@@ -8,11 +8,11 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ad.custom.custom_rules import OPAQUE, Role, Rules, has_rule, name_of, rule_kind, same_type
+from dualrev.compiler.ad.custom.custom_rules import OPAQUE, CustomRules, Role, has_rule, name_of, rule_kind, same_type
 from dualrev.compiler.ad.function_table import FunctionTable
 from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array, type_of
 from dualrev.compiler.ir.core.atoms import Applied, Comparison, Constant, Field, Node, Symbol, Tree, Var
-from dualrev.compiler.ir.core.builder import ZERO, Writer
+from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Effect, Function, If, Load, Make, Real, Store
 from dualrev.compiler.ir.core.program import Gradient
 from dualrev.compiler.ir.core.traverse import leaves, renewed
@@ -21,12 +21,12 @@ from dualrev.rules.primitives import PRIMITIVES
 
 _NUMBERS = (types.Float, types.Integer, types.Boolean)
 
-__all__ = ["Tangents", "tangent_types"]
+__all__ = ["CustomPushforwards", "tangent_types"]
 
 NONE = Constant(None, types.none)
 
 
-class Tangents(Rules):
+class CustomPushforwards(CustomRules):
     """Pushforwards of calls of functions with custom rules."""
 
     def __init__(self, front: FunctionTable) -> None:
@@ -40,7 +40,7 @@ class Tangents(Rules):
         self.check_constants(s, active)
         f = self.front.program.function(s)
         inputs = [x for p in f.parameters for x in leaves(p)]
-        w = _Writer(self)
+        w = _PushforwardBuilder(self)
         tangents = {x: Var("t_{}", _of_tangent(x), x) for x, flag in zip(inputs, active, strict=True) if flag}
         made = {"vjp": w.by_vjp, "jvp": w.by_jvp, OPAQUE: w.by_push}[rule_kind(s.function.value)]
         values, results = made(s, f, tangents, wanted)
@@ -62,7 +62,7 @@ class Tangents(Rules):
         f = self.front.program.function(s)
         inputs = [x for p in f.parameters for x in leaves(p)]
         t = {x: Var("t_{}", _of_tangent(x), x) for x, flag in zip(inputs, active, strict=True) if flag}
-        w = _Writer(self)
+        w = _PushforwardBuilder(self)
         dy = w.slopes(s, f, t)
         cts = [
             Var("ct", _of_tangent(y))
@@ -83,10 +83,10 @@ class Tangents(Rules):
         return symbol
 
 
-class _Writer(Writer):
+class _PushforwardBuilder(CoreBuilder):
     """Writer of the statements of a pushforward, or of a rule's transpose."""
 
-    def __init__(self, rules: Tangents) -> None:
+    def __init__(self, rules: CustomPushforwards) -> None:
         super().__init__()
         self.rules, self.front = rules, rules.front
 
@@ -232,7 +232,7 @@ class _Writer(Writer):
         Returns its symbol, the cotangents, and the arguments that have a `t` there.
         """
         held = {x: Var("_", x.type) for x in _variables(residuals) if not _is_none(x)}
-        inner = _Writer(self.rules)
+        inner = _PushforwardBuilder(self.rules)
         cts = {x: Var("ct", _of_tangent(x)) for x in leaves(y) if is_real(x) or is_real_array(x)}
         given = [NONE if _is_none(x) else held.get(x, x) for x in leaves(residuals)]
         kinds = type_of(residuals), tangent_types(type_of(y))

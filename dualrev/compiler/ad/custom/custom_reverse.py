@@ -16,10 +16,10 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ad.custom.custom_forward import Tangents, tangent_types
+from dualrev.compiler.ad.custom.custom_forward import CustomPushforwards, tangent_types
 from dualrev.compiler.ad.custom.custom_rules import has_rule, name_of, rule_kind, same_type
 from dualrev.compiler.ad.reverse.adjoint import zeros_like
-from dualrev.compiler.ad.reverse.call_pair import Unit
+from dualrev.compiler.ad.reverse.call_pair import SweepPair
 from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.frontend.reading.global_paths import find
 from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array, type_of
@@ -39,7 +39,7 @@ from dualrev.compiler.ir.core.atoms import (
     Tree,
     Var,
 )
-from dualrev.compiler.ir.core.builder import ZERO, Writer
+from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import (
     Accumulate,
     Block,
@@ -66,11 +66,11 @@ _I64 = types.int64
 class RuleSweeps:
     """Forward/reverse pairs for calls of functions with custom rules, memoised; None for other calls."""
 
-    def __init__(self, rules: Tangents) -> None:
+    def __init__(self, rules: CustomPushforwards) -> None:
         self._rules = rules
-        self._units: dict[Any, Unit] = {}
+        self._units: dict[Any, SweepPair] = {}
 
-    def __call__(self, s: Call, caller: Facts, flags: tuple[bool, ...], wanted: tuple[bool, ...]) -> Unit | None:
+    def __call__(self, s: Call, caller: Facts, flags: tuple[bool, ...], wanted: tuple[bool, ...]) -> SweepPair | None:
         """The forward/reverse pair for a call with these active arguments and wanted results; None without a rule."""
         if isinstance(s.function, Symbol) or not has_rule(s.function.value):
             return None
@@ -78,7 +78,7 @@ class RuleSweeps:
         reached = caller.known_of(s).reached
         key = self._rules.front.program.key(s), flags, wanted, reached
         if key not in self._units:
-            unit = self._units[key] = Unit(name_of(s.function.value), len(flags))
+            unit = self._units[key] = SweepPair(name_of(s.function.value), len(flags))
             kind = _OfJvp if rule_kind(s.function.value) == "jvp" else _OfVjp
             kind(self._rules, unit, s, flags, wanted, reached).define()
         return self._units[key]
@@ -89,8 +89,8 @@ class _Sweeps:
 
     def __init__(
         self,
-        rules: Tangents,
-        unit: Unit,
+        rules: CustomPushforwards,
+        unit: SweepPair,
         s: Call,
         flags: tuple[bool, ...],
         wanted: tuple[bool, ...],
@@ -116,7 +116,7 @@ class _Sweeps:
 
     def unless_zero(self, work: list[Statement]) -> Block:
         """Skip the reverse sweep at run time if all cotangents are 0; no test if one certainly has a contribution."""
-        writing = Writer()
+        writing = CoreBuilder()
         for d in self.back.values():
             writing.write(Copy(d, ZERO, 0))
         if self.sure:
@@ -206,7 +206,7 @@ class _OfVjp(_Sweeps):
 
     def define_forward(self) -> None:
         """Define the augmented primal: call `fwd` and record the residuals on the tape."""
-        w, y = Writer(), self.variables(type_of(self.f.result), _of_value)
+        w, y = CoreBuilder(), self.variables(type_of(self.f.result), _of_value)
         made = Node((y, self.residuals))
         targets = tuple(x for x in leaves(made) if isinstance(x, Var))
         w.write(Call(targets, self.rules.named(self.fwd.static), self.f.parameters, made, 0))
@@ -228,7 +228,7 @@ class _OfVjp(_Sweeps):
 
     def define_reverse(self) -> None:
         """Define the reverse function: pop the residuals, call `bwd`, and hand its cotangents to the arguments."""
-        before, w = Writer(), Writer()
+        before, w = CoreBuilder(), CoreBuilder()
         for x in reversed(self.kept):
             before.write(Kept(x, 0))
         popped = [*self.words, *(n for sizes in self.sizes.values() for n in sizes)]
@@ -245,7 +245,7 @@ class _OfVjp(_Sweeps):
         doc = f"Add what the arguments of {self.f.name} contribute to its results, by its rule."
         self.put_reverse((), (*before.out, *self.unless_zero(w.out)), doc)
 
-    def cotangent(self, w: Writer, k: int, y: Any) -> Any:
+    def cotangent(self, w: CoreBuilder, k: int, y: Any) -> Any:
         """The cotangent of a leaf of the result, as `bwd` takes it: zeros if it is not wanted."""
         if k in self.asked:
             return self.asked[k]
@@ -256,7 +256,7 @@ class _OfVjp(_Sweeps):
             return made
         return ZERO if is_real(y) else Constant(None)
 
-    def add(self, w: Writer, tree: Tree, ct: Tree) -> None:
+    def add(self, w: CoreBuilder, tree: Tree, ct: Tree) -> None:
         """Hand a cotangent from `bwd` to its argument: assign it for a scalar, accumulate it into a shadow."""
         if isinstance(ct, Var) and isinstance(ct.type, types.NoneType):
             return
@@ -290,13 +290,13 @@ class _OfJvp(_Sweeps):
         every = range(len(self.inputs))
         self.unit.finish(False, not self.arrays, every, every)
         if self.arrays:
-            w, y = Writer(), renewed(self.f.result)
+            w, y = CoreBuilder(), renewed(self.f.result)
             w.write(Call(tuple(x for x in leaves(y) if isinstance(x, Var)), self.s.function, self.f.parameters, y, 0))
             shadows = [zeros_like(w, leaves(y)[k], 0) for k in self.arrays]
             given = (*self.inputs, *self.shadows.values())
             result = several([*leaves(y), *shadows])
             self.put(self.unit.forward, given, tuple(w.out), result, f"{self.f.name} itself.")
-        w = Writer()
+        w = CoreBuilder()
         zeros = [zeros_like(w, x, 0) if is_array(x) else ZERO for x in self.moving]
         cts = [self.asked[k] for k in sorted(self.asked)]
         made = tuple(Var("_", x.type if is_array(x) else types.float64) for x in self.moving)

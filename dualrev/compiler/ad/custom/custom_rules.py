@@ -40,7 +40,7 @@ from dualrev.errors import CustomRuleError, UnsupportedError
 from dualrev.rules.library.random.drawing import is_draw
 from dualrev.rules.library.rule_definitions import constants_of, rule_of
 
-__all__ = ["OPAQUE", "Role", "Rules", "has_rule", "is_checkpoint", "name_of", "rule_kind", "same_type"]
+__all__ = ["OPAQUE", "CustomRules", "Role", "has_rule", "is_checkpoint", "name_of", "rule_kind", "same_type"]
 
 _NEEDS = {"vjp": "defvjp(fwd, bwd)", "jvp": "defjvp(rule)"}
 _NAMES = {"vjp": ("fwd", "bwd"), "jvp": ("rule",)}
@@ -69,7 +69,7 @@ class Role(NamedTuple):
     static: Static
 
 
-class Rules:
+class CustomRules:
     """Custom rules that a module calls: their stubs, checks and cores."""
 
     def __init__(self, front: FunctionTable) -> None:

@@ -34,7 +34,7 @@ from dualrev.compiler.analysis.values.finiteness import Wild
 from dualrev.compiler.analysis.values.infinite_partials import Steep
 from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array
 from dualrev.compiler.ir.core.atoms import SCALED, Applied, Atom, Constant, Node, Operator, Symbol, Tree, Var
-from dualrev.compiler.ir.core.builder import Writer, partial
+from dualrev.compiler.ir.core.builder import CoreBuilder, partial
 from dualrev.compiler.ir.core.known_zeros import ALONG, KNOWN, PRODUCTS, times
 from dualrev.compiler.ir.core.nodes import (
     Accumulate,
@@ -70,7 +70,7 @@ __all__ = ["WithTangents"]
 _I64 = types.int64
 
 
-class Called(Protocol):
+class CallPushforwards(Protocol):
     """Pushforwards for calls: the protocol of forward_driver.py."""
 
     memory: Memory
@@ -88,12 +88,12 @@ class Called(Protocol):
         """The pushforward for a call."""
 
 
-class WithTangents(Writer):
+class WithTangents(CoreBuilder):
     """Writer of a pushforward: the statements of a function with their tangents."""
 
     def __init__(
         self,
-        forward: Called,
+        forward: CallPushforwards,
         f: Function,
         varied: list[Var],
         useful: Iterable[Var],

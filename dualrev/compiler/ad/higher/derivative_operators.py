@@ -34,7 +34,7 @@ from dualrev.compiler.ir.core.atoms import (
     Tree,
     Var,
 )
-from dualrev.compiler.ir.core.builder import ZERO, Writer
+from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Function, Load, Make, Store, View
 from dualrev.compiler.ir.core.program import Gradient
 from dualrev.compiler.ir.core.traverse import leaves, mapped
@@ -73,7 +73,7 @@ def derivative_in_core(
         made_once = derivative_in_core(forward, "jacobian", f, numbers, several, kinds, strided, refuse)
         twice = derivative_in_core(forward, "jacobian", made_once, numbers, several, kinds, strided, refuse)
         return replace(twice, name=f"hessian_{f.name}")
-    made = _Derivative(forward, f, numbers, several)
+    made = _DerivativeBuilder(forward, f, numbers, several)
     work: dict[str, Callable[[], tuple[tuple[Tree, ...], Tree]]] = {
         "grad": lambda: (f.parameters, made.gradient(made.of(f), f.parameters)),
         "value_and_grad": made.value_and_gradient,
@@ -89,7 +89,7 @@ def derivative_in_core(
     return replace(f, name=f"{transform}_{f.name}", parameters=parameters, body=tuple(made.out), result=result)
 
 
-class _Derivative(Writer):
+class _DerivativeBuilder(CoreBuilder):
     def __init__(self, forward: Forward, f: Function, numbers: tuple[int, ...], several: bool) -> None:
         super().__init__()
         self.forward, self.f, self.numbers, self.several = forward, f, numbers, several
@@ -126,7 +126,7 @@ class _Derivative(Writer):
         made = self.forward.function(self.f, self.ordered, again=True).function
         assert isinstance(made.result, Node)
         name = f"slope_{self.f.name}" if alone else f"{self.f.name}_tangent"
-        inner = _Derivative(self.forward, self.f, self.numbers, self.several)
+        inner = _DerivativeBuilder(self.forward, self.f, self.numbers, self.several)
         result = inner.filled(made.result.parts[1] if alone else made.result)
         return replace(made, name=name, body=(*made.body, *inner.out), result=result)
 
@@ -177,7 +177,7 @@ class _Derivative(Writer):
         given = _given(self.f.result, kind)
         y = self.run()
         cts = tuple(self.read(y, given, kind, CotangentError))
-        inner = _Derivative(self.forward, self.f, self.numbers, True)
+        inner = _DerivativeBuilder(self.forward, self.f, self.numbers, True)
         inner.symbols = self.symbols
         again = inner.run()
         weights = [Var("_", x.type) for x in cts]

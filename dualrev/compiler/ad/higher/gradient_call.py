@@ -16,11 +16,11 @@ from numba.core import types
 
 from dualrev.compiler.ad.forward.forward_driver import Forward
 from dualrev.compiler.ad.reverse.adjoint import zeros_like
-from dualrev.compiler.ad.reverse.call_pair import Unit
+from dualrev.compiler.ad.reverse.call_pair import SweepPair
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Atom, Node, Symbol, Tree, Var
-from dualrev.compiler.ir.core.builder import ZERO, Writer
+from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import Accumulate, Block, Call
 from dualrev.compiler.ir.core.program import Gradient, Program
 from dualrev.compiler.ir.core.traverse import leaves, renewed, several
@@ -39,7 +39,7 @@ class CalledGradient:
         s: Call,
         flags: tuple[bool, ...],
         wanted: tuple[bool, ...],
-        unit: Unit,
+        unit: SweepPair,
     ) -> None:
         self.program, self.g, self.s, self.unit = program, g, s, unit
         self.inputs = [x for p in g.of.parameters for x in leaves(p)]
@@ -66,7 +66,7 @@ class CalledGradient:
         self.unit.finish(False, not self.arrays, every, every)
 
     def _define_forward(self) -> None:
-        writing = Writer()
+        writing = CoreBuilder()
         made = renewed(self.s.result)
         targets = tuple(x for x in leaves(made) if isinstance(x, Var))
         writing.write(Call(targets, self.s.function, self.g.of.parameters, made, 0))
@@ -80,7 +80,7 @@ class CalledGradient:
         flat = replace(self.slope, parameters=(*order, *self.slope.parameters[len(self.g.of.parameters) :]))
         second = Symbol(f"grad_{self.slope.name}")
         self.program.define(second, Gradient(flat, tuple(self.flagged), True))
-        writing = Writer()
+        writing = CoreBuilder()
         direction: list[Atom] = []  # the cotangents of the gradient, as the directions of the slope
         for x in order:
             if x in self.place:

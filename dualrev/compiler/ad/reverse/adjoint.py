@@ -36,7 +36,7 @@ from dualrev.compiler.analysis.memory.alias import given
 from dualrev.compiler.analysis.ssa import Reading, Region, Value, Versions
 from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import SCALED, Atom, Constant, Global, Node, Tree, Var
-from dualrev.compiler.ir.core.builder import Writer, partial
+from dualrev.compiler.ir.core.builder import CoreBuilder, partial
 from dualrev.compiler.ir.core.known_zeros import ALONG, PRODUCTS, times
 from dualrev.compiler.ir.core.nodes import (
     Accumulate,
@@ -63,7 +63,7 @@ _TWO = Constant(2.0, types.float64)
 _MUL = PRIMITIVES["mul"]
 
 
-class Adjoint(Writer):
+class Adjoint(CoreBuilder):
     """Adjoint statements of a function: its reverse sweep, over SSA versions of its variables.
 
     body           the statements
@@ -450,7 +450,7 @@ def _functions_of_one(body: Block, versions: Versions) -> dict[tuple[str, Value]
     return found
 
 
-def zeros_like(writer: Writer, x: Any, line: int) -> Var:
+def zeros_like(writer: CoreBuilder, x: Any, line: int) -> Var:
     """Emit a new array of zeros in the shape of another one."""
     target = Var("_", x.type)
     writer.write(Make(target, writer.zeros_like(x), line))
@@ -458,7 +458,7 @@ def zeros_like(writer: Writer, x: Any, line: int) -> Var:
 
 
 def shadow_of(
-    writer: Writer, s: Statement, target: Var, shadow: Callable[[Var], Var], read: Callable[[Any], Any]
+    writer: CoreBuilder, s: Statement, target: Var, shadow: Callable[[Var], Var], read: Callable[[Any], Any]
 ) -> Statement:
     """The statement that makes the shadow of the array that `s` makes; `target` is its variable.
 

@@ -13,15 +13,15 @@ from dualrev.compiler.analysis.ssa import Value
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known
 from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import Symbol, Tree, Var
-from dualrev.compiler.ir.core.builder import ZERO, Writer
+from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import Block, Function
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, several
 
-__all__ = ["Called", "Signature", "Unit"]
+__all__ = ["CallPair", "Signature", "SweepPair"]
 
 
-class Unit:
+class SweepPair:
     """Forward/reverse pair of a callee: the symbols `forward` and `reverse`, and their calling convention."""
 
     def __init__(self, name: str, leaf_count: int, carried: Carried | None = None) -> None:
@@ -105,11 +105,11 @@ class Signature:
         return same and reached and wild and self.spent <= other.spent
 
 
-class Called:
+class CallPair:
     """Forward/reverse pair for a call, from the sweeps of its callee."""
 
     def __init__(
-        self, program: Program, f: Function, call: Signature, unit: Unit, sweeps: Sweeps, seeds: dict[int, Var]
+        self, program: Program, f: Function, call: Signature, unit: SweepPair, sweeps: Sweeps, seeds: dict[int, Var]
     ) -> None:
         self.program, self.f, self.call, self.unit = program, f, call, unit
         self.inputs, self.results = [x for p in f.parameters for x in leaves(p)], leaves(f.result)
@@ -148,7 +148,7 @@ class Called:
         )
 
     def _define_forward(self) -> None:
-        writing = Writer(self.f.marked)
+        writing = CoreBuilder(self.f.marked)
         shadows: list[Tree] = []
         for k in filter(self.unit.gives_shadow, self.arrays):
             x = self.results[k]

@@ -14,13 +14,13 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ad.reverse.adjoint import zeros_like
-from dualrev.compiler.ad.reverse.call_pair import Unit
+from dualrev.compiler.ad.reverse.call_pair import SweepPair
 from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.analysis.memory.alias import Memory
 from dualrev.compiler.frontend.reading.source import describe
 from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import Applied, Symbol, Tree, Var
-from dualrev.compiler.ir.core.builder import Writer
+from dualrev.compiler.ir.core.builder import CoreBuilder
 from dualrev.compiler.ir.core.nodes import Accumulate, Block, Call, Function, Keep, Kept, Make, Store
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, renewed, several
@@ -32,7 +32,14 @@ class Checkpoint:
     """Forward/reverse pair for the call of a checkpoint; `inner` is the pair that records."""
 
     def __init__(
-        self, program: Program, memory: Memory, s: Call, flags: tuple[bool, ...], unit: Unit, inner: Unit, caller: Facts
+        self,
+        program: Program,
+        memory: Memory,
+        s: Call,
+        flags: tuple[bool, ...],
+        unit: SweepPair,
+        inner: SweepPair,
+        caller: Facts,
     ) -> None:
         self.program, self.s, self.unit, self.inner = program, s, unit, inner
         self.f = program.function(s)
@@ -71,7 +78,7 @@ class Checkpoint:
         self._define_reverse()
 
     def _define_forward(self) -> None:
-        w = Writer()
+        w = CoreBuilder()
         y = call_and_keep(w, self.s, self.f, self.copies)
         shadows = [zeros_like(w, leaves(y)[k], 0) for k in self.arrays]
         result = several([*leaves(y), *shadows])
@@ -79,7 +86,7 @@ class Checkpoint:
         self._define(self.unit.forward, (*self.inputs, *self.shadows), tuple(w.out), result, doc)
 
     def _define_reverse(self) -> None:
-        inner, w = self.inner, Writer()
+        inner, w = self.inner, CoreBuilder()
         for copy in reversed(self.copies.values()):
             w.write(Kept(copy, 0))
         self._restore(w)
@@ -102,7 +109,7 @@ class Checkpoint:
         doc = f"{self.f.name} again, on the tape, and what its arguments contribute to its results, backwards."
         self._define(self.unit.reverse, (*given, *cts), tuple(w.out), several([*back]), doc)
 
-    def _restore(self, w: Writer) -> None:
+    def _restore(self, w: CoreBuilder) -> None:
         """Emit the stores that restore overwritten arrays from their copies."""
         for x, copy in self.copies.items():
             w.write(Store(x, (...,), copy, 0))
@@ -112,7 +119,7 @@ class Checkpoint:
         self.program.define(symbol, replace(made, tape=self.unit.uses_tape, again=False))
 
 
-def call_and_keep(w: Writer, s: Call, f: Function, copies: dict[Var, Var]) -> Tree:
+def call_and_keep(w: CoreBuilder, s: Call, f: Function, copies: dict[Var, Var]) -> Tree:
     """Emit the call of the primal, after copies of the arrays that it changes go to the tape; return its result."""
     for x, copy in copies.items():
         w.write(Make(copy, Applied("np.copy", (x,)), 0))

@@ -18,7 +18,7 @@ from dualrev.compiler.analysis.memory.alias import given
 from dualrev.compiler.analysis.ssa import Loop, Region, Value
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Constant, Global, Node, Operator, Tree, Var
-from dualrev.compiler.ir.core.builder import Writer
+from dualrev.compiler.ir.core.builder import CoreBuilder
 from dualrev.compiler.ir.core.nodes import (
     Block,
     Call,
@@ -48,7 +48,7 @@ _I64 = types.int64
 _ZERO, _ONE, _MINUS = Constant(0, _I64), Constant(1, _I64), Constant(-1, _I64)
 
 
-class ForwardSweep(Writer):
+class ForwardSweep(CoreBuilder):
     """Writer of the forward sweep (augmented primal): `body`.
 
     `slots` is how many arrays the tape holds, and `held_classes` are their classes. `saved` are the columns of loops

@@ -36,7 +36,7 @@ from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.analysis.memory.privatizable import is_scratch
 from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import Atom, Constant, Symbol, Var
-from dualrev.compiler.ir.core.builder import Writer
+from dualrev.compiler.ir.core.builder import CoreBuilder
 from dualrev.compiler.ir.core.nodes import (
     Block,
     Call,
@@ -114,13 +114,13 @@ def _candidate(facts: Facts, s: For, seeds: dict[int, Atom]) -> Fusable | None:
     later = facts.f.body[facts.f.body.index(s) + 1 :]
     if any(facts.classes.find(x) in shadows for t in statements(later) for x in facts.memory.changed(t)):
         return None
-    writing = Writer()
+    writing = CoreBuilder()
     found = cotangents_before(facts, s, seeds, sums, later, writing)
     return None if found is None else Fusable(s, given, tuple(live), found, tuple(writing.out), Symbol(facts.f.name))
 
 
 def cotangents_before(
-    facts: Facts, s: For | Call, seeds: dict[int, Atom], sums: list[Var], later: Block, writing: Writer
+    facts: Facts, s: For | Call, seeds: dict[int, Atom], sums: list[Var], later: Block, writing: CoreBuilder
 ) -> dict[Var, Atom] | None:
     """The cotangents of sums that a statement hands on, if known before it; `writing` computes them there.
 
@@ -142,7 +142,7 @@ def _is_sum(x: Var, body: Iterable[Statement]) -> bool:
 class _Linear:
     """Backpropagation through the linear statements after a loop to its sums; `writing` gets the computation."""
 
-    def __init__(self, facts: Facts, loop: For | Call, seeds: dict[int, Atom], writing: Writer) -> None:
+    def __init__(self, facts: Facts, loop: For | Call, seeds: dict[int, Atom], writing: CoreBuilder) -> None:
         self.facts, self.loop, self.writing = facts, loop, writing
         self.before: dict[tuple[Statement, Var], Atom | None] = {}
         self.seeds = {x: seeds[k] for k, x in enumerate(facts.results) if k in seeds and isinstance(x, Var)}
@@ -218,7 +218,7 @@ class _Linear:
         marks = self.facts.f.marked
         if marks:  # products above may be -0.0, and are no known zeros
             found |= {x: self.writing.computed(ct, self.loop.line) for x, ct in found.items() if isinstance(ct, Var)}
-        return {x: found.get(x, Writer(marks).zero) for x in sums}
+        return {x: found.get(x, CoreBuilder(marks).zero) for x in sums}
 
     def _part(self, s: Real | Copy, name: str, k: int, args: tuple[Any, ...], ct: Atom) -> Atom:
         """The contribution of a linear operation to the cotangent of its k-th argument."""
@@ -252,7 +252,7 @@ def fused(loop: Fusable, sweeps: Sweeps) -> Fused:
     totals = {x: Var("d_{}", types.float64, x) for x in moving}
     add, line = PRIMITIVES["add"], loop.loop.line
     body += [Real(total, add, "+", (total, facts.cotangent(x)), line) for x, total in totals.items()]
-    zero = Writer(facts.f.marked).zero
+    zero = CoreBuilder(facts.f.marked).zero
     cleared = [Copy(total, zero, line) for total in totals.values()]
     made = replace(loop.loop, body=tuple(body))
     made_of_it = sweeps.reverse.passes.run_on_loop("fused loops", LoopContext(facts), made)

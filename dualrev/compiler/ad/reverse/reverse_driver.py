@@ -22,7 +22,7 @@ from numba.core import types
 
 from dualrev.compiler.ad.forward.forward_driver import Forward
 from dualrev.compiler.ad.higher.gradient_call import CalledGradient
-from dualrev.compiler.ad.reverse.call_pair import Called, Signature, Unit
+from dualrev.compiler.ad.reverse.call_pair import CallPair, Signature, SweepPair
 from dualrev.compiler.ad.reverse.checkpoint import Checkpoint
 from dualrev.compiler.ad.reverse.fuse_sweeps import Fusable, Fused, fusable, fused, rounds_of
 from dualrev.compiler.ad.reverse.gradient_context import Facts
@@ -34,21 +34,20 @@ from dualrev.compiler.analysis.memory.shadow_flow import Carried, carried
 from dualrev.compiler.analysis.values.nonzero_cotangents import NOTHING, Known
 from dualrev.compiler.ir.core.atom_types import is_array, is_real
 from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Node, Var
-from dualrev.compiler.ir.core.builder import ZERO, Writer
+from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import Accumulate, Block, Call, Copy, Function, Make
 from dualrev.compiler.ir.core.program import Gradient, Program
 from dualrev.compiler.ir.core.traverse import leaves, mapped
 from dualrev.compiler.ir.pass_manager import PassManager
 from dualrev.compiler.parallel.fuse import fused_calls
 from dualrev.compiler.parallel.outline import loop_of
-from dualrev.compiler.parallel.reverse_by_recompute import Called as Parallel
-from dualrev.compiler.parallel.reverse_by_recompute import is_fresh
-from dualrev.compiler.parallel.reverse_with_tape import Recorded
+from dualrev.compiler.parallel.reverse_by_recompute import RecomputedPair, is_fresh
+from dualrev.compiler.parallel.reverse_with_tape import RecordedPair
 
 __all__ = ["Reverse", "Ruled"]
 
 
-Ruled: TypeAlias = Callable[[Call, Facts, tuple[bool, ...], tuple[bool, ...]], "Unit | None"]
+Ruled: TypeAlias = Callable[[Call, Facts, tuple[bool, ...], tuple[bool, ...]], "SweepPair | None"]
 
 
 class Reverse:
@@ -60,8 +59,8 @@ class Reverse:
         """`ruled` gives the unit for a call of a function with a rule, and None for other calls."""
         self.program, self.memory, self.forward, self.passes, self._ruled = program, memory, forward, passes, ruled
         self.cost = Cost(program)
-        self._units: dict[Hashable, Unit] = {}
-        self._made: dict[Hashable, list[tuple[Signature, Unit]]] = {}  # by the key of the function
+        self._units: dict[Hashable, SweepPair] = {}
+        self._made: dict[Hashable, list[tuple[Signature, SweepPair]]] = {}  # by the key of the function
         self._fused: dict[Any, Fused] = {}
 
     def _swept(self, sweeps: Sweeps) -> Sweeps:
@@ -114,7 +113,7 @@ class Reverse:
         known = Known(tuple(x in useful for x in results), tuple(map(facts.wild.has, inputs)))
         together = [*map(tuple, groups.values())]
         inside = {x: shadows.setdefault(x, facts.cotangent(x)) for x in varied if is_array(x)}
-        seeds = {k: loop.seeds.get(x, Writer(f.marked).zero) for k, x in enumerate(results)}
+        seeds = {k: loop.seeds.get(x, CoreBuilder(f.marked).zero) for k, x in enumerate(results)}
         wanted = frozenset(range(len(results)))
         sweeps = Sweeps(self, f, varied, useful, seeds, wanted, together, known=known, shadows=inside)
         sweeps.fuses, sweeps.repeats = True, False
@@ -134,7 +133,7 @@ class Reverse:
         results = [(k, x) for k, x in enumerate(leaves(f.result)) if carries(x) or _is_float(x)]
         cts = {k: Var(f"ct_{k}", x.type if is_array(x) else types.float64) for k, x in results}
         sweeps = self.joint(f, varied, {k: ct for k, ct in cts.items() if not is_array(ct)}, known)
-        facts, writing = sweeps.facts, Writer()
+        facts, writing = sweeps.facts, CoreBuilder()
         kept = {x: Var("result_{k}", x.type) for x in facts.results if isinstance(x, Var)}
         for x, target in kept.items():
             writing.write(Make(target, Applied("np.copy", (x,)), 0) if is_array(x) else Copy(target, x, 0))
@@ -148,7 +147,7 @@ class Reverse:
         result = Node((mapped(f.result, lambda x: kept.get(x, x)), Node(back)))
         return replace(f, name=f"{f.name}_pullback", parameters=parameters, body=body, result=result)
 
-    def unit(self, s: Call, caller: Facts) -> Unit | Fused | None:
+    def unit(self, s: Call, caller: Facts) -> SweepPair | Fused | None:
         """The forward/reverse pair for a call; None for a draw, or if no result is active and nothing is written."""
         if s.function in self._fused:
             return self._fused[s.function]
@@ -173,33 +172,33 @@ class Reverse:
         call = Signature(flags, wanted, pattern, caller.known_of(s), fresh, spent)
         key, shadows = (self.program.key(s), call), carried(s, self.memory)
 
-        def recorded(unit: Unit) -> None:
+        def recorded(unit: SweepPair) -> None:
             """Define the pair that records, in threads if it is a parallel loop that allows it."""
             self._made.setdefault(key[0], []).append((call, unit))
             if loop_of(f) is not None:
-                if Recorded(self.program, f, call, unit, *self._called(f, call, unit)).in_threads(self.memory):
+                if RecordedPair(self.program, f, call, unit, *self._called(f, call, unit)).in_threads(self.memory):
                     return
-                if Parallel(self, s, f, call, unit).define():
+                if RecomputedPair(self, s, f, call, unit).define():
                     return
-            Called(self.program, f, call, unit, *self._called(f, call, unit)).define()
+            CallPair(self.program, f, call, unit, *self._called(f, call, unit)).define()
 
         if not f.again:
-            return self._known(key, Unit(f.name, len(inputs), shadows), recorded, self._recursive(*key, shadows))
+            return self._known(key, SweepPair(f.name, len(inputs), shadows), recorded, self._recursive(*key, shadows))
 
-        def again(unit: Unit) -> None:
+        def again(unit: SweepPair) -> None:
             """Define the pair of a checkpoint, around the pair that records."""
-            inner = self._known((key, "recorded"), Unit(f.name, len(inputs), shadows), recorded)
+            inner = self._known((key, "recorded"), SweepPair(f.name, len(inputs), shadows), recorded)
             Checkpoint(self.program, self.memory, s, flags, unit, inner, caller).define()
 
-        return self._known(key, Unit(f"{f.name}_again", len(inputs), shadows), again)
+        return self._known(key, SweepPair(f"{f.name}_again", len(inputs), shadows), again)
 
     def _known(
         self,
         key: Hashable,
-        new: Unit,
-        define: Callable[[Unit], None],
-        other: Callable[[], Unit | None] = lambda: None,
-    ) -> Unit:
+        new: SweepPair,
+        define: Callable[[SweepPair], None],
+        other: Callable[[], SweepPair | None] = lambda: None,
+    ) -> SweepPair:
         """Memoised forward/reverse pair by a key: the `other` one if found, else `new`, defined on first use."""
         if key in self._units:
             unit = self._units[key]
@@ -212,13 +211,13 @@ class Reverse:
         self._units[key] = found  # and so it stays: both sweeps have to ask for the same
         return found
 
-    def _recursive(self, function: Hashable, call: Signature, shadows: Carried) -> Callable[[], Unit | None]:
+    def _recursive(self, function: Hashable, call: Signature, shadows: Carried) -> Callable[[], SweepPair | None]:
         """Look up an existing pair of a recursive function that is sound for a call from outside.
 
         With a unit of its own for that call, numba would compile the function twice.
         """
 
-        def find() -> Unit | None:
+        def find() -> SweepPair | None:
             """The first recursive unit whose specialisation covers the call; None if no unit does."""
             for made, unit in self._made.get(function, []):
                 if unit.recursive and unit.carried == shadows and made.covers(call):
@@ -244,9 +243,9 @@ class Reverse:
     def may_spend(self, s: Call, facts: Facts) -> bool:
         """Whether a callee restores the arrays that it has changed, and is not recursive."""
         unit = self.unit(s, facts)
-        return isinstance(unit, Unit) and unit.restores and not unit.recursive
+        return isinstance(unit, SweepPair) and unit.restores and not unit.recursive
 
-    def _called(self, f: Function, call: Signature, unit: Unit) -> tuple[Sweeps, dict[int, Var]]:
+    def _called(self, f: Function, call: Signature, unit: SweepPair) -> tuple[Sweeps, dict[int, Var]]:
         """The sweeps of a callee for a call, and the cotangents of its scalar results."""
         inputs, results = [x for p in f.parameters for x in leaves(p)], leaves(f.result)
         flagged = [x for x, flag in zip(inputs, call.flags, strict=True) if flag]
@@ -267,11 +266,11 @@ class Reverse:
         sweeps.left = [x for k, x in enumerate(results) if is_array(x) and not unit.gives_shadow(k)]
         return self._swept(sweeps), seeds
 
-    def _gradient(self, g: Gradient, s: Call, flags: tuple[bool, ...], wanted: tuple[bool, ...]) -> Unit:
+    def _gradient(self, g: Gradient, s: Call, flags: tuple[bool, ...], wanted: tuple[bool, ...]) -> SweepPair:
         """The forward/reverse pair for the call of a gradient, memoised."""
         key = s.function, flags, wanted
         if key not in self._units:
-            unit = self._units[key] = Unit(g.name, len(flags))
+            unit = self._units[key] = SweepPair(g.name, len(flags))
             CalledGradient(self.program, self.forward, g, s, flags, wanted, unit).define()
         return self._units[key]
 

@@ -19,7 +19,7 @@ from dualrev.compiler.analysis.ssa import Loop, Region, Value
 from dualrev.compiler.analysis.values.induction import length
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Operator, Var
-from dualrev.compiler.ir.core.builder import Writer
+from dualrev.compiler.ir.core.builder import CoreBuilder
 from dualrev.compiler.ir.core.nodes import (
     Block,
     Call,
@@ -57,7 +57,7 @@ class _Frame:
     scopes: int
 
 
-class ReverseSweep(Writer):
+class ReverseSweep(CoreBuilder):
     """Writer of the reverse sweep: `body`. `used` are the values that it needs themselves, not only their shadows.
 
     `saved` are the columns that loops have filled in the forward sweep.

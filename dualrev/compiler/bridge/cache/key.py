@@ -59,7 +59,7 @@ def fingerprint(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type
     >>> fingerprint(f, "grad", 0, (float64,)) == fingerprint(f, "grad", 0, (float64,))
     True
     """
-    walk = _Walk(f)
+    walk = _Hasher(f)
     walk.add(_environment(), *(getattr(config, name) for name in _OPTIONS), transform, argnums)
     walk.value(f)
     for t in argtypes:
@@ -93,7 +93,7 @@ def local(f: Any) -> tuple[dict[str, str], list[Any]]:
     return found, callees
 
 
-class _Walk:
+class _Hasher:
     """Incremental hash of visited values; functions are visited once."""
 
     def __init__(self, root: Any = None) -> None:
@@ -265,7 +265,7 @@ class _Walk:
                 self.add(sorted(map(repr, x)) if isinstance(x, frozenset) else repr(x))
 
 
-class _Kinds(_Walk):
+class _Kinds(_Hasher):
     """Hash of argument types that a function has been compiled for; functions among them count by their numbers."""
 
     def __init__(self, numbers: dict[Any, int]) -> None:
@@ -287,7 +287,7 @@ class _Kinds(_Walk):
             super().type(t)
 
 
-class _Local(_Walk):
+class _Local(_Hasher):
     """Hash of a function's own references, valid in this process."""
 
     def __init__(self) -> None:

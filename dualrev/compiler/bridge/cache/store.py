@@ -37,7 +37,7 @@ from dualrev.compiler.frontend.reading.njit_options import copied
 from dualrev.rules import library
 from dualrev.rules.library.rule_definitions import rule_of
 
-__all__ = ["ConstantPath", "Folder", "Module", "folder_for", "resolve", "warn"]
+__all__ = ["CachedModule", "ConstantPath", "Folder", "folder_for", "resolve", "warn"]
 
 #: Steps from the differentiated function to an object: ("global", name), ("closure", name), ("attr", name),
 #: ("item", number), ("default", name); as a first step also ("arg", number), the function that is passed as this
@@ -54,7 +54,7 @@ _READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NON
 
 
 @dataclass(frozen=True)
-class Module:
+class CachedModule:
     """Emitted module: its text, the name of its entry point, and the access paths of its constants."""
 
     source: str
@@ -68,7 +68,7 @@ class Module:
         return f"{self.source}{_NEEDS}{needs}\n".encode()
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Module:
+    def from_bytes(cls, data: bytes) -> CachedModule:
         """Deserialise a module: the inverse of `to_bytes`."""
         source, _, last = data.decode().removesuffix("\n").rpartition("\n")
         needs = json.loads(last.removeprefix(_NEEDS))

@@ -84,7 +84,7 @@ class Pullback(types.Callable):
 
 
 @register_model(Pullback)
-class _Model(models.StructModel):
+class _PullbackModel(models.StructModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, [("kept", kind.kept)])
 

@@ -74,16 +74,16 @@ def parameters(node: ast.FunctionDef | ast.Lambda) -> list[str]:
 
 def renamed(node: Any, names: Mapping[str, ast.expr | str]) -> Any:
     """Copy a node, with names or expressions substituted for variables."""
-    return _Renaming(dict(names)).visit(copy.deepcopy(node))
+    return _Substitution(dict(names)).visit(copy.deepcopy(node))
 
 
-class _Renaming(ast.NodeTransformer):
+class _Substitution(ast.NodeTransformer):
     def __init__(self, names: dict[str, ast.expr | str]) -> None:
         self.names = names
 
     def without(self, hidden: set[str], nodes: list[Any]) -> list[Any]:
         """Rename nodes of a nested scope, without the names that it hides."""
-        inner = _Renaming({k: x for k, x in self.names.items() if k not in hidden})
+        inner = _Substitution({k: x for k, x in self.names.items() if k not in hidden})
         return [inner.visit(x) for x in nodes]
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -112,7 +112,7 @@ class _Renaming(ast.NodeTransformer):
         """Rename a comprehension, except its variables; the first iterable belongs to the scope around it."""
         first = self.visit(node.generators[0].iter)
         targets = [x for g in node.generators for x in ast.walk(g.target) if isinstance(x, ast.Name)]
-        inner = _Renaming({k: x for k, x in self.names.items() if k not in {t.id for t in targets}})
+        inner = _Substitution({k: x for k, x in self.names.items() if k not in {t.id for t in targets}})
         inner.generic_visit(node)
         node.generators[0].iter = first
         return node

@@ -36,7 +36,7 @@ __all__ = ["Lowering"]
 
 
 @dataclass
-class _Loop:
+class _LoopFlags:
     stop: str  # the flag that `break` sets
     skip: str  # the flag that `continue` sets
 
@@ -48,7 +48,7 @@ class Lowering(Sequences):
     become lists: see iterables.py.
     """
 
-    loops: list[_Loop]
+    loops: list[_LoopFlags]
     unpacked: dict[Let, int]
 
     def __init__(
@@ -285,16 +285,16 @@ class Lowering(Sequences):
 
     # Loops
 
-    def loop_flags(self, s: ast.For | ast.While) -> tuple[_Loop, list[str]]:
+    def loop_flags(self, s: ast.For | ast.While) -> tuple[_LoopFlags, list[str]]:
         """Allocate the flags of a loop's early exits, and clear the one of `break`."""
-        loop = _Loop(*(self.names.fresh(t, temporary=True) for t in ("_break{k}", "_continue{k}")))
+        loop = _LoopFlags(*(self.names.fresh(t, temporary=True) for t in ("_break{k}", "_continue{k}")))
         found = exits_of(s.body)
         flags = [flag for kind, flag in [(ast.Break, loop.stop), (ast.Return, self.exit_flag)] if kind in found]
         if ast.Break in found:
             self.let(loop.stop, "copy", (Const(False),), None, s.lineno)
         return loop, flags
 
-    def loop_body(self, loop: _Loop, body: list[ast.stmt], before: Callable[[], object]) -> list[Any]:
+    def loop_body(self, loop: _LoopFlags, body: list[ast.stmt], before: Callable[[], object]) -> list[Any]:
         """Lower the body of a loop; `before` emits its first statements."""
         self.loops.append(loop)
         try:
@@ -335,7 +335,7 @@ class Lowering(Sequences):
             self.out.append(While(test_block, test, body, flags, s.lineno))
         self.otherwise(s, loop)
 
-    def otherwise(self, s: ast.For | ast.While, loop: _Loop) -> None:
+    def otherwise(self, s: ast.For | ast.While, loop: _LoopFlags) -> None:
         """Lower the `else` of a loop: it runs unless an exit flag is set."""
         if not s.orelse:
             return

@@ -24,7 +24,7 @@ def show_lowered(
 
     `names` tells how generated variables are called.
     """
-    shown = _Showing(kind)
+    shown = _AnfPrinter(kind)
     head = f"def {name}({', '.join(map(shown.declared, parameters))}):"
     returned = ", ".join(to_python.text(to_python.atom(x)) for x in results)
     lines = [head, *shown.block(body, 1), f"    return {returned}", ""]
@@ -33,7 +33,7 @@ def show_lowered(
     return "\n".join(renamed(line, lambda x: printed.get(x, x)) for line in lines)
 
 
-class _Showing:
+class _AnfPrinter:
     def __init__(self, kind: Callable[[str], Any]) -> None:
         self.kind = kind
         self.seen: set[str] = set()

@@ -31,7 +31,7 @@ from dualrev.rules.derived import Derived
 from dualrev.rules.emitted_names import line_of
 from dualrev.rules.primitives import PRIMITIVES, Primitive
 
-__all__ = ["ZERO", "Writer", "partial"]
+__all__ = ["ZERO", "CoreBuilder", "partial"]
 
 ZERO = Constant(0.0, types.float64)
 #: A zero that is known, where those are marked.
@@ -60,7 +60,7 @@ def _with_slope(text: str, slope: Derived) -> ast.expr:
     return tree
 
 
-class Writer:
+class CoreBuilder:
     """Builder of statements; with `whole_partials`, partials are operations of their own (partials.py)."""
 
     whole_partials = False

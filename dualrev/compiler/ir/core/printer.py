@@ -18,17 +18,17 @@ def show(f: Function, types: bool = True) -> str:
 
     Variables that would have one name get different ones: `x`, `x_1`.
     """
-    shown = _Showing(f, types)
+    shown = _CorePrinter(f, types)
     head = f"def {f.name}({', '.join(map(shown.declared, f.parameters))}):"
     return "\n".join([head, *shown.block(f.body, 1), f"    return {shown.tree(f.result)}", ""])
 
 
 def show_expr(e: atoms.Index) -> str:
     """Print an expression, an index or an atom."""
-    return _Showing(None, False).index(e)
+    return _CorePrinter(None, False).index(e)
 
 
-class _Showing:
+class _CorePrinter:
     def __init__(self, f: Function | None, types: bool) -> None:
         self.types = types
         self.seen: set[Var] = set()

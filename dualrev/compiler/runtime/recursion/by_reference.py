@@ -28,7 +28,7 @@ class _Address(types.Type):
 
 
 @register_model(_Address)
-class _Model(models.OpaqueModel):
+class _AddressModel(models.OpaqueModel):
     """Data model of the address: an opaque pointer."""
 
 

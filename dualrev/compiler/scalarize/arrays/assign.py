@@ -32,7 +32,7 @@ from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
 from dualrev.compiler.scalarize.arrays.indices import index_of, is_gathered
 from dualrev.compiler.scalarize.arrays.overlap_test import copied_first
 from dualrev.compiler.scalarize.arrays.race_test import raise_for_race_of_part
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
 from dualrev.compiler.types.complex_parts import Parts
@@ -45,7 +45,7 @@ __all__ = ["Assignments"]
 class Assignments:
     """Lowering of `array[index] = value` and of assignments to whole arrays."""
 
-    def __init__(self, code: Writer, lists: Lists, lazy: Lazy, gathering: Gathering) -> None:
+    def __init__(self, code: ScalarBuilder, lists: Lists, lazy: Lazy, gathering: Gathering) -> None:
         self.code, self.lists, self.lazy, self.gathering = code, lists, lazy, gathering
 
     def store(self, s: Store) -> None:

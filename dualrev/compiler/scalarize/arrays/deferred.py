@@ -16,7 +16,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Atom, Const, If, Let, OfElements, Store, reads
-from dualrev.compiler.scalarize.builder import Sizes, Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, Sizes, named
 from dualrev.compiler.scalarize.scalar_ops import arithmetic, product
 from dualrev.compiler.types.predicates import is_array
 from dualrev.rules.functions import known
@@ -41,7 +41,7 @@ class Expression:
 class Lazy:
     """Deferred elementwise expressions, by the variables that hold their values."""
 
-    def __init__(self, code: Writer) -> None:
+    def __init__(self, code: ScalarBuilder) -> None:
         self.code = code
         self._waiting: dict[str, Expression] = {}
 

@@ -16,7 +16,7 @@ from dualrev.compiler.scalarize.alias_anf import has_output
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.arrays.race_test import raise_for_race
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.predicates import is_array
 from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known
@@ -27,7 +27,9 @@ __all__ = ["Elementwise"]
 class Elementwise:
     """Lowering of elementwise arithmetic on arrays."""
 
-    def __init__(self, code: Writer, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]) -> None:
+    def __init__(
+        self, code: ScalarBuilder, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]
+    ) -> None:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
         body = code.lowered.body
         self._uses = Counter(x for s in walk(body) for x in reads(s) if isinstance(x, str))

@@ -18,7 +18,7 @@ from dualrev.compiler.ir.anf.operations import Const, If, Let, Ref, Slice, Store
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.indices import check_index, flat_index, unravelled
 from dualrev.compiler.scalarize.arrays.overlap_test import copied_first
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Gathering"]
@@ -30,7 +30,7 @@ _Place = Callable[[tuple[str, ...]], tuple[Any, ...]]
 class Gathering:
     """Gather, scatter and selection: `a[index]` with arrays in the index, and functions that select elements."""
 
-    def __init__(self, code: Writer, lazy: Lazy) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
     def read(self, s: Let, kind: Any) -> None:

@@ -16,7 +16,7 @@ from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
 from dualrev.compiler.scalarize.arrays.indices import index_of, is_gathered, unravelled
 from dualrev.compiler.scalarize.arrays.layout import Layouts
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.tuples import Tuples
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_real, is_real_array
 
@@ -26,7 +26,7 @@ __all__ = ["Items"]
 class Items:
     """Lowering of `a[index]`, and of attributes of arrays and named tuples."""
 
-    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples, gathering: Gathering, layouts: Layouts) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy, tuples: Tuples, gathering: Gathering, layouts: Layouts) -> None:
         self.code, self.lazy, self.tuples, self.gathering = code, lazy, tuples, gathering
         self.layouts = layouts
         self._flats: dict[str, str] = {}  # the arrays of `a.flat`

@@ -7,24 +7,24 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Node, Ref, Slice, leaves
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["check_index", "flat_index", "index_of", "is_gathered", "unravelled"]
 
 
-def is_gathered(code: Writer, entries: tuple[Any, ...]) -> bool:
+def is_gathered(code: ScalarBuilder, entries: tuple[Any, ...]) -> bool:
     """Whether an index is advanced: it has an array, directly or inside a tuple."""
     atoms = [x for x in flat_index(code, entries) if isinstance(x, (str, Ref))]
     return any(is_array(code.kind(x)) for x in atoms)
 
 
-def flat_index(code: Writer, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+def flat_index(code: ScalarBuilder, entries: tuple[Any, ...]) -> tuple[Any, ...]:
     """Flatten the tuples in an index, such as the result of `np.nonzero`, into its entries."""
     return tuple(y for x in entries for y in (leaves(code.tree(x)) if code.is_tuple(x) else [x]))
 
 
-def index_of(code: Writer, entries: tuple[Any, ...], ndim: int, line: int) -> tuple[Any, ...]:
+def index_of(code: ScalarBuilder, entries: tuple[Any, ...], ndim: int, line: int) -> tuple[Any, ...]:
     """Normalise and check a basic index: tuples are flattened, an ellipsis for no axis is dropped."""
     made: list[Any] = []
     for entry in entries:
@@ -36,7 +36,7 @@ def index_of(code: Writer, entries: tuple[Any, ...], ndim: int, line: int) -> tu
     return tuple(made)
 
 
-def check_index(code: Writer, index: tuple[Any, ...], line: int) -> None:
+def check_index(code: ScalarBuilder, index: tuple[Any, ...], line: int) -> None:
     """Refuse index entries that numba accepts and the compiler does not: only ints and slices are supported."""
     for entry in index:
         if isinstance(entry, (str, Ref)) and not isinstance(code.kind(entry), types.Integer):
@@ -46,14 +46,14 @@ def check_index(code: Writer, index: tuple[Any, ...], line: int) -> None:
             _check_slice(code, entry, line)
 
 
-def _check_slice(code: Writer, entry: Slice, line: int) -> None:
+def _check_slice(code: ScalarBuilder, entry: Slice, line: int) -> None:
     """Refuse slice bounds that are not ints."""
     for x in entry.atoms():
         if isinstance(x, str) and not isinstance(code.kind(x), types.Integer):
             code.refuse(line, f"a slice whose bound is of numba type {code.kind(x)}", "only ints are known", "ints")
 
 
-def unravelled(code: Writer, base: Any, k: Any, line: int) -> tuple[Any, ...]:
+def unravelled(code: ScalarBuilder, base: Any, k: Any, line: int) -> tuple[Any, ...]:
     """Emit the index of the `k`-th element of an array, in C order."""
     ndim = code.kind(base).ndim
     index: list[Any] = []

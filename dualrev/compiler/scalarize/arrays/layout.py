@@ -13,7 +13,7 @@ from numba.core import types
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, If, Let, Node
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.predicates import NUMBERS, is_array
 from dualrev.rules.functions import shared
 
@@ -23,7 +23,7 @@ __all__ = ["Layouts"]
 class Layouts:
     """Lowering of functions that return the elements of an array: views or copies."""
 
-    def __init__(self, code: Writer, lazy: Lazy) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
         self.asks_for_layout = False
 

@@ -13,7 +13,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Atom, Const, Ref, Slice
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["copied_first"]
@@ -21,7 +21,7 @@ __all__ = ["copied_first"]
 _WHOLE, _FIRST = Slice(None, None, None), Slice(Const(0), Const(1), None)
 
 
-def copied_first(code: Writer, array: str, index: tuple[Any, ...], value: Atom, line: int) -> str | None:
+def copied_first(code: ScalarBuilder, array: str, index: tuple[Any, ...], value: Atom, line: int) -> str | None:
     """Emit numba's test whether it copies the source of `array[index] = value`; None if it copies every overlap."""
     ndim = code.kind(array).ndim
     numbers = sum(isinstance(x, Const) or (isinstance(x, str | Ref) and not is_array(code.kind(x))) for x in index)
@@ -40,7 +40,7 @@ def copied_first(code: Writer, array: str, index: tuple[Any, ...], value: Atom, 
     return code.plain("runtime.may_overlap(a, b)", line, types.boolean, a=view, b=named(value))
 
 
-def _bounds(code: Writer, entry: Any, array: str, axis: int, line: int) -> Slice:
+def _bounds(code: ScalarBuilder, entry: Any, array: str, axis: int, line: int) -> Slice:
     """Slice of one axis that covers the elements selected by an index entry."""
     if isinstance(entry, Slice):
         return Slice(entry.lower, entry.upper, _sign(code, entry.step, line))
@@ -50,7 +50,7 @@ def _bounds(code: Writer, entry: Any, array: str, axis: int, line: int) -> Slice
     return Slice(first, code.plain("k + 1", line, k=first), None)
 
 
-def _sign(code: Writer, step: Atom | None, line: int) -> Atom | None:
+def _sign(code: ScalarBuilder, step: Atom | None, line: int) -> Atom | None:
     if step is None or isinstance(step, Const):
         return Const(-1) if step is not None and step.value is not None and step.value < 0 else None
     return code.plain("1 if k > 0 else -1", line, k=step)

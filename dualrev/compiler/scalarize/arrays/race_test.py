@@ -13,14 +13,14 @@ from numba.core import types
 
 from dualrev.compiler.frontend.reading.njit_options import is_parallel
 from dualrev.compiler.ir.anf.operations import Const, Effect, If, Slice
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
 
 __all__ = ["raise_for_race", "raise_for_race_of_part"]
 
 
-def raise_for_race(code: Writer, array: str, value: Any, line: int, part: str = "inplace_binop") -> None:
+def raise_for_race(code: ScalarBuilder, array: str, value: Any, line: int, part: str = "inplace_binop") -> None:
     """Emit a ValueError for `array[...] (op)= value` whose parallel loop in numba has a data race."""
     if code.in_rounds or value == array or not is_parallel(code.lowered.source.dispatcher, part):
         return
@@ -36,7 +36,7 @@ def raise_for_race(code: Writer, array: str, value: Any, line: int, part: str = 
     code.out.append(If(test, [Effect(raising("ValueError", text), (), line, True)], [], line))
 
 
-def raise_for_race_of_part(code: Writer, view: str, index: tuple[Any, ...], value: Any, line: int) -> None:
+def raise_for_race_of_part(code: ScalarBuilder, view: str, index: tuple[Any, ...], value: Any, line: int) -> None:
     """Emit the race test for `array[index] = value`, where numba runs it in threads: slices without a step."""
     slices = [x for x in index if isinstance(x, Slice)]
     steps = {None, *(x.step for x in slices)} - {None, Const(None), Const(1)}

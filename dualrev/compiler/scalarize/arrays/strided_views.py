@@ -16,7 +16,7 @@ from dualrev.compiler.ir.anf.operations import Effect, If, Let
 from dualrev.compiler.runtime.markers import goes_back
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.layout import Layouts
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
 
@@ -26,7 +26,7 @@ __all__ = ["Windows"]
 class Windows:
     """Lowering of strided views."""
 
-    def __init__(self, code: Writer, lazy: Lazy, layouts: Layouts) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy, layouts: Layouts) -> None:
         self.code, self.lazy, self.layouts = code, lazy, layouts
 
     def sliding(self, s: Let, kind: Any) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Atom, Const, If, Let, OfElements
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
 from dualrev.rules.emitted_names import line_of
 
@@ -26,7 +26,7 @@ ZERO, ONE = Const(0.0), Const(1.0)
 class ComplexNumbers:
     """Complex arithmetic on pairs of atoms; `kind` is the type of the parts of the result."""
 
-    def __init__(self, code: Writer) -> None:
+    def __init__(self, code: ScalarBuilder) -> None:
         self.code = code
         self.unary = {
             "exp": self.exp,

@@ -24,7 +24,7 @@ from dualrev.compiler.ir.anf.operations import Const, Effect, Let, Ref, Store, l
 from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.arrays.elementwise import Elementwise
 from dualrev.compiler.scalarize.arrays.race_test import raise_for_race
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.complex.arithmetic import ZERO, ComplexNumbers, Pair
 from dualrev.compiler.scalarize.complex.complex_conditions import put_together
 from dualrev.compiler.scalarize.complex.pairs import Pairs
@@ -67,7 +67,7 @@ class Complexes:
 
     def __init__(
         self,
-        code: Writer,
+        code: ScalarBuilder,
         lazy: Lazy,
         real: Elementwise,
         expand: Callable[[Let], None],

@@ -13,7 +13,7 @@ from numba.core import types
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, Let, Node, Ref, leaves
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.complex.arithmetic import ZERO, ComplexNumbers, Pair
 from dualrev.compiler.types.complex_parts import Parts, is_complex
 from dualrev.compiler.types.predicates import is_array
@@ -24,7 +24,7 @@ __all__ = ["Pairs"]
 class Pairs:
     """Real and imaginary parts of atoms."""
 
-    def __init__(self, code: Writer, lazy: Lazy, numbers: ComplexNumbers, expand: Callable[[Let], None]) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy, numbers: ComplexNumbers, expand: Callable[[Let], None]) -> None:
         self.code, self.lazy, self.numbers, self.expand = code, lazy, numbers, expand
 
     def is_complex(self, x: Any) -> bool:

@@ -106,7 +106,7 @@ class Places:
                 more = self.inside(lambda x=x: self.condition(s, x))
                 self.out.append(If(s.target, *((more, []) if isinstance(tree.op, ast.And) else ([], more)), s.line))
             return
-        made = _Reading(self, s.line).visit(to_python.substitute(tree, lambda _: None))
+        made = _HoistedLoads(self, s.line).visit(to_python.substitute(tree, lambda _: None))
         names = {x: self.places[x] for x in s.args if x in self.places}
         made = to_python.substitute(made, lambda n: to_python.name(names[n]) if n in names else None)
         read = tuple(dict.fromkeys(n.id for n in ast.walk(made) if isinstance(n, ast.Name) and n.id in self.of))
@@ -280,7 +280,7 @@ def _taking(body: list[Any], found: set[str]) -> set[str]:
     return taking
 
 
-class _Reading(ast.NodeTransformer):
+class _HoistedLoads(ast.NodeTransformer):
     """Hoist the load of `x[k]` out of a condition, into a variable."""
 
     def __init__(self, places: Places, line: int) -> None:

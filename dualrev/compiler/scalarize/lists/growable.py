@@ -24,7 +24,7 @@ from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Ref, Slic
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.layout import Layouts
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import GROWING, INSTEAD_OF_GROWING, METHODS, Lists, is_harmless
 from dualrev.compiler.scalarize.lists.list_methods import ListMethods
 from dualrev.diagnostics.quoting import raising
@@ -39,7 +39,7 @@ class Growing:
 
     def __init__(
         self,
-        code: Writer,
+        code: ScalarBuilder,
         lists: Lists,
         lazy: Lazy,
         assignments: Assignments,
@@ -117,7 +117,7 @@ class Growing:
         elif s.op == "getitem" and not isinstance(s.info[0], Slice):
             self.expand(Let(s.target, s.op, s.args, (self._place(x, s.info, "getitem", s.line),), s.line))
         elif s.op == "plain" and is_harmless(s.info, self.lists):
-            tree = _Lengths(self.lengths, lambda y: self._filled(y, s.line)).visit(
+            tree = _GrowableLengths(self.lengths, lambda y: self._filled(y, s.line)).visit(
                 to_python.substitute(s.info, lambda _: None)
             )
             names = tuple(
@@ -198,7 +198,7 @@ class Growing:
         self.code.let("copy", (Const(0),), None, s.line, target=n)
 
 
-class _Lengths(ast.NodeTransformer):
+class _GrowableLengths(ast.NodeTransformer):
     """Replace `len(ys)` in a condition by the length variable, and `ys` after `in` by the used part of the array."""
 
     def __init__(self, lengths: dict[str, str], filled: Callable[[str], str]) -> None:

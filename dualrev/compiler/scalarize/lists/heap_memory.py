@@ -22,7 +22,7 @@ from dualrev.compiler.ir.names import Names
 from dualrev.compiler.scalarize.lists.heap import Heap, is_list
 from dualrev.diagnostics.quoting import raising
 
-__all__ = ["Memory", "Statements"]
+__all__ = ["HeapMemory", "Statements"]
 
 _INT = types.int64
 
@@ -73,7 +73,7 @@ class Statements:
         self.out.append(For(k, Const(0), n, Const(1), self.inside(lambda: work(k)), [], line))
 
 
-class Memory:
+class HeapMemory:
     """Memory of one heap, and the operations on it."""
 
     def __init__(self, code: Statements, heap: Heap) -> None:

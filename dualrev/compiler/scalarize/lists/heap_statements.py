@@ -11,7 +11,7 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Const, For, Let, Slice, Store, Written, blocks, reads, walk
 from dualrev.compiler.scalarize.lists.heap import Heap, is_list, values_of
-from dualrev.compiler.scalarize.lists.heap_memory import Memory, Statements
+from dualrev.compiler.scalarize.lists.heap_memory import HeapMemory, Statements
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
 from dualrev.compiler.types.predicates import is_array
 
@@ -26,7 +26,7 @@ class HeapStatements:
     def __init__(self, lowered: Lowered, of: dict[str, Any], heaps: list[Heap]) -> None:
         self.lowered, self.of, self.heaps = lowered, of, heaps
         self.code = Statements(lowered.names, of)
-        self.memory = {heap: Memory(self.code, heap) for heap in heaps}
+        self.memory = {heap: HeapMemory(self.code, heap) for heap in heaps}
         self.kinds = {x: kind.type if isinstance(kind, types.Optional) else kind for x, kind in of.items()}
         self.holding = {x: heap for heap in heaps for x in heap.items}
         for heap in heaps:
@@ -213,7 +213,7 @@ class HeapStatements:
 
     def _with_lengths(self, s: Let) -> Let:
         """A condition, with numbers for the lengths of lists."""
-        made = _Lengths(self, s.line).visit(to_python.substitute(s.info, lambda _: None))
+        made = _HeapLengths(self, s.line).visit(to_python.substitute(s.info, lambda _: None))
         names = (n.id for n in ast.walk(made) if isinstance(n, ast.Name) and n.id in self.of)
         return Let(s.target, "plain", tuple(dict.fromkeys(names)), made, s.line)
 
@@ -224,7 +224,7 @@ class HeapStatements:
 
     # Lists
 
-    def _of_list(self, s: Any, x: str, memory: Memory) -> bool:
+    def _of_list(self, s: Any, x: str, memory: HeapMemory) -> bool:
         """Whether it was an operation that needs no list of all elements; then it has been written."""
         code = self.code
         if isinstance(s, Store):
@@ -240,7 +240,7 @@ class HeapStatements:
             return False
         return True
 
-    def _item(self, s: Let, x: str, memory: Memory) -> None:
+    def _item(self, s: Let, x: str, memory: HeapMemory) -> None:
         """target = ys[k], or the first of the names in `u, v = ys`."""
         if s in self.lowered.unpacked and s.info == (Const(0),):
             n = memory.length(x, s.line)
@@ -248,7 +248,7 @@ class HeapStatements:
         place = memory.place(x, s.info[0], "getitem", s.line)
         self.code.let("getitem", (memory.elements,), (place,), s.line, None, s.target)
 
-    def _method(self, s: Let, x: str, memory: Memory) -> None:
+    def _method(self, s: Let, x: str, memory: HeapMemory) -> None:
         """A method that changes a list; what is not done to its end, is done to a list of now, which replaces it."""
         code, name = self.code, s.info[0]
         if name == "append":
@@ -264,7 +264,7 @@ class HeapStatements:
             memory.replaced(x, now, s.line)
 
 
-class _Lengths(ast.NodeTransformer):
+class _HeapLengths(ast.NodeTransformer):
     """len(ys) in a condition -> the variable for it."""
 
     def __init__(self, statements: HeapStatements, line: int) -> None:

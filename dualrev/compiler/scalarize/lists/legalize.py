@@ -17,7 +17,7 @@ from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf.operations import Const, Effect, For, If, Let, Opaque, Slice, Store, reads, walk, writes
-from dualrev.compiler.scalarize.builder import Writer, line_of_variable
+from dualrev.compiler.scalarize.builder import ScalarBuilder, line_of_variable
 from dualrev.compiler.types.predicates import NUMBERS
 from dualrev.diagnostics.quoting import raising
 
@@ -216,7 +216,7 @@ def _gone_over(lowered: Lowered, every: list[Any]) -> set[tuple[Any, str]]:
     }
 
 
-def check_places(code: Writer, lists: Lists, s: Any) -> None:
+def check_places(code: ScalarBuilder, lists: Lists, s: Any) -> None:
     """Refuse uses of a list that its array does not support, and emit the bounds checks of its indices."""
     if not lists.names or not any(x in lists for x in reads(s)):
         return
@@ -255,6 +255,6 @@ def _is_membership(node: ast.Compare) -> bool:
     return len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn))
 
 
-def _check_place(code: Writer, array: str, place: Any, what: str, line: int) -> None:
+def _check_place(code: ScalarBuilder, array: str, place: Any, what: str, line: int) -> None:
     test = code.plain("k >= a.size or k < -a.size", line, types.boolean, k=place, a=array)
     code.out.append(If(test, [Effect(raising("IndexError", f"{what} out of range"), (), line, True)], [], line))

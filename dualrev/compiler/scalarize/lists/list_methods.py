@@ -18,7 +18,7 @@ from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Slice
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
@@ -33,7 +33,7 @@ class ListMethods:
 
     def __init__(
         self,
-        code: Writer,
+        code: ScalarBuilder,
         lists: Lists,
         lazy: Lazy,
         filled: Callable[[str, int], str],

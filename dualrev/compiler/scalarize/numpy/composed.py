@@ -13,7 +13,7 @@ from numba.core import types
 from dualrev.compiler.ir.anf.operations import Const, If, Let, Slice
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.layout import Layouts
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.scalar_ops import extremum
 from dualrev.compiler.types.predicates import is_array
 from dualrev.rules.emitted_names import line_of
@@ -24,7 +24,7 @@ __all__ = ["Composed"]
 class Composed:
     """Lowering of products, differences, `np.clip` and `np.trim_zeros`."""
 
-    def __init__(self, code: Writer, lazy: Lazy, layouts: Layouts, expand: Callable[[Let], None]) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy, layouts: Layouts, expand: Callable[[Let], None]) -> None:
         self.code, self.lazy, self.layouts, self.expand = code, lazy, layouts, expand
 
     def dot(self, s: Let, kind: Any) -> None:

@@ -13,7 +13,7 @@ from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Slice, le
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.layout import Layouts
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
 
@@ -34,7 +34,7 @@ _STACKS: dict[str, dict[int, tuple[tuple[Any, ...], int]]] = {
 class Joining:
     """Lowering of functions that join several arrays into one."""
 
-    def __init__(self, code: Writer, lazy: Lazy, layouts: Layouts, assignments: Assignments) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy, layouts: Layouts, assignments: Assignments) -> None:
         self.code, self.lazy, self.layouts, self.assignments = code, lazy, layouts, assignments
 
     def concatenate(self, s: Let, kind: Any) -> None:

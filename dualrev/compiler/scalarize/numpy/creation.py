@@ -13,7 +13,7 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, Let, Node, Ref
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.arrays.layout import Layouts
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_real
 
 __all__ = ["Making"]
@@ -22,7 +22,7 @@ __all__ = ["Making"]
 class Making:
     """Lowering of functions that create arrays."""
 
-    def __init__(self, code: Writer, layouts: Layouts) -> None:
+    def __init__(self, code: ScalarBuilder, layouts: Layouts) -> None:
         self.code, self.layouts = code, layouts
 
     def alloc(self, s: Let, kind: Any) -> None:

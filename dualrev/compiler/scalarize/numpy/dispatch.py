@@ -18,7 +18,7 @@ from dualrev.compiler.ir.anf.operations import Const, Let, Ref
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.arrays.strided_views import Windows
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.scalarize.numpy.in_place import InPlace
 from dualrev.compiler.scalarize.numpy.library_calls import Definitions
@@ -30,14 +30,14 @@ from dualrev.compiler.types.leaves import holds_structured
 from dualrev.compiler.types.predicates import NUMBERS, holds_reals, is_array, is_real
 from dualrev.rules.functions import known
 
-__all__ = ["Functions", "Rules", "Ways"]
+__all__ = ["Functions", "TableRules", "Ways"]
 
 #: Methods of arrays whose value has no derivative, if it is no real number.
 _DISCRETE = ("argmin", "argmax", "any", "all", "item")
 
 
 @dataclass(frozen=True)
-class Rules:
+class TableRules:
     """Rules that the table names: `core` for arrays and tuples; `scalar` for numbers, which return whether they fit."""
 
     core: Mapping[str, Callable[[Let, Any], None]]
@@ -60,7 +60,9 @@ class Ways:
 class Functions:
     """Lowering of functions and methods to primitives, loops or library calls."""
 
-    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples, lists: Lists, ways: Ways, rules: Rules) -> None:
+    def __init__(
+        self, code: ScalarBuilder, lazy: Lazy, tuples: Tuples, lists: Lists, ways: Ways, rules: TableRules
+    ) -> None:
         self.code, self.lazy, self.tuples, self.lists = code, lazy, tuples, lists
         self.ways, self.rules = ways, rules
 

@@ -16,7 +16,7 @@ from numba.np.ufunc.sigparse import parse_signature
 from dualrev.compiler.frontend.reading.source import describe
 from dualrev.compiler.ir.anf.operations import Effect, If, Let, Ref, Slice
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
 
@@ -25,7 +25,7 @@ __all__ = ["generalized"]
 _WHOLE = Slice(None, None, None)
 
 
-def generalized(code: Writer, lazy: Lazy, s: Let, kernel: Ref) -> None:
+def generalized(code: ScalarBuilder, lazy: Lazy, s: Let, kernel: Ref) -> None:
     """Lower the call of a generalized ufunc, whose kernel is a numba function."""
     f, count = s.info.value, len(s.args)
     inputs, outputs = parse_signature(f.gufunc_builder.signature)
@@ -57,7 +57,7 @@ def generalized(code: Writer, lazy: Lazy, s: Let, kernel: Ref) -> None:
     code.over(first, depth, s.line, one) if first is not None else one(())
 
 
-def _part(code: Writer, array: str, index: tuple[str, ...], rank: int, kind: Any, line: int) -> Any:
+def _part(code: ScalarBuilder, array: str, index: tuple[str, ...], rank: int, kind: Any, line: int) -> Any:
     """Argument of the kernel from an array: a scalar, or a view of its last axes."""
     of = code.kind(array)
     if not is_array(kind):
@@ -73,7 +73,7 @@ def _part(code: Writer, array: str, index: tuple[str, ...], rank: int, kind: Any
     return code.let("view", (array,), (*index, *[_WHOLE] * rank), line, target=view)
 
 
-def _check_lengths(code: Writer, s: Let, core: list[Any], front: list[int], depth: int) -> None:
+def _check_lengths(code: ScalarBuilder, s: Let, core: list[Any], front: list[int], depth: int) -> None:
     """Emit a ValueError for axis lengths that have to be equal and are not."""
     seen: dict[Any, tuple[str, int]] = {}
     for x, dims, before in zip(s.args, core, front, strict=True):

@@ -14,7 +14,7 @@ from numba.core import types
 from dualrev.compiler.ir.anf.operations import Effect, If, Let
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_real, is_real_array
 from dualrev.diagnostics.quoting import raising
 from dualrev.rules.emitted_names import line_of
@@ -26,7 +26,9 @@ __all__ = ["InPlace"]
 class InPlace:
     """Lowering of functions that mutate an array."""
 
-    def __init__(self, code: Writer, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]) -> None:
+    def __init__(
+        self, code: ScalarBuilder, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]
+    ) -> None:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
 
     def takes(self, s: Let, kind: Any) -> bool:

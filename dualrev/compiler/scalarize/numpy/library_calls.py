@@ -16,7 +16,7 @@ from dualrev.compiler.ir.anf.operations import Const, If, Let, Node, leaves
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
 from dualrev.compiler.scalarize.arrays.layout import Layouts
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.predicates import NUMBERS, holds_reals, is_array
 from dualrev.rules.functions import LARGEST, Definition, Selection, known
 
@@ -26,7 +26,7 @@ __all__ = ["Definitions"]
 class Definitions:
     """Lowering by library definitions and by selections, as the table of functions has them."""
 
-    def __init__(self, code: Writer, lazy: Lazy, gathering: Gathering, layouts: Layouts) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy, gathering: Gathering, layouts: Layouts) -> None:
         self.code, self.lazy, self.gathering, self.layouts = code, lazy, gathering, layouts
 
     def takes(self, s: Let, kind: Any) -> bool:

@@ -12,7 +12,7 @@ from numba.core import types
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Let, Node, leaves
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.predicates import is_array, is_real, is_real_array
 
 __all__ = ["Inactive"]
@@ -21,7 +21,7 @@ __all__ = ["Inactive"]
 class Inactive:
     """Lowering of functions without derivative, and of `dualrev.stop_gradient`."""
 
-    def __init__(self, code: Writer, lazy: Lazy) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
     def write(self, s: Let, kind: Any) -> None:

@@ -24,7 +24,7 @@ from numba.core.registry import cpu_target
 from dualrev.compiler.frontend.reading.callables import frozen_in
 from dualrev.compiler.frontend.reading.source import describe, is_readable, name_of
 from dualrev.compiler.ir.anf.operations import Atom, Const, Let, Ref
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.complex_parts import joined
 from dualrev.compiler.types.opaque_types import holds_floats
 
@@ -36,7 +36,7 @@ _NOT_THE_USERS = {"numpy", "numba", "dualrev", "scipy", *sys.stdlib_module_names
 class Overloads:
     """Lowering of calls that numba's overloads implement."""
 
-    def __init__(self, code: Writer, expand: Callable[[Let], None]) -> None:
+    def __init__(self, code: ScalarBuilder, expand: Callable[[Let], None]) -> None:
         self.code, self.expand = code, expand
 
     def takes(self, s: Let) -> bool:
@@ -114,7 +114,7 @@ def _is_users(f: Any) -> bool:
     return isinstance(f, FunctionType) and f.__module__.partition(".")[0] not in _NOT_THE_USERS
 
 
-def _atom(code: Writer, x: ast.expr) -> Atom | None:
+def _atom(code: ScalarBuilder, x: ast.expr) -> Atom | None:
     """Argument as an atom, if it is a variable, a constant or a captured value."""
     if isinstance(x, ast.Constant):
         return Const(x.value)

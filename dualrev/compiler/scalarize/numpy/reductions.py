@@ -16,7 +16,7 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Const, Let, OfElements, Ref
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
 from dualrev.compiler.scalarize.tuples import Tuples
 from dualrev.compiler.types.predicates import is_real, is_real_array
@@ -33,7 +33,7 @@ def _is_nan_of_no_elements() -> bool:
 class Reductions:
     """Reductions of all elements, and sums along an axis."""
 
-    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy, tuples: Tuples) -> None:
         self.code, self.lazy, self.tuples = code, lazy, tuples
 
     def sum(self, s: Let, kind: Any) -> None:

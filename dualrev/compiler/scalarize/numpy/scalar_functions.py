@@ -12,7 +12,7 @@ from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Let
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic, extremum, product
 from dualrev.compiler.scalarize.tuples import Tuples
 from dualrev.compiler.types.complex_parts import joined
@@ -26,7 +26,7 @@ __all__ = ["Numbers"]
 class Numbers:
     """Lowering rules that the table calls `line`, `product` and `scalar`."""
 
-    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy, tuples: Tuples) -> None:
         self.code, self.lazy, self.tuples = code, lazy, tuples
 
     def takes(self, s: Let, kind: Any) -> bool:

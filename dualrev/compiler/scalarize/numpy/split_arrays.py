@@ -12,7 +12,7 @@ from numba.core import types
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Node, Slice
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
 
@@ -25,7 +25,7 @@ _WHOLE = Slice(None, None, None)
 class Splitting:
     """Lowering of array splits, and of `np.broadcast_arrays`."""
 
-    def __init__(self, code: Writer, lazy: Lazy) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
     def split(self, s: Let, kind: Any) -> None:

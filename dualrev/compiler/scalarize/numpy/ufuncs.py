@@ -13,7 +13,7 @@ from numba.np.numpy_support import ufunc_find_matching_loop
 from dualrev.compiler.frontend.reading.callables import is_generalized, jitted
 from dualrev.compiler.ir.anf.operations import Let, Ref
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.numpy.gufuncs import generalized
 from dualrev.compiler.types.predicates import is_array
 
@@ -23,7 +23,7 @@ __all__ = ["Ufuncs"]
 class Ufuncs:
     """Lowering of the user's ufuncs."""
 
-    def __init__(self, code: Writer, lazy: Lazy) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
     def call(self, s: Let, kind: Any) -> None:

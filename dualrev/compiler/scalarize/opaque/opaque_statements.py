@@ -33,7 +33,7 @@ from dualrev.compiler.ir.anf.operations import (
     walk,
 )
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.scalarize.opaque.container_loops import READING, check_loops
 from dualrev.compiler.scalarize.type_messages import about
@@ -86,7 +86,7 @@ def _leave_out(body: list[Any], some: set[Any]) -> None:
 class Opaques:
     """Lowering of operations on opaque values, and of opaque blocks."""
 
-    def __init__(self, code: Writer, lazy: Lazy, lists: Lists) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy, lists: Lists) -> None:
         self.code, self.lazy, self.lists = code, lazy, lists
 
     # What is one

@@ -11,7 +11,7 @@ from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Const, Let
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.tuples import Tuples
 from dualrev.compiler.types.predicates import is_array, is_real
 from dualrev.rules.drawing import DRAWING, Drawing
@@ -26,7 +26,7 @@ _OF_ARRAYS = ("np_choice", "np_permuted", "np_shuffle", "py_shuffle", "np_multin
 class Drawings:
     """Lowering of random sampling by numpy's and Python's generators, as numba implements them."""
 
-    def __init__(self, code: Writer, lazy: Lazy, tuples: Tuples) -> None:
+    def __init__(self, code: ScalarBuilder, lazy: Lazy, tuples: Tuples) -> None:
         self.code, self.lazy, self.tuples = code, lazy, tuples
 
     def takes(self, s: Let, kind: Any) -> bool:

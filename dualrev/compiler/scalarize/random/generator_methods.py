@@ -16,7 +16,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Const, Let
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.opaque.opaque_statements import Opaques
 
 __all__ = ["SAMPLES", "GeneratorDraws"]
@@ -47,7 +47,7 @@ SAMPLES = {
 class GeneratorDraws:
     """Lowering of samples from a generator that is an argument or a captured value."""
 
-    def __init__(self, code: Writer, opaques: Opaques) -> None:
+    def __init__(self, code: ScalarBuilder, opaques: Opaques) -> None:
         self.code, self.opaques = code, opaques
 
     def takes(self, s: Any) -> bool:

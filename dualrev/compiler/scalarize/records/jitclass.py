@@ -21,7 +21,7 @@ from numba.core import types
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, Let, Node, Ref, Store
 from dualrev.compiler.ir.anf.to_python import dtype_name
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.leaves import is_bound, members
 
 __all__ = ["Objects"]
@@ -30,7 +30,7 @@ __all__ = ["Objects"]
 class Objects:
     """Calls of methods of jitclasses; `made` is the instance that the function constructs, if it is `__init__`."""
 
-    def __init__(self, code: Writer, expand: Callable[[Let], None]) -> None:
+    def __init__(self, code: ScalarBuilder, expand: Callable[[Let], None]) -> None:
         self.code, self.expand = code, expand
         self.made: str | None = None
         dispatcher, parameters = code.lowered.source.dispatcher, code.lowered.parameters

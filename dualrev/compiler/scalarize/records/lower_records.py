@@ -39,7 +39,7 @@ from dualrev.compiler.ir.names import readable
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.indices import index_of, is_gathered
-from dualrev.compiler.scalarize.builder import Writer, named
+from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.records.jitclass import Objects
 from dualrev.compiler.scalarize.records.operator_methods import Dunders
 from dualrev.compiler.types.leaves import is_bound, is_instance, is_record, is_records, is_structured, members
@@ -55,7 +55,9 @@ _OF_ARRAYS = {name.removeprefix("resolve_") for name in dir(ArrayAttribute) if n
 class Structures:
     """Scalar replacement of objects that have fields."""
 
-    def __init__(self, code: Writer, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]) -> None:
+    def __init__(
+        self, code: ScalarBuilder, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]
+    ) -> None:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
         self._places: dict[str, tuple[str, tuple[Any, ...]]] = {}  # of a[i] that has no name: a, and i
         self._read: dict[Any, tuple[Any, str]] = {}  # which field of which object an array is
@@ -318,7 +320,7 @@ class Structures:
             self.assignments.store(Store(leaf, index, x, s.line))
 
 
-def _deferred(code: Writer) -> Iterator[str]:
+def _deferred(code: ScalarBuilder) -> Iterator[str]:
     """Temporaries `a[i]` whose fields are all loaded before `a` or `i` changes: they need no views."""
     every = list(walk(code.lowered.body))
     assigned = Counter(x for s in every for x in writes(s))
@@ -334,7 +336,7 @@ def _deferred(code: Writer) -> Iterator[str]:
                 yield s.target
 
 
-def _augmented(code: Writer) -> Iterator[str]:
+def _augmented(code: ScalarBuilder) -> Iterator[str]:
     """Temporaries for the field in `x.field += value`, which are updated in place."""
     found: dict[str, list[str]] = {}
     for s in walk(code.lowered.body):

@@ -15,7 +15,7 @@ from numba.core.registry import cpu_target
 
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, Let, Slice, Store
-from dualrev.compiler.scalarize.builder import Writer
+from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.records.jitclass import Objects
 from dualrev.compiler.types.leaves import is_instance
 
@@ -40,7 +40,7 @@ _COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: 
 class Dunders:
     """Dispatch to special methods, such as `__add__`; `expand` writes an operation."""
 
-    def __init__(self, code: Writer, objects: Objects, expand: Callable[[Let], None]) -> None:
+    def __init__(self, code: ScalarBuilder, objects: Objects, expand: Callable[[Let], None]) -> None:
         self.code, self.objects, self.expand = code, objects, expand
 
     def takes(self, s: Let) -> bool:
