@@ -42,6 +42,7 @@ from dualrev.compiler.parallel.dependence import sharing
 from dualrev.compiler.parallel.outline import loop_of
 from dualrev.compiler.types.complex_parts import holds_complex
 from dualrev.compiler.types.leaves import holds_structured
+from dualrev.compiler.types.predicates import is_list
 from dualrev.errors import DualrevError, UnsupportedError
 
 __all__ = ["STAGES", "Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]
@@ -157,7 +158,7 @@ class Module:
         every = list(range(count))
         chosen = every if transform == "vjp" else self.front.chosen_numbers(argnums, core, argtypes[:count])
         if not self._opened and self._around is None:
-            for kind in argtypes[count:]:
+            for kind in filter(is_list, argtypes[count:]):  # numba stumbles where it infers `array[...] = list`
                 check_cotangent(type_of(core.result), kind)
             core = self.front.once(core)
         name = self.names.fresh(f"{transform}_{core.name}")

@@ -14,6 +14,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.reading.source import Source, is_derivative
+from dualrev.compiler.types.predicates import is_list
 from dualrev.diagnostics.quoting import docstring
 
 __all__ = ["check_lists", "inside", "takes_lists", "with_lists"]
@@ -23,24 +24,24 @@ _TRANSFORMS = ("grad", "value_and_grad", "vjp", "jvp")
 
 def takes_lists(kinds: Sequence[Any]) -> bool:
     """Whether one of the arguments is a list of numbers."""
-    return any(map(_is_list, kinds))
+    return any(map(_is_list_of_numbers, kinds))
 
 
-def _is_list(kind: Any) -> bool:
-    return isinstance(kind, (types.List, types.ListType)) and isinstance(kind.dtype, (types.Number, types.Boolean))
+def _is_list_of_numbers(kind: Any) -> bool:
+    return is_list(kind) and isinstance(kind.dtype, (types.Number, types.Boolean))
 
 
 def inside(kind: Any) -> Any:
     """Type of a tangent or a cotangent inside of the wrapper: an array for a list of numbers, None for another list."""
     if isinstance(kind, types.List):
-        return types.Array(kind.dtype, 1, "C") if _is_list(kind) else types.none
+        return types.Array(kind.dtype, 1, "C") if _is_list_of_numbers(kind) else types.none
     return kind
 
 
 def _passed(name: str, kind: Any) -> str:
     if isinstance(kind, types.List) and inside(kind) == types.none:
         return "None"
-    return f"runtime.elements({name})" if _is_list(kind) else name
+    return f"runtime.elements({name})" if _is_list_of_numbers(kind) else name
 
 
 def check_lists(f: Any, source: Source, transform: str, kinds: Sequence[Any]) -> None:
@@ -72,10 +73,10 @@ def with_lists(text: str, entry: str, transform: str, argnums: Any, kinds: tuple
 def _gradient(made: str, numbers: Any, kinds: tuple[Any, ...]) -> str:
     """Text of the gradient, with lists in place of arrays."""
     if not isinstance(numbers, (list, tuple)):
-        return f"runtime.as_list(a{numbers}, {made})" if _is_list(kinds[numbers]) else made
+        return f"runtime.as_list(a{numbers}, {made})" if _is_list_of_numbers(kinds[numbers]) else made
     parts = []
     for place, k in enumerate(numbers):
         part = f"{made}[{place}]"
-        real = _is_list(kinds[k]) and isinstance(kinds[k].dtype, types.Float)
+        real = _is_list_of_numbers(kinds[k]) and isinstance(kinds[k].dtype, types.Float)
         parts.append(f"runtime.as_list(a{k}, {part})" if real else part)
     return f"({', '.join(parts)},)"

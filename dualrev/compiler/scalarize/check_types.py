@@ -18,7 +18,7 @@ from dualrev.compiler.scalarize.builder import line_of_variable
 from dualrev.compiler.scalarize.type_messages import about
 from dualrev.compiler.types.leaves import is_linked, is_structured
 from dualrev.compiler.types.opaque_types import holds_floats, holds_memory, is_opaque
-from dualrev.compiler.types.predicates import NUMBERS, is_array
+from dualrev.compiler.types.predicates import NUMBERS, is_array, is_list
 
 __all__ = ["check_types"]
 
@@ -57,11 +57,11 @@ def _check(lowered: Lowered, x: str, kind: Any) -> None:
         return
     if isinstance(kind, types.BaseTuple):
         for k, part in enumerate(kind.types):
-            if isinstance(part, (types.List, types.ListType)) and isinstance(part.dtype, NUMBERS):
+            if is_list(part) and isinstance(part.dtype, NUMBERS):
                 refuse(f"the list {name}[{k}] in a tuple", "a list has no place there", "an array")
             _check(lowered, f"{x}[{k}]", part)
         return
-    listed = isinstance(kind, (types.List, types.ListType)) and holds_floats(kind)
+    listed = is_list(kind) and holds_floats(kind)
     if listed and x in lowered.parameters:
         why = "of lists as arguments, only those of numbers are known"
         refuse(f"the list {name} as an argument", why, "np.array of it")

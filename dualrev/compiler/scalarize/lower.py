@@ -77,7 +77,7 @@ from dualrev.compiler.scalarize.records.lower_records import Structures
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
 from dualrev.compiler.scalarize.tuples import Tuples
 from dualrev.compiler.types.complex_parts import Parts
-from dualrev.compiler.types.predicates import is_array, is_real
+from dualrev.compiler.types.predicates import is_array, is_list, is_real
 
 __all__ = ["Expanded", "Expansion"]
 
@@ -308,7 +308,7 @@ class Expansion:
         """Emit numba's ValueError for `u, v = x`, where an array or a list has another number of items."""
         code = self.code
         kind = code.kind(x)
-        if isinstance(kind, (types.List, types.ListType)):
+        if is_list(kind):
             refuse_unpacked(code.lowered, line)
         self.lazy.materialise(x)
         if isinstance(kind, Parts):

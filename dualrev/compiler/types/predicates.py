@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from numba.core import types
 
-__all__ = ["NUMBERS", "holds_reals", "is_array", "is_real", "is_real_array"]
+__all__ = ["NUMBERS", "holds_reals", "is_array", "is_list", "is_real", "is_real_array"]
 
 #: The types of numbers: real ones, and those without derivative.
 NUMBERS = (types.Float, types.Integer, types.Boolean)
@@ -20,6 +20,11 @@ def is_real(kind: Any) -> bool:
 def is_array(kind: Any) -> bool:
     """Whether a type is a numba array."""
     return isinstance(kind, types.Array)
+
+
+def is_list(kind: Any) -> TypeGuard[Any]:
+    """Whether a type is a list: one of Python's, or a typed one."""
+    return isinstance(kind, (types.List, types.ListType))
 
 
 def is_real_array(kind: Any) -> bool:

@@ -25,10 +25,10 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf.operations import For, Let, Opaque, Slice, Store, blocks, reads, walk, writes
 from dualrev.compiler.ir.names import readable
 from dualrev.compiler.scalarize.alias_anf import makes_new, sharing, written_arrays
-from dualrev.compiler.scalarize.lists.heap import LIST_METHODS, Heap, is_list, item_of
+from dualrev.compiler.scalarize.lists.heap import LIST_METHODS, Heap, item_of
 from dualrev.compiler.scalarize.lists.heap_statements import HeapStatements
 from dualrev.compiler.scalarize.lists.struct_of_lists import METHODS, names_in
-from dualrev.compiler.types.predicates import is_array
+from dualrev.compiler.types.predicates import is_array, is_list
 
 __all__ = ["by_handles"]
 

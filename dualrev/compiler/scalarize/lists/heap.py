@@ -9,9 +9,9 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Const, Let, Ref, Slice, Store, Written
-from dualrev.compiler.types.predicates import NUMBERS, is_array
+from dualrev.compiler.types.predicates import NUMBERS, is_array, is_list
 
-__all__ = ["CHANGING", "LIST_METHODS", "Heap", "is_list", "item_of", "values_of"]
+__all__ = ["CHANGING", "LIST_METHODS", "Heap", "item_of", "values_of"]
 
 #: Methods that change the length of a list.
 CHANGING = {"append", "pop", "insert", "remove", "clear", "extend"}
@@ -19,12 +19,6 @@ CHANGING = {"append", "pop", "insert", "remove", "clear", "extend"}
 LIST_METHODS = {*CHANGING, "copy", "count", "index", "reverse", "sort"}
 #: Methods with an argument that is an item, and its place.
 _PLACES = {"append": 1, "insert": 2, "get": 2, "pop": 2, "setdefault": 2}
-_LISTS = (types.List, types.ListType)
-
-
-def is_list(kind: Any) -> bool:
-    """Whether a type is a list type."""
-    return isinstance(kind, _LISTS)
 
 
 def item_of(kind: Any) -> Any:

@@ -19,7 +19,8 @@ from numba.core import types
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Const, Effect, For, If, Let, Slice, Store
 from dualrev.compiler.ir.names import Names
-from dualrev.compiler.scalarize.lists.heap import Heap, is_list
+from dualrev.compiler.scalarize.lists.heap import Heap
+from dualrev.compiler.types.predicates import is_list
 from dualrev.diagnostics.quoting import raising
 
 __all__ = ["HeapMemory", "Statements"]

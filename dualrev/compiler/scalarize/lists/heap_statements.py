@@ -10,10 +10,10 @@ from numba.core import types
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Const, For, Let, Slice, Store, Written, blocks, reads, walk
-from dualrev.compiler.scalarize.lists.heap import Heap, is_list, values_of
+from dualrev.compiler.scalarize.lists.heap import Heap, values_of
 from dualrev.compiler.scalarize.lists.heap_memory import HeapMemory, Statements
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
-from dualrev.compiler.types.predicates import is_array
+from dualrev.compiler.types.predicates import is_array, is_list
 
 __all__ = ["HeapStatements"]
 

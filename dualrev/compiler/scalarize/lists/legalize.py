@@ -11,14 +11,14 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf.operations import Const, Effect, For, If, Let, Opaque, Slice, Store, reads, walk, writes
 from dualrev.compiler.scalarize.builder import ScalarBuilder, line_of_variable
-from dualrev.compiler.types.predicates import NUMBERS
+from dualrev.compiler.types.predicates import NUMBERS, is_list
 from dualrev.diagnostics.quoting import raising
 
 __all__ = [
@@ -80,7 +80,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
     """Find the lists of numbers of a function; their types `of` the variables become array types."""
     every = list(walk(lowered.body))
     _check_calls(lowered, of, every)
-    names = {x for x, kind in of.items() if _is_list(kind) and isinstance(kind.dtype, NUMBERS)}
+    names = {x for x, kind in of.items() if is_list(kind) and isinstance(kind.dtype, NUMBERS)}
     _check_parameters(lowered, names)
     names -= _odd(lowered, of, names - set(lowered.parameters), every)
     typed = {x for x, kind in of.items() if isinstance(kind, types.ListType)}
@@ -108,13 +108,9 @@ def _check_calls(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> None
     for s in every:
         kind = of.get(s.target) if isinstance(s, Let) and s.op in ("call", "star", "written") else None
         inside = kind.types if isinstance(kind, types.BaseTuple) else ()
-        floats = _is_list(kind) and isinstance(kind.dtype, types.Float)
-        if floats or any(_is_list(x) and isinstance(x.dtype, NUMBERS) for x in inside):
+        floats = is_list(kind) and isinstance(kind.dtype, types.Float)
+        if floats or any(is_list(x) and isinstance(x.dtype, NUMBERS) for x in inside):
             lowered.source.refuse(s.line, "a list that a call returns", _WHY, _INSTEAD)
-
-
-def _is_list(kind: Any) -> TypeGuard[Any]:
-    return isinstance(kind, (types.List, types.ListType))
 
 
 def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]) -> set[str]:
@@ -156,7 +152,7 @@ def check_unpacked(lowered: Lowered, of: dict[str, Any]) -> None:
     """Refuse `u, v = ys` of a list of anything but numbers: its length is known at run time only."""
     for s in walk(lowered.body):
         kind = of.get(s.args[0]) if s in lowered.unpacked else None
-        if _is_list(kind) and not isinstance(kind.dtype, NUMBERS):
+        if is_list(kind) and not isinstance(kind.dtype, NUMBERS):
             refuse_unpacked(lowered, s.line)
 
 

@@ -17,7 +17,7 @@ from numba.core import types
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, Let, Slice, Store, blocks, ends, reads, walk, writes
-from dualrev.compiler.types.predicates import NUMBERS
+from dualrev.compiler.types.predicates import NUMBERS, is_list
 
 __all__ = ["METHODS", "by_leaves", "is_known_use", "names_in"]
 
@@ -51,7 +51,7 @@ def _blame(lowered: Lowered, s: Any, x: str) -> None:
 
 def _is_of_tuples(kind: Any) -> bool:
     """Whether a type is a list of tuples of numbers."""
-    item: Any = kind.dtype if isinstance(kind, (types.List, types.ListType)) else None
+    item: Any = kind.dtype if is_list(kind) else None
     if type(item) not in (types.Tuple, types.UniTuple) or not len(item):
         return False
     return all(isinstance(x, NUMBERS) for x in item.types)

@@ -19,9 +19,9 @@ from numba.core import types
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf.operations import Const, Let, Slice, walk, writes
 from dualrev.compiler.ir.union_find import Sets
-from dualrev.compiler.scalarize.lists.heap import CHANGING, is_list
+from dualrev.compiler.scalarize.lists.heap import CHANGING
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
-from dualrev.compiler.types.predicates import NUMBERS, is_array
+from dualrev.compiler.types.predicates import NUMBERS, is_array, is_list
 
 __all__ = ["SPLITTING", "as_tuples"]
 

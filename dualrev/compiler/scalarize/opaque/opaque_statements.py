@@ -40,7 +40,7 @@ from dualrev.compiler.scalarize.type_messages import about
 from dualrev.compiler.types.complex_parts import holds_complex
 from dualrev.compiler.types.leaves import is_linked
 from dualrev.compiler.types.opaque_types import holds_floats, is_opaque
-from dualrev.compiler.types.predicates import is_array
+from dualrev.compiler.types.predicates import is_array, is_list
 
 __all__ = ["Opaques", "without_listed"]
 
@@ -57,7 +57,7 @@ def without_listed(lowered: Lowered, of: dict[str, Any]) -> None:
             kind = of.get(s.args[0]) if isinstance(s.args[0], str) else None
             if kind is None or not is_opaque(kind) or isinstance(kind, _SEQUENCES):
                 s.op = "copy"
-                if isinstance(kind, (types.List, types.ListType)) and _goes_over(every, s.target, s.args[0]):
+                if is_list(kind) and _goes_over(every, s.target, s.args[0]):
                     lists.add(s)
                     del of[s.target]
     if lists:
