@@ -176,14 +176,6 @@ LOWER = (
         ensures=("scalars",),
     ),
     Pass(
-        "recognise-accumulation",
-        "a sum that replaces what it adds to becomes an accumulation",
-        "scalarize/recognize_accumulation.py",
-        reading.recognise_accumulation,
-        requires=("scalars",),
-        optional=True,
-    ),
-    Pass(
         "to-core",
         "translate to core, whose variables are objects with types; refuse what is not well formed",
         "ir/anf_to_core.py",
@@ -195,6 +187,14 @@ LOWER = (
 
 #: core -> core, before it is differentiated.
 OPTIMISE = (
+    Pass(
+        "recognise-accumulation",
+        "a sum that replaces what it adds to becomes an accumulation",
+        "optimize/recognize_accumulation.py",
+        reading.recognise_accumulation,
+        requires=("core",),
+        optional=True,
+    ),
     Pass(
         "fold-constants",
         "constant folding, and branches that it decides",

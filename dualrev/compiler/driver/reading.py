@@ -41,6 +41,7 @@ from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.compiler.ir.core.verify import check
 from dualrev.compiler.optimize.constant_folding import with_folded_branches
 from dualrev.compiler.optimize.initial_values import with_initial_values
+from dualrev.compiler.optimize.recognize_accumulation import with_accumulations
 from dualrev.compiler.parallel.outline import outlined
 from dualrev.compiler.scalarize.lists.dicts import by_places
 from dualrev.compiler.scalarize.lists.handles import by_handles
@@ -50,7 +51,6 @@ from dualrev.compiler.scalarize.lists.to_tuples import as_tuples
 from dualrev.compiler.scalarize.lower import Expanded, Expansion
 from dualrev.compiler.scalarize.numpy.finfo import with_limits
 from dualrev.compiler.scalarize.opaque.opaque_statements import without_listed
-from dualrev.compiler.scalarize.recognize_accumulation import simplify
 from dualrev.compiler.types.complex_parts import in_parts
 
 __all__ = ["Origin", "Reading"]
@@ -245,11 +245,6 @@ def scalarize(r: Reading) -> None:
     r.expanded = expansion.run(r.argtypes, r.converts)
 
 
-def recognise_accumulation(r: Reading) -> None:
-    """Recognise accumulation: write `t = x + y; x = t` as one sum, by which later passes know it."""
-    simplify(r.expanded.body, anf_leaves(r.expanded.result), r.expanded.types)
-
-
 def to_core(r: Reading) -> None:
     """Translate ANF of scalars to core, in which variables are typed objects; refuse ill-formed statements."""
     front, f, source = r.front, r.f, r.lowered.source
@@ -274,6 +269,11 @@ def to_core(r: Reading) -> None:
 
 
 # Optimise: core
+
+
+def recognise_accumulation(r: Reading) -> None:
+    """Recognise accumulation: write `t = x + y; x = t` as one sum, by which later passes know it."""
+    r.core = with_accumulations(r.core, r.front.memory)
 
 
 def fold_constants(r: Reading) -> None:

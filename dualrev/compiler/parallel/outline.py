@@ -32,7 +32,6 @@ from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import blocks, parts, reads, rewritten, several, statements, with_blocks, writes
 from dualrev.compiler.parallel.chunk_reductions import in_chunks
 from dualrev.compiler.parallel.dependence import sharing
-from dualrev.compiler.parallel.recognize_adds import with_additions
 from dualrev.compiler.parallel.recognize_reductions import total_of
 
 __all__ = ["loop_of", "outlined"]
@@ -76,7 +75,7 @@ class _Outlining:
         elif any(total_of(x, s.body) != "add" for x in self.live(s)) or self.draws(s):
             return (serial,)
         serial = replace(serial, body=rewritten(serial.body, _unchecked))
-        at_once = replace(serial, body=with_additions(serial.body, self.classes, self.memory), parallel=True)
+        at_once = replace(serial, parallel=True)
         live = self.live(s)
         wrote = {x for t in statements(s.body) for x in writes(t)} | {s.target}
         read = [x for t in (s, *statements(at_once.body)) for x in reads(t) if isinstance(x, Var)]

@@ -12,8 +12,7 @@ knows nothing else:
     of assign                          numpy/concatenate
     what they make is expanded, too    arrays/elementwise, lists/growable, numpy/composed, numpy/in_place, calls
     the way of each function           numpy/dispatch
-    afterwards, on the whole           recognize_accumulation
 
 Other rooms import lists/dicts, lists/handles, lists/legalize, lists/struct_of_lists, lists/to_tuples, lower,
-numpy/finfo, opaque/opaque_statements, recognize_accumulation.
+numpy/finfo, opaque/opaque_statements.
 """
