@@ -24,7 +24,6 @@ class FunctionTable(Protocol):
     names       the names of the module; `refs` are what its text uses and does not define
     sites       where functions with rules are called
     place       the user's line that calls the derivative that is read
-    inherits    whether what f calls has its error model, if that says none itself
     """
 
     f: Any
@@ -36,7 +35,6 @@ class FunctionTable(Protocol):
     reverse: Reverse
     sites: dict[Call, Source]
     place: tuple[Source, int] | None
-    inherits: bool
 
     def source(self, f: Any) -> Source:
         """The source of a numba function."""
@@ -51,6 +49,9 @@ class FunctionTable(Protocol):
         self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool = True
     ) -> Function:
         """Lower a numba function to core, for these argument types."""
+
+    def alone(self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]) -> Function:
+        """Lower a function whose derivative is called, and all that it calls."""
 
     def entered(self, f: Any, argtypes: tuple[Any, ...]) -> Function:
         """Lower the root of the differentiation, the user's function, to core."""

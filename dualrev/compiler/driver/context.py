@@ -74,7 +74,7 @@ class Front:
         self.forward: Forward = Forward(self.program, self.memory, self.passes, self.rules)
         self.reverse: Reverse = Reverse(self.program, self.memory, self.forward, self.passes, RuleSweeps(self.rules))
         self.f: Any = None  # the function that is differentiated
-        self.inherits = True  # whether what it calls has its error model, if that says none itself
+        self.root: Any = None  # the function that gives its error model to what it calls
         self.sites: dict[Call, Source] = {}  # where functions with rules are called
         self.place: tuple[Source, int] | None = None  # the user's line that calls the derivative that is read
         self.sources = dict(sources)  # of functions, by their id
@@ -126,6 +126,17 @@ class Front:
             self.passes.run("optimise", reading)
             self._cores[key] = reading.core
         return self._cores[key]
+
+    def alone(self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]) -> Function:
+        """Lower a function whose derivative is called, and all that it calls: numba compiles a derivative by itself."""
+        before, self.root = self.root, f
+        try:
+            made = self.core(f, argtypes, path, functions, apart=False)
+            for _ in self._run_by(made):
+                pass
+        finally:
+            self.root = before
+        return made
 
     def _small(self, caller: Function, s: Call) -> Function | None:
         """Callee to inline at a call: a small function with the options of the caller; else None."""
@@ -228,7 +239,7 @@ class Front:
 
     def entered(self, f: Any, argtypes: tuple[Any, ...]) -> Function:
         """Core of the function that is differentiated, for these argument types."""
-        self.f = f
+        self.f = self.root = f
         self.complexes.check_derivatives(f, argtypes)
         source = self.source(f)
         if source.tree.args.vararg:

@@ -24,7 +24,7 @@ from dualrev.compiler.frontend.lowering.dead_flags import drop_unread
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.reading import prune_branches as branches
 from dualrev.compiler.frontend.reading.ast_purity import looks_at_layout
-from dualrev.compiler.frontend.reading.njit_options import alike, declared, is_checked, is_checked_for
+from dualrev.compiler.frontend.reading.njit_options import alike, declared, is_checked_for
 from dualrev.compiler.frontend.reading.source import Source, Static
 from dualrev.compiler.frontend.typing import infer
 from dualrev.compiler.frontend.typing.dtype_constants import fold_dtypes
@@ -69,10 +69,14 @@ class Origin:
 
 
 class ReadContext(FunctionTable, Protocol):
-    """Interface of the module for the passes of the front end; driver/context.py implements it."""
+    """Interface of the module for the passes of the front end; driver/context.py implements it.
+
+    root    the function that gives its error model to what it calls
+    """
 
     complexes: ComplexCalls
     uncompiled: infer.Uncompiled
+    root: Any
 
     def inlined(self, f: Any, core: Function) -> Function:
         """Inline small functions into the core of a function."""
@@ -250,7 +254,7 @@ def to_core(r: Reading) -> None:
     front, f, source = r.front, r.f, r.lowered.source
     looks = r.expanded.asks_for_layout or looks_at_layout(source.tree)
     origin = Origin(f, source, r.lowered.parameters, r.expanded.asks_for_layout, looks, r.returned)
-    checked = is_checked_for(f, r.argtypes, front.f or f) if front.inherits else is_checked(f)
+    checked = is_checked_for(f, r.argtypes, front.root or f)
     core = typed(r.expanded, origin, checked, lambda s: front.complexes.symbol(s, source))
 
     def refuse(s: Statement, why: str) -> None:  # it would be a constant, without a word

@@ -128,3 +128,33 @@ def test_a_power_that_a_choice_does_not_take_raises_all_the_same():
             derivative(a, d, k)
     a[1] = 0.3
     assert_same(derivative(a, d, -1), (f(a, d, -1), np.array([-3.0, 1.0])), rtol=1e-14, types=False)
+
+
+def value_then_derivative(reciprocal, derivative):
+    @njit(error_model="numpy")
+    def f(x):
+        return reciprocal(x) + derivative(x)
+
+    return f
+
+
+def derivative_then_value(reciprocal, derivative):
+    @njit(error_model="numpy")
+    def f(x):
+        return derivative(x) + reciprocal(x)
+
+    return f
+
+
+@pytest.mark.parametrize("make", [value_then_derivative, derivative_then_value])
+def test_what_is_called_beside_a_derivative_has_the_caller_s_error_model(make):
+    """The function of the derivative, and what that calls, are compiled by themselves; nothing else is."""
+    reciprocal, cube = njit(lambda x: 1.0 / x), njit(lambda x: x * x * x)
+    f = make(reciprocal, dr.grad(cube))
+    assert dr.value_and_grad(f)(0.0) == (np.inf, -np.inf)
+    assert dr.jvp(f, (0.0,), (1.0,)) == (np.inf, -np.inf)
+    assert f(0.0) == np.inf
+    raises = make(njit(lambda x: x), dr.grad(njit(lambda x: 1.0 / x)))
+    for call in (raises, dr.value_and_grad(raises), lambda x: dr.jvp(raises, (x,), (1.0,))):
+        with pytest.raises(ZeroDivisionError):
+            call(0.0)

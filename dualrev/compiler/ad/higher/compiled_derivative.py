@@ -49,8 +49,6 @@ def core(
 ) -> Function:
     """Lower a derivative to core for these argument types; UnsupportedError if it cannot be differentiated."""
     f, transform, argnums = derivative.derivative_of
-    if derivative is not front.f:
-        front.inherits = False  # it is compiled by itself, and so is what it calls
     source = front.source(derivative)
     place, line = front.place or (source, source.tree.lineno)
 
@@ -65,7 +63,7 @@ def core(
     places = derivative._places
     passed = {x: functions[names[k]] for x, k in zip(own, places, strict=False) if names[k] in functions}
     primals = derivative._primals(argtypes)
-    of = front.core(f, primals, (*path, *_FUNCTION), passed, apart=False)
+    of = front.alone(f, primals, (*path, *_FUNCTION), passed)
     several = isinstance(argnums, tuple)
     kinds = tuple(t for k, t in enumerate(argtypes) if k not in places)
     if transform in ("jvp", "vjp", "keep"):
