@@ -56,6 +56,9 @@ class FunctionTable(Protocol):
     def entered(self, f: Any, argtypes: tuple[Any, ...]) -> Function:
         """Lower the root of the differentiation, the user's function, to core."""
 
+    def once(self, f: Function) -> Function:
+        """A trampoline for a recursive root; the function itself if it is not recursive."""
+
     def functions_passed(self, f: Any, args: Sequence[Any], argtypes: tuple[Any, ...]) -> dict[str, Static]:
         """The arguments of a call that are functions, by the names of their parameters."""
 

@@ -45,8 +45,9 @@ class ModuleBuilder(Protocol):
     def front(self) -> FunctionTable:
         """Table of the module's functions in core."""
 
-    def describe(self, transform: str, argnums: Any, name: str) -> str:
-        """Docstring of an emitted derivative, one sentence."""
+    @property
+    def is_plain(self) -> bool:
+        """Whether f takes numbers and arrays only."""
 
     def refer(self, of: Symbol | Call) -> str:
         """Name of the function behind a symbol or a call, which is emitted on first use."""
@@ -65,3 +66,16 @@ class ModuleBuilder(Protocol):
 
     def finish(self, entry: str, doc: str) -> Emitted:
         """Finish the module, and return its text."""
+
+
+def described(transform: str, argnums: Any, name: str) -> str:
+    """Docstring of an emitted derivative, one sentence."""
+    if transform == "grad":
+        return f"The gradient of {name} with respect to argument {argnums}."
+    if transform == "pull":
+        return f"The cotangents of the arguments of {name} for the cotangent ct of its value."
+    if transform == "value_and_grad":
+        return f"The value of {name}, and its gradient with respect to argument {argnums}."
+    if transform == "vjp":
+        return f"The value of {name}, and the cotangents of its arguments for the cotangent ct of the value."
+    return f"The value of {name}, and its derivative in the direction of the tangents."

@@ -19,14 +19,14 @@ from dualrev.compiler.ad.reverse.sweeps import has_words
 from dualrev.compiler.analysis.memory.escape import handed_on, only_borrows
 from dualrev.compiler.analysis.values.index_ranges import Natural
 from dualrev.compiler.codegen.lines import Code
-from dualrev.compiler.codegen.module_builder import Emitted
+from dualrev.compiler.codegen.module_builder import Emitted, described
 from dualrev.compiler.codegen.module_text import ModuleText, Writing
 from dualrev.compiler.codegen.parallel_loops import write_loop
 from dualrev.compiler.codegen.statements import Emission, Lending
 from dualrev.compiler.driver.context import Front
 from dualrev.compiler.driver.passes import FORWARD, LINK, LISTS, OPTIMISE, READ, REVERSE
-from dualrev.compiler.entrypoints import hessian, jacobian, jvp, vjp_residuals
-from dualrev.compiler.entrypoints.vjp import Entry, check_cotangent
+from dualrev.compiler.driver.transforms import TRANSFORMS
+from dualrev.compiler.entrypoints.vjp import Entry
 from dualrev.compiler.entrypoints.wrap_complex import Around
 from dualrev.compiler.entrypoints.wrap_lists import check_lists, inside, takes_lists, with_lists
 from dualrev.compiler.entrypoints.wrap_objects import opening
@@ -42,7 +42,6 @@ from dualrev.compiler.parallel.dependence import sharing
 from dualrev.compiler.parallel.outline import loop_of
 from dualrev.compiler.types.complex_parts import holds_complex
 from dualrev.compiler.types.leaves import holds_structured
-from dualrev.compiler.types.predicates import is_list
 from dualrev.errors import DualrevError, UnsupportedError
 
 __all__ = ["STAGES", "Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]
@@ -135,49 +134,21 @@ class Module:
                 source.refuse(source.tree, what, why, "real and imaginary parts")
             self._around = Around(self, transform, argnums, argtypes, count)
             argtypes = self._around.inner
-        if transform not in ("vjp", "keep", *hessian.TRANSFORMS, *jacobian.TRANSFORMS):
-            return self._derived(transform, argnums, argtypes, count)
-        core, later = self.front.entered(self.f, argtypes[:count]), transform in ("vjp", "keep")
-        try:
-            self.front.check_draws(core, "its vjp" if later else f"its {transform}", later)
-        except UnsupportedError:
-            self._derived(transform, argnums, argtypes, count)  # what no derivative is known of is said first
-            raise
-        return self._derived(transform, argnums, argtypes, count)
-
-    def _derived(self, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
-        if transform in jvp.TRANSFORMS:
-            return jvp.root(self, transform, argnums, argtypes, count)
-        if transform in hessian.TRANSFORMS:
-            return hessian.root(self, transform, argnums, argtypes[:count])
-        if transform in jacobian.TRANSFORMS:
-            return jacobian.root(self, transform, argnums, argtypes[:count])
-        if transform == "keep":
-            return vjp_residuals.root(self, argtypes[:count])
+        asked = TRANSFORMS[transform]
+        if not asked.reruns:
+            return asked.root(self, transform, argnums, argtypes, count)
         core = self.front.entered(self.f, argtypes[:count])
-        every = list(range(count))
-        chosen = every if transform == "vjp" else self.front.chosen_numbers(argnums, core, argtypes[:count])
-        if not self._opened and self._around is None:
-            for kind in filter(is_list, argtypes[count:]):  # numba stumbles where it infers `array[...] = list`
-                check_cotangent(type_of(core.result), kind)
-            core = self.front.once(core)
-        name = self.names.fresh(f"{transform}_{core.name}")
-        doc = self.describe(transform, argnums, core.name)
-        several = isinstance(argnums, (tuple, list))
-        Entry(self, transform, chosen, core, self.f, core.origin.parameters).write(name, several, doc)
-        return self.finish(name, f"{doc} Made by dualrev.")
+        try:
+            self.front.check_draws(core, f"its {asked.reruns}", asked.later)
+        except UnsupportedError:
+            asked.root(self, transform, argnums, argtypes, count)  # what no derivative is known of is said first
+            raise
+        return asked.root(self, transform, argnums, argtypes, count)
 
-    def describe(self, transform: str, argnums: Any, name: str) -> str:
-        """Docstring of an emitted derivative, one sentence."""
-        if transform == "grad":
-            return f"The gradient of {name} with respect to argument {argnums}."
-        if transform == "pull":
-            return f"The cotangents of the arguments of {name} for the cotangent ct of its value."
-        if transform == "value_and_grad":
-            return f"The value of {name}, and its gradient with respect to argument {argnums}."
-        if transform == "vjp":
-            return f"The value of {name}, and the cotangents of its arguments for the cotangent ct of the value."
-        return f"The value of {name}, and its derivative in the direction of the tangents."
+    @property
+    def is_plain(self) -> bool:
+        """Whether f takes numbers and arrays only, so that it is differentiated as it is."""
+        return not self._opened and self._around is None
 
     # Functions that transformations have made
 
@@ -217,7 +188,7 @@ class Module:
         made = self.program.made(symbol)
         if isinstance(made, Gradient):
             entry = Entry(self, "grad", list(made.numbers), made.of, made.of.origin.dispatcher)
-            entry.write(name, made.several, self.describe("grad", made.numbers, made.of.name))
+            entry.write(name, made.several, described("grad", made.numbers, made.of.name))
             return
         loop = loop_of(made)
         if loop is not None and (shared := sharing(made, loop, self.front.memory)) is not None:

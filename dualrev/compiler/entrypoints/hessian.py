@@ -27,18 +27,16 @@ from dualrev.compiler.ir.core.atom_types import is_real
 from dualrev.compiler.ir.core.atoms import Constant, Node, Symbol
 from dualrev.compiler.ir.core.traverse import leaves
 
-__all__ = ["TRANSFORMS", "root"]
-
-TRANSFORMS = ("hessian", "products")
+__all__ = ["root"]
 
 #: So many statements are there for all lanes, at most: a long function would take long to compile, and its lanes have
 #: no room in the registers (measured: bench/second.py).
 _LENGTH = 500
 
 
-def root(module: ModuleBuilder, transform: str, argnums: Any, primals: tuple[Any, ...]) -> Emitted:
-    """Emit the module of one of the transforms, for these argument types."""
-    front = module.front
+def root(module: ModuleBuilder, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
+    """Emit the module of a Hessian, or of its products with several vectors."""
+    front, primals = module.front, argtypes[:count]
     f = front.entered(module.f, primals)
     if transform == "products" or not any(map(carries, leaves(f.result))):
         front.check_scalar(f)
@@ -53,7 +51,7 @@ def root(module: ModuleBuilder, transform: str, argnums: Any, primals: tuple[Any
 
     several, strided = isinstance(argnums, (tuple, list)), front.asks_for_layout(f)
     made = derivative_in_core(front.forward, "jacobian", f, numbers, several, (), strided, refuse)
-    return jacobian.root(module, "jacobian", argnums, primals, made)
+    return jacobian.root(module, "jacobian", argnums, argtypes, count, made)
 
 
 class _Hessian(Matrices):

@@ -19,7 +19,7 @@ from numba.core import types
 from dualrev.compiler.ad.vector_mode import Directions
 from dualrev.compiler.analysis.cost_model import Cost
 from dualrev.compiler.codegen.lines import Code, Suite
-from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
+from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder, described
 from dualrev.compiler.entrypoints.jvp import Leaf, is_single
 from dualrev.compiler.entrypoints.matrix_columns import WIDTH, Matrices, Part
 from dualrev.compiler.entrypoints.primal import Plain
@@ -32,16 +32,19 @@ from dualrev.compiler.ir.core.nodes import Copy, Discrete, For, Function, If, Lo
 from dualrev.compiler.ir.core.traverse import reads
 from dualrev.errors import OutputError
 
-__all__ = ["TRANSFORMS", "root"]
-
-TRANSFORMS = ("jacfwd", "jacrev", "jacobian", "pushes")
+__all__ = ["root"]
 
 
 def root(
-    module: ModuleBuilder, transform: str, argnums: Any, primals: tuple[Any, ...], of: Function | None = None
+    module: ModuleBuilder,
+    transform: str,
+    argnums: Any,
+    argtypes: tuple[Any, ...],
+    count: int,
+    of: Function | None = None,
 ) -> Emitted:
-    """Emit the module of one of the transforms; `of` as in `Chosen`."""
-    return _Jacobian(module, argnums, primals, of).emitted(transform)
+    """Emit the module of a Jacobian, or of its products with several vectors; `of` as in `Chosen`."""
+    return _Jacobian(module, argnums, argtypes[:count], of).emitted(transform)
 
 
 class _Jacobian(Matrices):
@@ -200,9 +203,9 @@ class _Jacobian(Matrices):
 
     def rows(self, cts: list[str], given: list[str]) -> str:
         """Emit the function that fills the matrices row by row; return its name."""
-        module, fresh = self.module, self.module.names.fresh
+        fresh = self.module.names.fresh
         pull = fresh(f"pull_{self.called}")
-        self.pull().write(pull, True, module.describe("pull", self.argnums, self.called))
+        self.pull().write(pull, True, described("pull", self.argnums, self.called))
         body: list[Any] = self.plain.take_apart(self.names, self.plain.parameters)
         body += [Code(f"{ct} = 0.0", 0) for ct, leaf in zip(cts, self.found, strict=True) if not leaf.is_array]
         cotangent = to_python.text(_plain(self.result, lambda j: ast.Name(cts[j])))

@@ -17,7 +17,7 @@ from numba.core import types
 
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.codegen.lines import Code
-from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
+from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder, described
 from dualrev.compiler.entrypoints.primal import Plain
 from dualrev.compiler.entrypoints.vjp import Entry
 from dualrev.compiler.ir.core import traverse
@@ -27,13 +27,11 @@ from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.compiler.types.leaves import tangent_type
 from dualrev.errors import ArgumentError, TangentError
 
-__all__ = ["TRANSFORMS", "Chosen", "Leaf", "is_single", "root"]
-
-TRANSFORMS = ("jvp", "product", "hvp")
+__all__ = ["Chosen", "Leaf", "is_single", "root"]
 
 
 def root(module: ModuleBuilder, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
-    """Emit the module of one of the transforms, for a function with so many parameters."""
+    """Emit the module of a `jvp`, or of the product of a Hessian and a vector."""
     if transform == "jvp":
         given = tuple(map(tangent_type, argtypes, argtypes[count:] or argtypes[:count]))
         return _jvp(module, argtypes[:count], given)
@@ -65,7 +63,7 @@ def _jvp(module: ModuleBuilder, primals: tuple[Any, ...], kinds: tuple[Any, ...]
             reading.read(tree, given[-1], kind)
     body += [Code(f"{t} = {text}", 0) for t, text in reading.found if t != text]
     body += whole.body()
-    name, doc = module.names.fresh(f"jvp_{f.name}"), module.describe("jvp", None, f.name)
+    name, doc = module.names.fresh(f"jvp_{f.name}"), described("jvp", None, f.name)
     module.function(name, [*names, *given], doc, body, f.origin.source, module.f)
     return module.finish(name, f"{doc} Made by dualrev.")
 
@@ -174,7 +172,7 @@ class Chosen:
         module.front.check_scalar(self.f)
         name = module.names.fresh(f"grad_slope_{self.called}")
         entry = Entry(module, "grad", self.chosen, self.core, module.f, [*self.names, *self.tangents])
-        entry.write(name, self.several, module.describe("grad", self.argnums, f"the slope of {self.called}"))
+        entry.write(name, self.several, described("grad", self.argnums, f"the slope of {self.called}"))
         return name
 
     def slope(self) -> str:

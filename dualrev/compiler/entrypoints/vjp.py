@@ -15,19 +15,20 @@ from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.values.nonzero_cotangents import NOTHING, Known
 from dualrev.compiler.codegen.lines import Assign, Code
-from dualrev.compiler.codegen.module_builder import ModuleBuilder
+from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder, described
 from dualrev.compiler.codegen.module_text import Writing
 from dualrev.compiler.codegen.statements import Emission
 from dualrev.compiler.entrypoints.tape_owner import Owned, owner
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array
+from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array, type_of
 from dualrev.compiler.ir.core.atoms import Constant, Node, Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves, statements, writes
 from dualrev.compiler.types.leaves import apart
+from dualrev.compiler.types.predicates import is_list
 from dualrev.errors import CotangentError
 
-__all__ = ["Entry", "check_cotangent"]
+__all__ = ["Entry", "check_cotangent", "root"]
 
 
 def check_cotangent(value: Any, ct: Any) -> None:
@@ -46,6 +47,21 @@ def check_cotangent(value: Any, ct: Any) -> None:
         expected = "" if real and ct.ndim == value.ndim else f"an array with {value.ndim} axes"
     if expected:
         raise CotangentError.of(str(ct), expected)
+
+
+def root(module: ModuleBuilder, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
+    """Emit the module of a gradient, of a value with its gradient, or of a `vjp`."""
+    core = module.front.entered(module.f, argtypes[:count])
+    chosen = module.front.chosen_numbers(argnums, core, argtypes[:count]) if transform != "vjp" else list(range(count))
+    if module.is_plain:
+        for kind in filter(is_list, argtypes[count:]):  # numba stumbles where it infers `array[...] = list`
+            check_cotangent(type_of(core.result), kind)
+        core = module.front.once(core)
+    name = module.names.fresh(f"{transform}_{core.name}")
+    doc = described(transform, argnums, core.name)
+    several = isinstance(argnums, (tuple, list))
+    Entry(module, transform, chosen, core, module.f, core.origin.parameters).write(name, several, doc)
+    return module.finish(name, f"{doc} Made by dualrev.")
 
 
 class Entry:

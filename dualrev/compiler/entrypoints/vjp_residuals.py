@@ -22,8 +22,9 @@ from dualrev.compiler.types.leaves import holds_structured
 __all__ = ["root"]
 
 
-def root(module: ModuleBuilder, primals: tuple[Any, ...]) -> Emitted:
-    """Emit the module for these argument types."""
+def root(module: ModuleBuilder, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
+    """Emit the module of a value with what its pullback needs."""
+    primals = argtypes[:count]
     f = module.front.entered(module.f, primals)
     plain, names, fresh, source = Plain(module, f), f.origin.parameters, module.names.fresh, f.origin.source
     if any(map(holds_structured, primals)):
