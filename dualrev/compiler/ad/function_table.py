@@ -13,6 +13,7 @@ from dualrev.compiler.ir.anf.operations import Ref
 from dualrev.compiler.ir.core.nodes import Call, Function
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.names import Names
+from dualrev.compiler.types.numba_names import AccessPath, ArgNums, NumbaTypes
 
 __all__ = ["FunctionTable"]
 
@@ -46,23 +47,23 @@ class FunctionTable(Protocol):
         """The origin of an opaque function, whose types alone are known."""
 
     def core(
-        self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool = True
+        self, f: Any, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static], apart: bool = True
     ) -> Function:
         """Lower a numba function to core, for these argument types."""
 
-    def alone(self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]) -> Function:
+    def alone(self, f: Any, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static]) -> Function:
         """Lower a function whose derivative is called, and all that it calls."""
 
-    def entered(self, f: Any, argtypes: tuple[Any, ...]) -> Function:
+    def entered(self, f: Any, argtypes: NumbaTypes) -> Function:
         """Lower the root of the differentiation, the user's function, to core."""
 
     def once(self, f: Function) -> Function:
         """A trampoline for a recursive root; the function itself if it is not recursive."""
 
-    def functions_passed(self, f: Any, args: Sequence[Any], argtypes: tuple[Any, ...]) -> dict[str, Static]:
+    def functions_passed(self, f: Any, args: Sequence[Any], argtypes: NumbaTypes) -> dict[str, Static]:
         """The arguments of a call that are functions, by the names of their parameters."""
 
-    def chosen_numbers(self, argnums: Any, f: Function, primals: tuple[Any, ...]) -> list[int]:
+    def chosen_numbers(self, argnums: ArgNums, f: Function, primals: NumbaTypes) -> list[int]:
         """The indices of the arguments that `argnums` chooses."""
 
     def check_scalar(self, f: Function) -> None:

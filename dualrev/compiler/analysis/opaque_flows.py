@@ -16,6 +16,7 @@ from dualrev.compiler.analysis.memory.alias import given
 from dualrev.compiler.ir.core.atoms import Global, Var
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Function, Opaque, Statement
 from dualrev.compiler.ir.core.traverse import leaves, reads, statements
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.opaque_types import holds_floats, holds_text, is_opaque
 
 __all__ = ["check_flows", "is_opaque_atom", "meets_opaque"]
@@ -89,12 +90,12 @@ def _passes_floats(s: Call) -> bool:
     return any(is_opaque_atom(x) and holds_floats(x.type) for x in [*given(s), *leaves(s.result)])
 
 
-def _takes(kind: Any) -> bool:
+def _takes(kind: NumbaType) -> bool:
     """Whether a value of this type is mutable and may come to hold a float or a string."""
     return not isinstance(kind, types.UnicodeType) and (holds_floats(kind) or holds_text(kind))
 
 
-def _gives(kind: Any) -> bool:
+def _gives(kind: NumbaType) -> bool:
     """Whether a value of this type may hold a float, or a string that nothing is known of."""
     return holds_floats(kind) or (holds_text(kind) and not isinstance(kind, types.UnicodeType))
 

@@ -27,6 +27,7 @@ from dualrev.compiler.bridge.variadic import is_variadic, of_count
 from dualrev.compiler.driver.emit import STAGES, emit, shown
 from dualrev.compiler.driver.passes import PASSES
 from dualrev.compiler.frontend.reading.source import describe, is_numba_function
+from dualrev.compiler.types.numba_names import Dispatcher, NumbaType, NumbaTypes
 from dualrev.eager.arguments import argument_numbers
 from dualrev.eager.copies import copied
 from dualrev.eager.transforms import with_zeros
@@ -73,7 +74,7 @@ def directional(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivat
     return derivative(f, transform, numbers(f, argnums))
 
 
-def numbers(f: Any, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
+def numbers(f: Dispatcher, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
     """Normalise argnums, by which the derivatives are memoised: 1.0 and True are equal to 1."""
     parameters = inspect.signature(f.py_func).parameters.values()
     if is_variadic(f):  # how many there are, a call says
@@ -86,7 +87,7 @@ def numbers(f: Any, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
     return tuple(found) if isinstance(argnums, Sequence) else found[0]
 
 
-def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+def jvp(f: Any, primals: NumbaTypes, tangents: tuple[Any, ...]) -> tuple[Any, Any]:
     """JVP of a numba function: its value, and its derivative in the direction of the tangents."""
     f = of_count(f, len(primals))
     if (
@@ -123,7 +124,7 @@ def _with_tangent(y: Any, dy: Any) -> tuple[Any, Any]:
     return y, output.cotangent_leaves(flatten_leaves(dy)[0])
 
 
-def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def vjp(f: Any, primals: NumbaTypes) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """VJP of a numba function: its value and its pullback; refusals come before f runs."""
     f = of_count(f, len(primals))
     whole = bound(f, primals, {})
@@ -139,7 +140,7 @@ def vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[An
     return y, linear.pull
 
 
-def _complex_vjp(f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def _complex_vjp(f: Any, primals: NumbaTypes) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """VJP of a numba function with complex numbers among its arguments."""
     kept = apart(bound(f, primals, {}))
     y = f(*bound(f, primals, {}))
@@ -178,7 +179,7 @@ def _check_instances(f: Any, before: list[Any], args: tuple[Any, ...]) -> None:
         raise UnsupportedError.at(describe(f), what, why, "dr.value_and_grad, dr.jvp or dr.jacobian")
 
 
-def _compile_pullback(f: Any, args: tuple[Any, ...]) -> None:
+def _compile_pullback(f: Dispatcher, args: tuple[Any, ...]) -> None:
     """Compile the pullback for these arguments, once."""
     check_taken(f, args)
     argtypes = tuple(map(numba.typeof, args))
@@ -195,7 +196,7 @@ def _compile_pullback(f: Any, args: tuple[Any, ...]) -> None:
     pullback.pullbacks.add(argtypes)
 
 
-def _cotangent_type(kind: Any) -> Any:
+def _cotangent_type(kind: NumbaType) -> Any:
     """Numba type of a value's cotangent, as `Linear.pull` passes it."""
     if isinstance(kind, types.Optional):  # what np.linalg.matrix_power returns
         return _cotangent_type(kind.type)
@@ -258,7 +259,7 @@ class Linear:
 
 
 def derivative_source(
-    f: Any,
+    f: Dispatcher,
     *args: Any,
     argnums: int | Sequence[int] = 0,
     transform: str = "value_and_grad",

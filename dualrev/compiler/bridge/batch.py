@@ -24,6 +24,7 @@ from numba.np.numpy_support import as_dtype
 
 from dualrev.compiler.bridge.check_arguments import check_taken
 from dualrev.compiler.frontend.reading.source import describe
+from dualrev.compiler.types.numba_names import Dispatcher, NumbaType
 from dualrev.diagnostics.quoting import execute, identifier, remember
 from dualrev.errors import BatchError
 
@@ -61,7 +62,7 @@ class _Out:
         self.array, self.number, self.is_array = array, number, is_array
 
 
-def _room(f: Any, first: Any, kind: Any, count: int, room: list[np.ndarray]) -> Any:
+def _room(f: Dispatcher, first: Any, kind: NumbaType, count: int, room: list[np.ndarray]) -> Any:
     """Allocate the results of all samples, in the structure of the first one, which is stored."""
     if isinstance(kind, types.BaseTuple):
         parts = [_room(f, x, k, count, room) for x, k in zip(first, kind.types, strict=True)]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.compiler.frontend.reading.source import describe
+from dualrev.compiler.types.numba_names import Dispatcher
 from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.numbers.overload import DualNumber
 from dualrev.errors import UnsupportedError
@@ -16,7 +17,7 @@ from dualrev.tree import Structure, flatten_leaves
 __all__ = ["bound", "real_leaves", "zeros"]
 
 
-def real_leaves(f: Any, x: Any) -> tuple[list[Any], Structure]:
+def real_leaves(f: Dispatcher, x: Any) -> tuple[list[Any], Structure]:
     """Flatten nested data to leaves; UnsupportedError for numbers under differentiation, which numba does not know."""
     leaves, structure = flatten_leaves(x)
     if any(isinstance(leaf, (DualNumber, RealArray)) for leaf in leaves):
@@ -29,7 +30,7 @@ def real_leaves(f: Any, x: Any) -> tuple[list[Any], Structure]:
     return leaves, structure
 
 
-def bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def bound(f: Dispatcher, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Bind all arguments of f, default values included."""
     code = f.py_func.__code__
     plain = code.co_argcount == len(args) and not kwargs and not code.co_kwonlyargcount

@@ -12,6 +12,7 @@ from numba.core import types
 from numba.core.errors import NumbaError
 
 from dualrev.compiler.frontend.reading.source import describe
+from dualrev.compiler.types.numba_names import Dispatcher
 from dualrev.errors import OutputNumberError, UnsupportedError
 
 __all__ = ["OUTPUTS", "check_taken", "check_writable"]
@@ -37,7 +38,7 @@ _ELEMENTS = {
 }
 
 
-def check_taken(f: Any, args: Sequence[Any]) -> None:
+def check_taken(f: Dispatcher, args: Sequence[Any]) -> None:
     """Raise UnsupportedError for an argument without a numba type."""
     for k, x in enumerate(args):
         if _is_known(x):
@@ -55,7 +56,7 @@ def check_taken(f: Any, args: Sequence[Any]) -> None:
         raise UnsupportedError.at(f"{code.co_filename}:{code.co_firstlineno}", what, why, instead)
 
 
-def check_writable(f: Any, kinds: Sequence[types.Type]) -> None:
+def check_writable(f: Dispatcher, kinds: Sequence[types.Type]) -> None:
     """Raise OutputNumberError for outputs of a type that no function can write to."""
     for k in vars(f.py_func).get(OUTPUTS, ()):
         if k < len(kinds) and isinstance(kinds[k], (types.Number, types.Boolean, types.NoneType, types.Omitted)):

@@ -19,6 +19,7 @@ from dualrev.compiler.bridge.dispatcher import Derivative, made
 from dualrev.compiler.bridge.object_values import has_instances, taken_apart
 from dualrev.compiler.bridge.variadic import of_count
 from dualrev.compiler.frontend.reading.source import describe
+from dualrev.compiler.types.numba_names import Dispatcher
 from dualrev.eager.arguments import argument_numbers
 from dualrev.eager.checking.plain_run import PlainRun, difference, is_single
 from dualrev.eager.copies import copied
@@ -73,7 +74,7 @@ class Checked(Derivative):
 _DEFECT = "That is a defect of dualrev, unless the function depends on more than its arguments."
 
 
-def check_compiled(f: Any, args: tuple[Any, ...], argnums: int | Sequence[int] | None) -> None:
+def check_compiled(f: Dispatcher, args: tuple[Any, ...], argnums: int | Sequence[int] | None) -> None:
     """Compare the derivatives of a numba function by these arguments, in both modes; CheckError if they differ."""
     if has_instances(args):
         what, why = "a check by an instance of a jitclass or a structref", "there is no copy of it for one more run"

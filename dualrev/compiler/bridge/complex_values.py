@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.errors import TangentError
 
 __all__ = ["alike", "apart", "holds_complex", "zero_tangent"]
@@ -39,7 +40,7 @@ def alike(x: Any, t: Any) -> Any:
         kinds = (int, float, np.integer, np.floating)
         if not isinstance(t, kinds if isinstance(x, (float, np.floating)) else (*kinds, complex, np.complexfloating)):
             raise TangentError(t, "a real scalar" if isinstance(x, (float, np.floating)) else "a complex number")
-        kind: Any = type(x)
+        kind: NumbaType = type(x)
         return kind(t)
     return 0.0 if t is None else t
 

@@ -43,6 +43,7 @@ from dualrev.compiler.frontend.reading.njit_options import inherited, outlined
 from dualrev.compiler.ir.local_names import keep_apart
 from dualrev.compiler.ir.pass_manager import Settings
 from dualrev.compiler.runtime.recursion.stack_guard import need_stack  # noqa: F401 - functions that numba loads from its cache may need it
+from dualrev.compiler.types.numba_names import ArgNums, Dispatcher, NumbaType
 from dualrev.diagnostics.quoting import execute, identifier, remember, unused
 from dualrev.errors import DualrevError
 
@@ -67,7 +68,7 @@ _TAPES = {  # what the placeholders do: the same by the tape, for the curious wh
 }
 
 
-def made(kind: Any, f: Any, transform: str, argnums: Any) -> Derivative:
+def made(kind: NumbaType, f: Any, transform: str, argnums: ArgNums) -> Derivative:
     """Memoised derivative of a numba function, of the class `kind`."""
     # A weak dictionary would keep f: the derivatives refer to it. What f itself refers to goes with it.
     known = vars(f).setdefault("_dualrev_derivatives", {})
@@ -81,7 +82,7 @@ class Derivative(_CPUDispatcher):
 
     is_derivative = True  # see frontend/reading/source.py
 
-    def __init__(self, f: Any, transform: str, argnums: Any) -> None:
+    def __init__(self, f: Dispatcher, transform: str, argnums: ArgNums) -> None:
         self.derivative_of = f, transform, argnums
         self._entries: dict[tuple[types.Type, ...], Any] = {}
         self._worlds: dict[tuple[types.Type, ...], World] = {}
@@ -252,7 +253,7 @@ class Derivative(_CPUDispatcher):
         return {"f": f, "transform": transform, "argnums": argnums, "cached": cached, "modules": dict(self._modules)}
 
     @classmethod
-    def _rebuild(cls, f: Any, transform: str, argnums: Any, cached: bool, modules: Any = ()) -> Derivative:
+    def _rebuild(cls, f: Any, transform: str, argnums: ArgNums, cached: bool, modules: Any = ()) -> Derivative:
         if cached and isinstance(f._cache, NullCache):  # numba forgets it when it pickles f
             with contextlib.suppress(RuntimeError):  # no place for its own cache
                 f.enable_caching()
@@ -262,7 +263,7 @@ class Derivative(_CPUDispatcher):
         return derivative
 
 
-def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
+def _placeholder(f: Dispatcher, transform: str, argnums: ArgNums) -> FunctionType:
     """Placeholder with the name and the parameters of the derivative, which numba reads from a Python function."""
     parameters = inspect.signature(f.py_func).parameters.values()
     primals = [str(p.replace(default=p.empty, annotation=p.empty)) for p in parameters]
@@ -276,7 +277,7 @@ def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
     elif variadic:
         pass
     elif transform in ("hvp", "product"):
-        chosen = [list(parameters)[k].name for k in (argnums if isinstance(argnums, tuple) else (argnums,))]
+        chosen = [list(parameters)[k].name for k in (argnums if isinstance(argnums, (tuple, list)) else (argnums,))]
         others = [unused(f"tangent_{name}", primals) for name in chosen]
     elif transform in ("pushes", "products"):
         others = [unused("directions", primals)]
@@ -300,7 +301,7 @@ def _placeholder(f: Any, transform: str, argnums: Any) -> FunctionType:
     return placeholder
 
 
-def _emit(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type, ...]) -> CachedModule:
+def _emit(f: Any, transform: str, argnums: ArgNums, argtypes: tuple[types.Type, ...]) -> CachedModule:
     from dualrev.compiler.driver.emit import emit  # what is found in the cache does not need it
 
     emitted = emit(f, transform, argnums, argtypes)

@@ -7,12 +7,13 @@ from typing import Any
 from dualrev.compiler.bridge.check_mode import Checked
 from dualrev.compiler.bridge.dispatcher import Derivative, made
 from dualrev.compiler.bridge.variadic import TRANSFORMS, Compared, Variadic, is_variadic
+from dualrev.compiler.types.numba_names import ArgNums
 from dualrev.eager.checking import plain_run
 
 __all__ = ["derivative"]
 
 
-def derivative(f: Any, transform: str, argnums: Any = 0) -> Derivative:
+def derivative(f: Any, transform: str, argnums: ArgNums = 0) -> Derivative:
     """Memoised derivative of a numba function, as a numba function.
 
     transform is "grad", "value_and_grad", "hessian", "jacfwd", "jacrev" or "jacobian", with the arguments of f; "keep",

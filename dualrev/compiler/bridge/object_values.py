@@ -15,6 +15,7 @@ from numba.core.errors import NumbaError
 from dualrev.compiler.bridge.bind_arguments import zeros
 from dualrev.compiler.runtime.objects.fields import mirror_type
 from dualrev.compiler.types.leaves import is_instance, is_structured, members
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.eager.copies import copied
 
 __all__ = ["has_instances", "instances", "same_fields", "taken_apart", "tangent_of", "together"]
@@ -96,7 +97,7 @@ def same_fields(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _kind(x: Any) -> Any:
+def _kind(x: Any) -> NumbaType:
     """Numba type of a record, an array of records, or an instance; None for anything else."""
     structured = isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names is not None)
     if not structured and not hasattr(type(x), "_numba_type_") and not hasattr(x, "_numba_type_"):

@@ -17,6 +17,7 @@ from dualrev.compiler.bridge.cache.frozen_globals import watch
 from dualrev.compiler.bridge.check_arguments import OUTPUTS
 from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import describe
+from dualrev.compiler.types.numba_names import Dispatcher
 from dualrev.diagnostics.quoting import execute, identifier, remember
 from dualrev.errors import UnsupportedError
 from dualrev.outputs import output_numbers
@@ -24,7 +25,7 @@ from dualrev.outputs import output_numbers
 __all__ = ["numba_function", "written"]
 
 
-def written(f: Any, outputs: int | Sequence[int]) -> Any:
+def written(f: Dispatcher, outputs: int | Sequence[int]) -> Any:
     """Memoised numba function whose value is the final content of these arguments of f."""
     parameters = list(inspect.signature(f.py_func).parameters.values())
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
@@ -38,7 +39,7 @@ def written(f: Any, outputs: int | Sequence[int]) -> Any:
     return known.get(key) or known.setdefault(key, _made(f, [p.name for p in parameters], numbers, several))
 
 
-def _made(f: Any, names: list[str], numbers: list[int], several: bool) -> Any:
+def _made(f: Dispatcher, names: list[str], numbers: list[int], several: bool) -> Any:
     name = identifier(f.py_func.__name__, "function")
     inner = f"{name}_"
     while inner in names:

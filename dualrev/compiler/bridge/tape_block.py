@@ -22,6 +22,7 @@ from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.bridge.ufunc_calls import callable_of
 from dualrev.compiler.bridge.variadic import of_count
 from dualrev.compiler.frontend.reading.source import StandIn
+from dualrev.compiler.types.numba_names import NumbaTypes
 from dualrev.eager.arrays.complex.pairs import ComplexArray, ComplexNumber
 from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermost, own, plain, zero
 from dualrev.eager.custom import _Call, _positional, _Rule
@@ -107,7 +108,7 @@ def derivative_source(
 class Lifted(StandIn):
     """Python function with a compiled derivative, which `lift` returns."""
 
-    def __init__(self, f: Any) -> None:
+    def __init__(self, f: Dispatcher) -> None:
         super().__init__(f.py_func)  # the dispatcher's own attributes are no business of this object
         self.__wrapped__: Any = f
         self._f: Any = f
@@ -221,7 +222,7 @@ def _typed(structure: Structure, ct: Any) -> Any:
     return structure.cotangent_leaves([own(plain(leaf)) for leaf in structure.read_leaves(ct)])
 
 
-def _written(f: Any, argtypes: tuple[Any, ...]) -> list[str]:
+def _written(f: Any, argtypes: NumbaTypes) -> list[str]:
     """Parameters that hold an array that f may write to.
 
     To compare the arrays before and after would not do: what f writes may be what was there, and have a derivative.
@@ -236,7 +237,7 @@ def _written(f: Any, argtypes: tuple[Any, ...]) -> list[str]:
     return [name for name, parts in parameters if any(x in written for x in leaves(parts))]
 
 
-def _second_derivative(f: Any) -> UnsupportedError:
+def _second_derivative(f: Dispatcher) -> UnsupportedError:
     f = f.derivative_of[0] if isinstance(f, Derivative) else f
     return UnsupportedError.call(
         f"a second derivative of the numba function {f.__name__!r} was asked for",

@@ -24,6 +24,7 @@ from dualrev.compiler.bridge.gc_pause import resting_collector
 from dualrev.compiler.bridge.output_arguments import numba_function
 from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import describe
+from dualrev.compiler.types.numba_names import Dispatcher
 from dualrev.diagnostics.quoting import execute, identifier, unused
 from dualrev.eager.arguments import argument_numbers
 from dualrev.errors import UnsupportedError
@@ -34,7 +35,7 @@ __all__ = ["TRANSFORMS", "Compared", "Variadic", "is_variadic", "of_count"]
 TRANSFORMS = ("grad", "value_and_grad", "hessian", "jacfwd", "jacrev", "jacobian", "hvp")
 
 
-def is_variadic(f: Any) -> bool:
+def is_variadic(f: Dispatcher) -> bool:
     """Whether a numba function has *args."""
     return bool(f.py_func.__code__.co_flags & inspect.CO_VARARGS)
 
@@ -51,7 +52,7 @@ def of_count(f: Any, count: int) -> Any:
     return known.get(key) or known.setdefault(key, _made(f, count))
 
 
-def _made(f: Any, count: int) -> Any:
+def _made(f: Dispatcher, count: int) -> Any:
     *first, rest = inspect.signature(f.py_func).parameters.values()
     if rest.kind is not rest.VAR_POSITIONAL:
         what, why = "a parameter after *args", "numba takes the one for the other"

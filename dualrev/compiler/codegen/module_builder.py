@@ -16,6 +16,7 @@ from dualrev.compiler.ir.core.nodes import Call
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.names import Names
 from dualrev.compiler.ir.pass_manager import PassManager
+from dualrev.compiler.types.numba_names import ArgNums
 
 __all__ = ["Emitted", "ModuleBuilder"]
 
@@ -68,7 +69,7 @@ class ModuleBuilder(Protocol):
         """Finish the module, and return its text."""
 
 
-def described(transform: str, argnums: Any, name: str) -> str:
+def described(transform: str, argnums: ArgNums | None, name: str) -> str:
     """Docstring of an emitted derivative, one sentence."""
     if transform == "grad":
         return f"The gradient of {name} with respect to argument {argnums}."

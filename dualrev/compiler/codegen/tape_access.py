@@ -17,6 +17,7 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core import nodes
 from dualrev.compiler.ir.core.atoms import Constant, Var
 from dualrev.compiler.ir.names import Names
+from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["TapeCode", "from_word", "held"]
 
@@ -137,7 +138,7 @@ def _flags(values: tuple[Any, ...]) -> list[list[Any]]:
     return [found[k : k + _FLAGS] for k in range(0, len(found), _FLAGS)]
 
 
-def from_word(kind: Any) -> FromWord:
+def from_word(kind: NumbaType) -> FromWord:
     """Decoder of a scalar of a type from its word on the tape."""
     if isinstance(kind, types.Boolean):
         return lambda word: ast.Compare(word, [ast.NotEq()], [ast.Constant(0.0)])

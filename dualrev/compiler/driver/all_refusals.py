@@ -17,6 +17,7 @@ from dualrev.compiler.driver.slice_out import without
 from dualrev.compiler.frontend.reading.source import Source
 from dualrev.compiler.frontend.typing.infer import UNTYPED
 from dualrev.compiler.ir.core.traverse import leaves
+from dualrev.compiler.types.numba_names import Dispatcher, NumbaTypes
 from dualrev.errors import UnsupportedError
 
 __all__ = ["survey"]
@@ -24,7 +25,7 @@ __all__ = ["survey"]
 _MOST = 50  # places: each takes one more reading
 
 
-def survey(f: Any, argtypes: tuple[Any, ...], numbers: Sequence[int], error: UnsupportedError) -> UnsupportedError:
+def survey(f: Dispatcher, argtypes: NumbaTypes, numbers: Sequence[int], error: UnsupportedError) -> UnsupportedError:
     """Collect all refusals of a function in one error, where `error` is the first; that one if no other is found."""
     reduced: dict[int, Source] = {}
     notes: dict[str, tuple[str, int]] = {}  # where each is
@@ -49,7 +50,7 @@ def survey(f: Any, argtypes: tuple[Any, ...], numbers: Sequence[int], error: Uns
     return error.among(f.py_func.__qualname__, sorted(notes, key=lambda text: notes[text]), unseen)
 
 
-def _read(front: Front, f: Any, argtypes: tuple[Any, ...], numbers: Sequence[int]) -> None:
+def _read(front: Front, f: Any, argtypes: NumbaTypes, numbers: Sequence[int]) -> None:
     """Run the compiler up to the derivatives in core, in both modes."""
     with global_compiler_lock:
         core = front.entered(f, argtypes)

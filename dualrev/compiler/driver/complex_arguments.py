@@ -18,6 +18,7 @@ from dualrev.compiler.ir.core.atoms import Symbol
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.compiler.types.complex_parts import holds_complex
+from dualrev.compiler.types.numba_names import Dispatcher, NumbaTypes
 
 __all__ = ["ComplexCalls"]
 
@@ -47,14 +48,14 @@ class ComplexCalls:
             front.program.define(made, front.core(f, s.types, s.function.path, functions, apart=False))
         return self._symbols[key]
 
-    def check_derivatives(self, f: Any, argtypes: tuple[Any, ...]) -> None:
+    def check_derivatives(self, f: Dispatcher, argtypes: NumbaTypes) -> None:
         """Raise UnsupportedError for a derivative of a derivative by complex numbers."""
         if is_derivative(f) and any(map(holds_complex, argtypes)):
             source = self.front.source(f)
             what = f"a derivative of the {f.derivative_of[1]} of {describe(f.derivative_of[0].py_func)}"
             source.refuse(source.tree, what, "of complex numbers only the first derivatives are known", _INSTEAD)
 
-    def check_entered(self, f: Function, argtypes: tuple[Any, ...]) -> None:
+    def check_entered(self, f: Function, argtypes: NumbaTypes) -> None:
         """Raise UnsupportedError for a complex value, or a complex array argument that the function writes to."""
         source = f.origin.source
         if f.origin.result is not None and holds_complex(f.origin.result):

@@ -47,6 +47,7 @@ from dualrev.compiler.ir.names import Names
 from dualrev.compiler.ir.pass_manager import PassManager
 from dualrev.compiler.optimize.inline import inlined, is_small
 from dualrev.compiler.types.leaves import holds_structured
+from dualrev.compiler.types.numba_names import AccessPath, ArgNums, Dispatcher, NumbaType, NumbaTypes
 from dualrev.compiler.types.opaque_types import is_container
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError, UnsupportedError
 
@@ -85,7 +86,7 @@ class Front:
         self._paths: dict[int, tuple[Any, ...]] = {}  # to functions that are arguments
         self.complexes = ComplexCalls(self)
 
-    def source(self, f: Any) -> Source:
+    def source(self, f: Dispatcher) -> Source:
         """Source of a numba function, read once."""
         if id(f) not in self.sources:
             self.sources[id(f)] = (
@@ -100,7 +101,12 @@ class Front:
         return parameters(self.source(f).tree)
 
     def core(
-        self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool = True
+        self,
+        f: Dispatcher,
+        argtypes: NumbaTypes,
+        path: AccessPath,
+        functions: dict[str, Static],
+        apart: bool = True,
     ) -> Function:
         """Lower a numba function to core, once for each specialisation.
 
@@ -127,7 +133,7 @@ class Front:
             self._cores[key] = reading.core
         return self._cores[key]
 
-    def alone(self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static]) -> Function:
+    def alone(self, f: Any, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static]) -> Function:
         """Lower a function whose derivative is called, and all that it calls: numba compiles a derivative by itself."""
         before, self.root = self.root, f
         try:
@@ -176,7 +182,7 @@ class Front:
             inside.origin.source.refuse(s.line, line, why, "dr.grad or dr.jvp, which run it once")
 
     def _read(
-        self, f: Any, argtypes: tuple[Any, ...], path: tuple[Any, ...], functions: dict[str, Static], apart: bool
+        self, f: Any, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static], apart: bool
     ) -> Reading:
         if is_derivative(f):
             reading = Reading(self, f, argtypes, path, functions, apart, holds={"core"})
@@ -201,8 +207,8 @@ class Front:
     def inferred(
         self,
         f: Any,
-        argtypes: tuple[Any, ...],
-        path: tuple[Any, ...],
+        argtypes: NumbaTypes,
+        path: AccessPath,
         functions: dict[str, Static],
         apart: bool = True,
     ) -> Reading:
@@ -237,7 +243,7 @@ class Front:
                 self.program.function(s)
         self.place = before
 
-    def entered(self, f: Any, argtypes: tuple[Any, ...]) -> Function:
+    def entered(self, f: Any, argtypes: NumbaTypes) -> Function:
         """Core of the function that is differentiated, for these argument types."""
         self.f = self.root = f
         self.complexes.check_derivatives(f, argtypes)
@@ -281,7 +287,7 @@ class Front:
                     todo.append(self.program.function(s))
         return None
 
-    def functions_among(self, f: Any, argtypes: tuple[Any, ...]) -> dict[str, Static]:
+    def functions_among(self, f: Any, argtypes: NumbaTypes) -> dict[str, Static]:
         """Parameters whose arguments are functions; classes of named tuples are named on the way."""
         functions = {}
         for k, (name, kind) in enumerate(zip(self.parameters(f), argtypes, strict=True)):
@@ -290,7 +296,7 @@ class Front:
                 functions[name] = Static(kind.dispatcher, (("arg", k),))
         return functions
 
-    def _find_classes(self, kind: Any, path: tuple[Any, ...]) -> None:
+    def _find_classes(self, kind: NumbaType, path: AccessPath) -> None:
         """Name the classes of named tuples, the methods of jitclasses and functions in tuples, among the arguments."""
         if isinstance(kind, types.Dispatcher) and len(path) > 1:
             self._paths.setdefault(id(kind.dispatcher), path)
@@ -332,7 +338,7 @@ class Front:
         """Callee of a call: its core, or a function with one opaque statement if it has none."""
         return made if isinstance(made, Function) else underived(self, s, made)
 
-    def functions_passed(self, f: Any, args: Sequence[Any], argtypes: tuple[Any, ...]) -> dict[str, Static]:
+    def functions_passed(self, f: Any, args: Sequence[Any], argtypes: NumbaTypes) -> dict[str, Static]:
         """Parameters of a callee whose arguments at a call are functions."""
         functions = {}
         for name, a, kind in zip(self.parameters(f), args, argtypes, strict=True):
@@ -354,7 +360,7 @@ class Front:
             self._paths[id(passed)] = found.path
         return self._paths[id(passed)]
 
-    def chosen_numbers(self, argnums: Any, f: Function, primals: tuple[Any, ...]) -> list[int]:
+    def chosen_numbers(self, argnums: ArgNums, f: Function, primals: NumbaTypes) -> list[int]:
         """Indices of the differentiated arguments, after checks of argnums and types."""
         count = len(primals)
         given = list(argnums) if isinstance(argnums, (tuple, list)) else [argnums]

@@ -42,23 +42,24 @@ from dualrev.compiler.parallel.dependence import sharing
 from dualrev.compiler.parallel.outline import loop_of
 from dualrev.compiler.types.complex_parts import holds_complex
 from dualrev.compiler.types.leaves import holds_structured
+from dualrev.compiler.types.numba_names import ArgNums, NumbaTypes
 from dualrev.errors import DualrevError, UnsupportedError
 
 __all__ = ["STAGES", "Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]
 
 
-def emit(f: Any, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
+def emit(f: Any, transform: str, argnums: ArgNums, argtypes: NumbaTypes) -> Emitted:
     """Emit a derivative of a numba function for these argument types; see dispatcher.py for the transforms."""
     with global_compiler_lock:  # Python 3.11 fails where two threads parse at the same time
         return Module(f).root(transform, argnums, argtypes)
 
 
-def expanded_function(f: Any, argtypes: tuple[Any, ...]) -> Function:
+def expanded_function(f: Any, argtypes: NumbaTypes) -> Function:
     """Core of a numba function for these argument types, before differentiation."""
     return core_program(f, argtypes)[0]
 
 
-def core_program(f: Any, argtypes: tuple[Any, ...], passes: PassManager | None = None) -> tuple[Function, Program]:
+def core_program(f: Any, argtypes: NumbaTypes, passes: PassManager | None = None) -> tuple[Function, Program]:
     """Core of a numba function for these argument types, and the program with its callees."""
     front = Front(passes=passes)
     return front.entered(f, argtypes), front.program
@@ -74,7 +75,7 @@ STAGES = {
 }
 
 
-def shown(f: Any, stage: str, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> str:
+def shown(f: Any, stage: str, transform: str, argnums: ArgNums, argtypes: NumbaTypes) -> str:
     """Text of the program after a pass, as it is compiled for a derivative: f first, then its callees."""
     stage = STAGES.get(stage, stage)
     found: list[tuple[bool, str]] = []
@@ -109,7 +110,7 @@ class Module:
         self._recursive: set[Symbol] = set()  # ... those among them that are called while they are, ...
         self._circles: set[Symbol] = set()  # ... and those that are written between
 
-    def root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...]) -> Emitted:
+    def root(self, transform: str, argnums: ArgNums, argtypes: NumbaTypes) -> Emitted:
         """Emit the derivative of f for a transform, with a wrapper for lists."""
         count = len(self.front.parameters(self.f))
         if not takes_lists(argtypes[:count]):
@@ -120,7 +121,7 @@ class Module:
         source = with_lists(made.source, made.entry, transform, argnums, argtypes, count)
         return replace(made, source=source, entry=f"{made.entry}_of_lists")
 
-    def _root(self, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
+    def _root(self, transform: str, argnums: ArgNums, argtypes: NumbaTypes, count: int) -> Emitted:
         if any(map(holds_structured, argtypes)):
             if transform in ("pushes", "products"):
                 source = self.front.source(self.f)

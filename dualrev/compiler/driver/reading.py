@@ -52,6 +52,7 @@ from dualrev.compiler.scalarize.lower import Expanded, Expansion
 from dualrev.compiler.scalarize.numpy.finfo import with_limits
 from dualrev.compiler.scalarize.opaque.opaque_statements import without_listed
 from dualrev.compiler.types.complex_parts import in_parts
+from dualrev.compiler.types.numba_names import AccessPath, Dispatcher, NumbaTypes
 
 __all__ = ["Origin", "Reading"]
 
@@ -94,8 +95,8 @@ class Reading:
 
     front: ReadContext
     f: Any
-    argtypes: tuple[Any, ...]
-    path: tuple[Any, ...]
+    argtypes: NumbaTypes
+    path: AccessPath
     functions: dict[str, Static]
     apart: bool = True
     listed: bool = False
@@ -115,7 +116,7 @@ class Reading:
     core: Function = field(init=False)
 
     @property
-    def dispatcher(self) -> Any:
+    def dispatcher(self) -> Dispatcher:
         """User's numba function."""
         return self.f
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
 from dualrev.compiler.entrypoints import hessian, jacobian, jvp, vjp, vjp_residuals
+from dualrev.compiler.types.numba_names import ArgNums, NumbaTypes
 
 __all__ = ["TRANSFORMS", "Transform"]
 
@@ -15,7 +16,7 @@ class Root(Protocol):
     """Emitter of the module of a derivative of `module.f`, which has `count` parameters."""
 
     def __call__(
-        self, module: ModuleBuilder, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int
+        self, module: ModuleBuilder, transform: str, argnums: ArgNums, argtypes: NumbaTypes, count: int
     ) -> Emitted:
         """Emit the module for these types of arguments; those after `count` are tangents or cotangents."""
 

@@ -26,6 +26,7 @@ from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atom_types import is_real
 from dualrev.compiler.ir.core.atoms import Constant, Node, Symbol
 from dualrev.compiler.ir.core.traverse import leaves
+from dualrev.compiler.types.numba_names import ArgNums, NumbaTypes
 
 __all__ = ["root"]
 
@@ -34,7 +35,7 @@ __all__ = ["root"]
 _LENGTH = 500
 
 
-def root(module: ModuleBuilder, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
+def root(module: ModuleBuilder, transform: str, argnums: ArgNums, argtypes: NumbaTypes, count: int) -> Emitted:
     """Emit the module of a Hessian, or of its products with several vectors."""
     front, primals = module.front, argtypes[:count]
     f = front.entered(module.f, primals)

@@ -25,12 +25,13 @@ from dualrev.compiler.ir.core.atoms import Node
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.compiler.types.leaves import tangent_type
+from dualrev.compiler.types.numba_names import ArgNums, NumbaType, NumbaTypes
 from dualrev.errors import ArgumentError, TangentError
 
 __all__ = ["Chosen", "Leaf", "is_single", "root"]
 
 
-def root(module: ModuleBuilder, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
+def root(module: ModuleBuilder, transform: str, argnums: ArgNums, argtypes: NumbaTypes, count: int) -> Emitted:
     """Emit the module of a `jvp`, or of the product of a Hessian and a vector."""
     if transform == "jvp":
         given = tuple(map(tangent_type, argtypes, argtypes[count:] or argtypes[:count]))
@@ -44,7 +45,7 @@ def root(module: ModuleBuilder, transform: str, argnums: Any, argtypes: tuple[An
 # Forward mode
 
 
-def _jvp(module: ModuleBuilder, primals: tuple[Any, ...], kinds: tuple[Any, ...]) -> Emitted:
+def _jvp(module: ModuleBuilder, primals: NumbaTypes, kinds: NumbaTypes) -> Emitted:
     """Emit `jvp_f(arguments..., tangents...) -> (value, tangent)`; an argument with tangent None is constant."""
     f, count = module.front.entered(module.f, primals), len(primals)
     moving = [x for p, kind in zip(f.parameters, kinds, strict=True) if not _is_none(kind) for x in traverse.leaves(p)]
@@ -83,7 +84,7 @@ class _GivenTangents:
         """Name of an argument's tangent as a parameter."""
         return (isinstance(tree, str) and self.tangent.get(tree)) or self.plain.module.names.fresh("t_{}", x)
 
-    def read(self, tree: Any, text: str, kind: Any) -> None:
+    def read(self, tree: Any, text: str, kind: NumbaType) -> None:
         """Collect the tangents of an argument's leaves, from the tangent `text` of numba type `kind`."""
         if isinstance(tree, Node):
             kinds: Any = getattr(kind, "types", ())
@@ -115,7 +116,7 @@ class Leaf:
     """Scalar or array in the result of a directional derivative."""
 
     path: tuple[int, ...]
-    kind: Any
+    kind: NumbaType
     like: str  # an array with the shape of this one; empty if that is known from a call only
 
     @property
@@ -133,7 +134,7 @@ class Chosen:
     again = True
 
     def __init__(
-        self, module: ModuleBuilder, argnums: Any, primals: tuple[Any, ...], of: Function | None = None
+        self, module: ModuleBuilder, argnums: ArgNums, primals: NumbaTypes, of: Function | None = None
     ) -> None:
         """Build the tangent function; `of` is another function with the module's arguments, such as a derivative."""
         self.module, self.primals, self.argnums = module, primals, argnums
@@ -190,7 +191,7 @@ class Chosen:
 
     # What is called for them
 
-    def product(self, transform: str, kinds: tuple[Any, ...]) -> Emitted:
+    def product(self, transform: str, kinds: NumbaTypes) -> Emitted:
         """Emit the entry point of the Hessian-vector product."""
         module, gradient = self.module, self.gradient()
         reading = _GivenTangents(self.whole, [self.parameters[k] for k in sorted(self.chosen)], self.tangents)
@@ -220,11 +221,11 @@ class Chosen:
         return self.module.finish(name, f"{doc} Made by dualrev.")
 
 
-def _is_none(kind: Any) -> bool:
+def _is_none(kind: NumbaType) -> bool:
     """Whether a numba type is the type of None."""
     return isinstance(kind, types.NoneType)
 
 
-def is_single(kind: Any) -> bool:
+def is_single(kind: NumbaType) -> bool:
     """Whether the type of a scalar, or of an array's elements, is float32."""
     return bool((kind.dtype if isinstance(kind, types.Array) else kind) == types.float32)

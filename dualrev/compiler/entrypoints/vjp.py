@@ -25,6 +25,7 @@ from dualrev.compiler.ir.core.atoms import Constant, Node, Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves, statements, writes
 from dualrev.compiler.types.leaves import apart
+from dualrev.compiler.types.numba_names import ArgNums, NumbaTypes
 from dualrev.compiler.types.predicates import is_list
 from dualrev.errors import CotangentError
 
@@ -49,7 +50,7 @@ def check_cotangent(value: Any, ct: Any) -> None:
         raise CotangentError.of(str(ct), expected)
 
 
-def root(module: ModuleBuilder, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
+def root(module: ModuleBuilder, transform: str, argnums: ArgNums, argtypes: NumbaTypes, count: int) -> Emitted:
     """Emit the module of a gradient, of a value with its gradient, or of a `vjp`."""
     core = module.front.entered(module.f, argtypes[:count])
     chosen = module.front.chosen_numbers(argnums, core, argtypes[:count]) if transform != "vjp" else list(range(count))

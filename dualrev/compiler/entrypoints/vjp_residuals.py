@@ -9,7 +9,6 @@ made it. Arrays that share memory would not do so in the copies; if f writes to 
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from dualrev.compiler.codegen.lines import Code
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
@@ -18,11 +17,12 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core.atoms import Node
 from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.compiler.types.leaves import holds_structured
+from dualrev.compiler.types.numba_names import ArgNums, NumbaTypes
 
 __all__ = ["root"]
 
 
-def root(module: ModuleBuilder, transform: str, argnums: Any, argtypes: tuple[Any, ...], count: int) -> Emitted:
+def root(module: ModuleBuilder, transform: str, argnums: ArgNums, argtypes: NumbaTypes, count: int) -> Emitted:
     """Emit the module of a value with what its pullback needs."""
     primals = argtypes[:count]
     f = module.front.entered(module.f, primals)

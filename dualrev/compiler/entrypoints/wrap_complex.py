@@ -16,6 +16,7 @@ from dualrev.compiler.codegen.lines import Code
 from dualrev.compiler.codegen.module_builder import ModuleBuilder
 from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.compiler.types.complex_parts import holds_complex, in_parts
+from dualrev.compiler.types.numba_names import ArgNums, NumbaType
 
 __all__ = ["Around"]
 
@@ -26,7 +27,7 @@ class Around:
     """Wrapper of a derivative, for these argument types; the first `count` are the function's own."""
 
     def __init__(
-        self, module: ModuleBuilder, transform: str, argnums: Any, argtypes: Sequence[Any], count: int
+        self, module: ModuleBuilder, transform: str, argnums: ArgNums, argtypes: Sequence[NumbaType], count: int
     ) -> None:
         self.module, self.transform, self.argnums = module, transform, argnums
         self.argtypes, self.count = tuple(argtypes), count
@@ -63,7 +64,7 @@ class Around:
         changed = [x for some, w in zip(every, wrote, strict=True) if w for x, kind in some if not holds_complex(kind)]
         return [(z, x) for z in read for x in changed]
 
-    def _arrays(self, x: str, kind: Any) -> Iterator[tuple[str, Any]]:
+    def _arrays(self, x: str, kind: NumbaType) -> Iterator[tuple[str, Any]]:
         if isinstance(kind, types.Array):
             yield x, kind
         elif isinstance(kind, types.BaseTuple):
@@ -74,15 +75,16 @@ class Around:
         """Text of the wrapper's result, from the result of the wrapped derivative."""
         if self.transform == "jvp":
             return made
-        several = isinstance(self.argnums, (tuple, list)) or self.transform == "vjp"
-        numbers = range(self.count) if self.transform == "vjp" else self.argnums if several else (self.argnums,)
+        argnums = tuple(range(self.count)) if self.transform == "vjp" else self.argnums
+        several = isinstance(argnums, (tuple, list))
+        numbers = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
         kinds = [self.argtypes[k % self.count] for k in numbers]
         of = made if self.transform == "grad" else f"{made}[1]"
         gradients = [self.whole(f"{of}[{k}]" if several else of, kind) for k, kind in enumerate(kinds)]
         gradient = f"({', '.join(gradients)},)" if several else gradients[0]
         return gradient if self.transform == "grad" else f"({made}[0], {gradient})"
 
-    def parts(self, x: str, kind: Any) -> str:
+    def parts(self, x: str, kind: NumbaType) -> str:
         """Text of an argument, with its complex numbers split into their parts."""
 
         def leaf(text: str, of: Any) -> str:
@@ -97,7 +99,7 @@ class Around:
 
         return self._mapped(x, kind, leaf)
 
-    def whole(self, x: str, kind: Any) -> str:
+    def whole(self, x: str, kind: NumbaType) -> str:
         """Text of a complex gradient, from the gradients by the parts."""
 
         def leaf(text: str, of: Any) -> str:
@@ -108,7 +110,7 @@ class Around:
 
         return self._mapped(x, kind, leaf)
 
-    def _mapped(self, x: str, kind: Any, leaf: Callable[[str, Any], str]) -> str:
+    def _mapped(self, x: str, kind: NumbaType, leaf: Callable[[str, Any], str]) -> str:
         if not holds_complex(kind):
             return x
         if not isinstance(kind, types.BaseTuple):

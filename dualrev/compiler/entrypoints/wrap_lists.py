@@ -14,6 +14,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.reading.source import Source, is_derivative
+from dualrev.compiler.types.numba_names import ArgNums, NumbaType, NumbaTypes
 from dualrev.compiler.types.predicates import is_list
 from dualrev.diagnostics.quoting import docstring
 
@@ -22,29 +23,29 @@ __all__ = ["check_lists", "inside", "takes_lists", "with_lists"]
 _TRANSFORMS = ("grad", "value_and_grad", "vjp", "jvp")
 
 
-def takes_lists(kinds: Sequence[Any]) -> bool:
+def takes_lists(kinds: Sequence[NumbaType]) -> bool:
     """Whether one of the arguments is a list of numbers."""
     return any(map(_is_list_of_numbers, kinds))
 
 
-def _is_list_of_numbers(kind: Any) -> bool:
+def _is_list_of_numbers(kind: NumbaType) -> bool:
     return is_list(kind) and isinstance(kind.dtype, (types.Number, types.Boolean))
 
 
-def inside(kind: Any) -> Any:
+def inside(kind: NumbaType) -> Any:
     """Type of a tangent or a cotangent inside of the wrapper: an array for a list of numbers, None for another list."""
     if isinstance(kind, types.List):
         return types.Array(kind.dtype, 1, "C") if _is_list_of_numbers(kind) else types.none
     return kind
 
 
-def _passed(name: str, kind: Any) -> str:
+def _passed(name: str, kind: NumbaType) -> str:
     if isinstance(kind, types.List) and inside(kind) == types.none:
         return "None"
     return f"runtime.elements({name})" if _is_list_of_numbers(kind) else name
 
 
-def check_lists(f: Any, source: Source, transform: str, kinds: Sequence[Any]) -> None:
+def check_lists(f: Any, source: Source, transform: str, kinds: Sequence[NumbaType]) -> None:
     """Raise UnsupportedError for a transform that has no form for lists."""
     typed = any(isinstance(kind, types.ListType) for kind in kinds)
     known = _TRANSFORMS[:2] if typed else _TRANSFORMS
@@ -53,7 +54,7 @@ def check_lists(f: Any, source: Source, transform: str, kinds: Sequence[Any]) ->
         source.refuse(source.tree, what, why, "np.array of it")
 
 
-def with_lists(text: str, entry: str, transform: str, argnums: Any, kinds: tuple[Any, ...], count: int) -> str:
+def with_lists(text: str, entry: str, transform: str, argnums: ArgNums, kinds: NumbaTypes, count: int) -> str:
     """Append the wrapper `<entry>_of_lists` to the text of a module."""
     names = [f"a{k}" for k in range(len(kinds))]
     given = map(_passed, names, kinds)
@@ -70,7 +71,7 @@ def with_lists(text: str, entry: str, transform: str, argnums: Any, kinds: tuple
     return text + "\n".join([*head, *(f"    {line}" for line in lines)]) + "\n"
 
 
-def _gradient(made: str, numbers: Any, kinds: tuple[Any, ...]) -> str:
+def _gradient(made: str, numbers: Any, kinds: NumbaTypes) -> str:
     """Text of the gradient, with lists in place of arrays."""
     if not isinstance(numbers, (list, tuple)):
         return f"runtime.as_list(a{numbers}, {made})" if _is_list_of_numbers(kinds[numbers]) else made

@@ -10,22 +10,21 @@ a Hessian, has a tuple of the leaves in their place.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dualrev.compiler.codegen.lines import Code
 from dualrev.compiler.codegen.module_builder import ModuleBuilder
+from dualrev.compiler.types.numba_names import ArgNums
 
 __all__ = ["opening"]
 
 
-def opening(module: ModuleBuilder, entry: str, transform: str, argnums: Any, doc: str) -> str:
+def opening(module: ModuleBuilder, entry: str, transform: str, argnums: ArgNums, doc: str) -> str:
     """Emit the wrapper that calls the entry point with the leaves of the objects; return its name."""
     front, fresh = module.front, module.names.fresh
     f, source = module.f, front.source(module.f)
     several = isinstance(argnums, (tuple, list))
     words = [fresh("{}", x) for x in front.parameters(f)]
     count = len(words)
-    chosen = [k % count for k in (argnums if several else (argnums,))]
+    chosen = [k % count for k in (argnums if isinstance(argnums, (tuple, list)) else (argnums,))]
     opened = [f"runtime.fields({x})" for x in words]
     names, given, of = list(words), list(opened), chosen
     if transform in ("vjp", "pull"):

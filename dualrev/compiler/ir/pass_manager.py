@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+from dualrev.compiler.types.numba_names import Dispatcher
+
 __all__ = ["STOPWATCH", "Pass", "PassManager", "Settings", "Stopwatch", "Unit"]
 
 
@@ -158,7 +160,7 @@ class _LoopUnit:
     made: tuple[Any, ...]
 
     @property
-    def dispatcher(self) -> Any:
+    def dispatcher(self) -> Dispatcher:
         """User's numba function that the loop is from."""
         return self.context.facts.f.origin.dispatcher
 

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.diagnostics.quoting import execute
 from dualrev.eager.custom import stop_gradient
 
@@ -25,7 +26,7 @@ _PLAIN = (types.Number, types.Boolean, types.NoneType, types.UnicodeType, types.
 
 def typed(x):
     """Overload of `stop_gradient` for a numba type: see register.py, which registers it."""
-    kind: Any = types.unliteral(x)
+    kind: NumbaType = types.unliteral(x)
     if isinstance(kind, types.Array) and isinstance(kind.dtype, (types.Float, types.Complex)):
         return lambda x: x.copy()
     if isinstance(kind, (types.Array, *_PLAIN)):
@@ -79,6 +80,6 @@ def _double(x):
     return lambda x: x
 
 
-def goes_back(kind: Any) -> bool:
+def goes_back(kind: NumbaType) -> bool:
     """Whether np.nditer varies the first axis fastest, by the layout that numba knows."""
     return bool(kind.layout == "F" and kind.ndim > 1)

@@ -16,6 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from dualrev.compiler.runtime.tape.memory import CODE, ERROR, free, raise_noted
+from dualrev.compiler.types.numba_names import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
 from dualrev.rules.library.njit_internal import inner
 
 __all__ = [
@@ -107,10 +108,10 @@ def bound(start, stop, count, k):
 
 
 @intrinsic
-def natural(typingctx: Any, number: Any) -> Any:
+def natural(typingctx: TypingContext, number: Any) -> Any:
     """Assume a number nonnegative (analysis/values/index_ranges.py): LLVM drops the wraparound test of the index."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit `llvm.assume`."""
         kind = ir.FunctionType(ir.VoidType(), [ir.IntType(1)])
         assume = builder.module.declare_intrinsic("llvm.assume", (), kind)
@@ -128,10 +129,10 @@ def _shared_out(thunk, given, first, step, count):
 
 
 @intrinsic
-def _run(typingctx: Any, thunk: Any, given: Any, k: Any) -> Any:
+def _run(typingctx: TypingContext, thunk: Any, given: Any, k: Any) -> Any:
     """Call a thunk by its address."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the indirect call."""
         builder.call(builder.inttoptr(args[0], _THUNK.as_pointer()), [builder.inttoptr(args[1], _ANY), args[2]])
         return context.get_dummy_value()
@@ -140,7 +141,7 @@ def _run(typingctx: Any, thunk: Any, given: Any, k: Any) -> Any:
 
 
 @intrinsic
-def in_threads(typingctx: Any, first: Any, stop: Any, step: Any, function: Any, *given: Any) -> Any:
+def in_threads(typingctx: TypingContext, first: Any, stop: Any, step: Any, function: Any, *given: Any) -> Any:
     """Parallel loop: `function(k, *given)` for `k` in `range(first, stop, step)`; it must not raise or return a value.
 
     numba takes a second to compile a loop over prange. So there is one for all (_shared_out), which gets the address of
@@ -153,13 +154,13 @@ def in_threads(typingctx: Any, first: Any, stop: Any, step: Any, function: Any, 
     typingctx.resolve_function_type(typingctx.resolve_value_type(_shared_out), outer.args, {})
     shared = _shared_out.overloads[outer.args]
 
-    def call(context: Any, builder: Any, k: Any, values: list[Any]) -> None:
+    def call(context: TargetContext, builder: IRBuilder, k: Any, values: list[Any]) -> None:
         """Emit a call of the loop body."""
         callee = context.declare_function(builder.module, compiled.fndesc)
         cast = [context.cast(builder, x, a, b) for x, a, b in zip([k, *values], kinds, typed.args, strict=True)]
         context.call_conv.call_function(builder, callee, typed.return_type, compiled.fndesc.argtypes, cast)
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the thunk, and the call of the shared parallel loop; a single iteration runs without threads."""
         begin, end, by = args[:3]
         values = [
@@ -247,10 +248,10 @@ def _overload_add(x, part):
 
 
 @intrinsic
-def released(typingctx: Any, tape: Any) -> Any:
+def released(typingctx: TypingContext, tape: Any) -> Any:
     """Free a tape's memory, and return its noted failure: numba's status and its exception."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the release, and load the failure."""
         free(context, builder, args[0])
         noted = [builder.load(cgutils.gep_inbounds(builder, args[0], k)) for k in (CODE, ERROR)]
@@ -260,10 +261,10 @@ def released(typingctx: Any, tape: Any) -> Any:
 
 
 @intrinsic
-def raise_failed(typingctx: Any, failed: Any) -> Any:
+def raise_failed(typingctx: TypingContext, failed: Any) -> Any:
     """Raise a failure, unless its status is 0."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the raise."""
         raise_noted(context, builder, *cgutils.unpack_tuple(builder, args[0]))
         return context.get_dummy_value()

@@ -16,6 +16,7 @@ from dualrev.compiler.frontend.reading.source import Source, is_numba_function, 
 from dualrev.compiler.ir.anf.operations import Let, Ref, Store, walk
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.types.leaves import is_structured
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array
 from dualrev.errors import UnsupportedError
 from dualrev.rules.emitted_names import line_of
@@ -56,7 +57,7 @@ def written_arrays(lowered: Lowered, of: dict[str, Any]) -> set[str]:
     return {x for x in written if _holds(of.get(x))}
 
 
-def _holds(kind: Any) -> bool:
+def _holds(kind: NumbaType) -> bool:
     return is_array(kind) or isinstance(kind, types.BaseTuple) or is_structured(kind)
 
 

@@ -27,6 +27,7 @@ from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.scalarize.arrays.even_strides import are_even
 from dualrev.compiler.types.complex_parts import Parts
 from dualrev.compiler.types.leaves import is_structured, members
+from dualrev.compiler.types.numba_names import AccessPath, NumbaType
 from dualrev.rules import library
 
 _NO_NAME = re.compile(r"\W", re.ASCII)  # what stands in names of fields, and in no variable's
@@ -78,13 +79,13 @@ class ScalarBuilder:
 
     # Variables, their types, and the parts of tuples
 
-    def temp(self, kind: Any) -> str:
+    def temp(self, kind: NumbaType) -> str:
         """Return a fresh temporary of type `kind`."""
         name = self.names.temporary()
         self.of[name] = kind
         return name
 
-    def kind(self, x: Any) -> Any:
+    def kind(self, x: Any) -> NumbaType:
         """Numba type of an atom."""
         return self.of[x] if isinstance(x, str) else numba.typeof(x.value)
 
@@ -118,7 +119,7 @@ class ScalarBuilder:
         """Python expression of an operation, unchanged but for tuples, which are rebuilt from their components."""
         return to_python.expression(s, lambda x: self.syntax_tree(self.tree(x)))
 
-    def _parts(self, x: str, kind: Any) -> Any:
+    def _parts(self, x: str, kind: NumbaType) -> Any:
         """Tree of the leaf variables of a variable, by its type."""
         if is_structured(kind):
             leaves = members(kind).items()
@@ -152,7 +153,7 @@ class ScalarBuilder:
     def _constant_tree(self, x: Ref) -> Any:
         """Tree of constants for a captured tuple."""
 
-        def build(value: Any, path: tuple[Any, ...]) -> Any:
+        def build(value: Any, path: AccessPath) -> Any:
             """Tree of `value`, whose access path is `path`."""
             if isinstance(value, tuple):
                 cls = self._class_ref(type(value)) if hasattr(value, "_fields") else None
@@ -169,13 +170,15 @@ class ScalarBuilder:
 
     # Statements
 
-    def let(self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: Any = None, target: str = "") -> str:
+    def let(
+        self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: NumbaType = None, target: str = ""
+    ) -> str:
         """Emit an operation; without a target, its result is a fresh temporary."""
         target = target or self.temp(kind)
         self.out.append(Let(target, op, args, info, line))
         return target
 
-    def plain(self, text: str, line: int, kind: Any = types.int64, target: str = "", **names: Any) -> str:
+    def plain(self, text: str, line: int, kind: NumbaType = types.int64, target: str = "", **names: Any) -> str:
         """Emit `target` = a non-differentiable expression, the text with atoms for the names in it."""
         tree = to_python.substitute(to_python.name(text), lambda x: to_python.atom(names[x]) if x in names else None)
         args = tuple(x for x in names.values() if isinstance(x, str))

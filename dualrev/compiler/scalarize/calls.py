@@ -21,6 +21,7 @@ from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.scalarize.numpy.scalar_functions import Numbers
 from dualrev.compiler.scalarize.tuples import Tuples
 from dualrev.compiler.types.complex_parts import holds_complex, joined
+from dualrev.compiler.types.numba_names import NumbaType, NumbaTypes
 from dualrev.eager.numba_rules import Ruled
 
 __all__ = ["Calls"]
@@ -43,7 +44,7 @@ class Calls:
         self.code, self.lazy, self.tuples, self.lists, self.numbers = code, lazy, tuples, lists, numbers
         self.expand, self.returned = expand, returned
 
-    def call(self, s: Let, kind: Any) -> None:
+    def call(self, s: Let, kind: NumbaType) -> None:
         """Lower `target = g(x)`."""
         self.lazy.flush()
         code = self.code
@@ -60,7 +61,7 @@ class Calls:
         code.call(code.tree(made), s.info, args, s.line)
         self.expand(Let(s.target, "copy", (made,), None, s.line))
 
-    def _converted(self, s: Let, kinds: tuple[Any, ...]) -> list[Any]:
+    def _converted(self, s: Let, kinds: NumbaTypes) -> list[Any]:
         """Arguments of a call, converted to the types of the callee's declared signature."""
         code = self.code
         signature = declared(s.info.value, kinds)
@@ -75,7 +76,7 @@ class Calls:
                 code.refuse(s.line, what, f"its signature says {wanted}, and numba converts that", instead)
         return made
 
-    def star(self, s: Let, kind: Any) -> None:
+    def star(self, s: Let, kind: NumbaType) -> None:
         """Lower `g(x, *t)`, after the length of `t` is known."""
         star: Star = s.info
         count = len(star.stars)

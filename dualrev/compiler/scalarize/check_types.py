@@ -17,6 +17,7 @@ from dualrev.compiler.ir.names import readable
 from dualrev.compiler.scalarize.builder import line_of_variable
 from dualrev.compiler.scalarize.type_messages import about
 from dualrev.compiler.types.leaves import is_linked, is_structured
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.opaque_types import holds_floats, holds_memory, is_opaque
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_list
 
@@ -41,7 +42,7 @@ def check_types(lowered: Lowered, of: Mapping[str, Any]) -> None:
         _check(lowered, x, kind)
 
 
-def _check(lowered: Lowered, x: str, kind: Any) -> None:
+def _check(lowered: Lowered, x: str, kind: NumbaType) -> None:
     def refuse(what: str, why: str, instead: str, at: int = 0) -> None:
         """Refuse the variable at the line of its first assignment."""
         lowered.source.refuse(line_of_variable(lowered, x), what, why, instead, at)

@@ -15,6 +15,7 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Let, Node, leaves, walk, writes
 from dualrev.compiler.scalarize.arrays.indices import check_index, is_gathered
 from dualrev.compiler.scalarize.builder import ScalarBuilder
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Conditions"]
@@ -26,7 +27,7 @@ class Conditions:
     def __init__(self, code: ScalarBuilder) -> None:
         self.code = code
 
-    def write(self, s: Let, kind: Any) -> None:
+    def write(self, s: Let, kind: NumbaType) -> None:
         """Lower `target` = a non-differentiable expression."""
         code, tree = self.code, s.info
         inside = any(isinstance(x, (ast.In, ast.NotIn)) for x in ast.walk(tree))

@@ -77,6 +77,7 @@ from dualrev.compiler.scalarize.records.lower_records import Structures
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
 from dualrev.compiler.scalarize.tuples import Tuples
 from dualrev.compiler.types.complex_parts import Parts
+from dualrev.compiler.types.numba_names import NumbaType, NumbaTypes
 from dualrev.compiler.types.predicates import is_array, is_list, is_real
 
 __all__ = ["Expanded", "Expansion"]
@@ -91,7 +92,7 @@ class Expanded:
     body: list[Any]
     result: Any  # a tree of atoms
     types: dict[str, Any]
-    argtypes: tuple[Any, ...]
+    argtypes: NumbaTypes
     classes: dict[Any, Ref]  # named tuples' classes
     asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
 
@@ -217,7 +218,7 @@ class Expansion:
         }
         return TableRules(core, scalar)
 
-    def run(self, argtypes: tuple[Any, ...], returns: Any) -> Expanded:
+    def run(self, argtypes: NumbaTypes, returns: Any) -> Expanded:
         """Scalarise the whole function; `returns` is the type that its result is converted to, None if unchanged."""
         code, lowered = self.code, self.code.lowered
         check_types(lowered, code.of)
@@ -355,10 +356,10 @@ class Expansion:
                 self.lazy.materialise(x)
         self.operations[s.op](s, kind)
 
-    def _copy(self, s: Let, kind: Any) -> None:
+    def _copy(self, s: Let, kind: NumbaType) -> None:
         self.code.copy_tree(self.code.tree(s.target), self.code.tree(s.args[0]), s.line)
 
-    def _binary(self, s: Let, kind: Any) -> None:
+    def _binary(self, s: Let, kind: NumbaType) -> None:
         if s.info == "@":
             self.composed.dot(s, kind)
         elif isinstance(kind, types.BaseTuple):
@@ -366,7 +367,7 @@ class Expansion:
         else:
             arithmetic(self.code, Let(s.target, "binop", s.args, s.info, s.line), kind)
 
-    def _unary(self, s: Let, kind: Any) -> None:
+    def _unary(self, s: Let, kind: NumbaType) -> None:
         arithmetic(self.code, s, kind)
 
 

@@ -9,6 +9,7 @@ from numba.core import types
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, If, Let, OfElements
 from dualrev.compiler.scalarize.builder import ScalarBuilder
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_real
 from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known
@@ -16,7 +17,7 @@ from dualrev.rules.functions import known
 __all__ = ["arithmetic", "extremum", "product"]
 
 
-def arithmetic(code: ScalarBuilder, s: Let, kind: Any) -> str:
+def arithmetic(code: ScalarBuilder, s: Let, kind: NumbaType) -> str:
     """Emit a scalar operator or function: a primitive if its result is real, else unchanged."""
     if not is_real(kind):
         code.as_written(s)
@@ -28,7 +29,7 @@ def arithmetic(code: ScalarBuilder, s: Let, kind: Any) -> str:
     return code.let("prim", s.args, (line, s), s.line, target=s.target)
 
 
-def product(code: ScalarBuilder, text: str, x: Any, kind: Any, line: int, target: str = "") -> str:
+def product(code: ScalarBuilder, text: str, x: Any, kind: NumbaType, line: int, target: str = "") -> str:
     """Emit a scalar function that is a product or a quotient."""
     known_as = known(text).product
     assert known_as is not None
@@ -44,7 +45,7 @@ def product(code: ScalarBuilder, text: str, x: Any, kind: Any, line: int, target
     return arithmetic(code, made, kind)
 
 
-def extremum(code: ScalarBuilder, s: Let, kind: Any, symbol: str) -> None:
+def extremum(code: ScalarBuilder, s: Let, kind: NumbaType, symbol: str) -> None:
     """Emit Python's `min` or `max` by comparisons: the first of several equal arguments is the result."""
     best = code.temp(kind)
     code.let("copy", (s.args[0],), None, s.line, target=best)

@@ -15,6 +15,7 @@ from numba.core import types
 from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Node, Slice
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic, extremum
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
 
@@ -28,7 +29,7 @@ class Tuples:
         """Keep the writer; `lists` are tuples that are lists in the program."""
         self.code, self.lists = code, lists
 
-    def make(self, s: Let, kind: Any) -> None:
+    def make(self, s: Let, kind: NumbaType) -> None:
         """Lower `(x, y)`."""
         self._copy_parts(s, [self.code.tree(x) for x in s.args])
 
@@ -88,7 +89,7 @@ class Tuples:
             rest = [If(test, then, rest, s.line)]  # good at names that are bound in some branches only
         code.out.extend(rest)
 
-    def reduce(self, s: Let, kind: Any) -> None:
+    def reduce(self, s: Let, kind: NumbaType) -> None:
         """Lower `sum`, `min` and `max` of a tuple's items."""
         code = self.code
         parts = tuple(code.tree(s.args[0]).parts)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.ir.names import readable
+from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["about"]
 
 
-def about(x: str, kind: Any) -> tuple[str, str, str]:
+def about(x: str, kind: NumbaType) -> tuple[str, str, str]:
     """Refusal of a variable by its numba type: the construct, the reason, and the remedy."""
     name = readable(x).strip("_")
     called = f" {name}" if name.isidentifier() else ""

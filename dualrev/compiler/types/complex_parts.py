@@ -11,6 +11,7 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Parts", "holds_complex", "in_parts", "is_complex", "joined"]
@@ -23,12 +24,12 @@ class Parts(types.UniTuple):
         super().__init__(dtype, count)
 
 
-def is_complex(kind: Any) -> bool:
+def is_complex(kind: NumbaType) -> bool:
     """Whether a type is a complex scalar or array, as a numba type or split into `Parts`."""
     return isinstance(getattr(kind, "dtype", kind) if is_array(kind) else kind, (types.Complex, Parts))
 
 
-def holds_complex(kind: Any) -> bool:
+def holds_complex(kind: NumbaType) -> bool:
     """Whether a type is complex, a complex default (`Omitted`), or a (nested) tuple that contains a complex type."""
     if isinstance(kind, types.Omitted):
         return isinstance(kind.value, complex)
@@ -37,7 +38,7 @@ def holds_complex(kind: Any) -> bool:
     return is_complex(kind)
 
 
-def in_parts(kind: Any) -> Any:
+def in_parts(kind: NumbaType) -> Any:
     """Split complex types into `Parts`, also inside tuples."""
 
     def parts(x: Any) -> Any:
@@ -49,7 +50,7 @@ def in_parts(kind: Any) -> Any:
     return _mapped(kind, parts)
 
 
-def joined(kind: Any) -> Any:
+def joined(kind: NumbaType) -> Any:
     """Merge `Parts` into complex types, also inside tuples: the inverse of `in_parts`."""
 
     def whole(x: Any) -> Any:
@@ -63,7 +64,7 @@ def joined(kind: Any) -> Any:
     return _mapped(kind, whole)
 
 
-def _mapped(kind: Any, leaf: Callable[[Any], Any]) -> Any:
+def _mapped(kind: NumbaType, leaf: Callable[[Any], Any]) -> Any:
     if not holds_complex(kind):
         return kind
     if isinstance(kind, types.BaseTuple) and not isinstance(kind, Parts):

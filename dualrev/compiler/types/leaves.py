@@ -19,6 +19,8 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.types.numba_names import NumbaType
+
 __all__ = [
     "apart",
     "holds_structured",
@@ -36,22 +38,22 @@ __all__ = [
 _NUMBERS = (types.Float, types.Integer, types.Boolean)
 
 
-def is_records(kind: Any) -> bool:
+def is_records(kind: NumbaType) -> bool:
     """Whether a type is an array of records (of a structured dtype)."""
     return isinstance(kind, types.Array) and isinstance(kind.dtype, types.Record)
 
 
-def is_record(kind: Any) -> bool:
+def is_record(kind: NumbaType) -> bool:
     """Whether a type is a single record."""
     return isinstance(kind, types.Record)
 
 
-def is_instance(kind: Any) -> bool:
+def is_instance(kind: NumbaType) -> bool:
     """Whether a type is a jitclass instance or structref that the compiler sees field by field: not a linked one."""
     return isinstance(kind, (types.ClassInstanceType, types.StructRef)) and not is_linked(kind)
 
 
-def is_linked(kind: Any) -> bool:
+def is_linked(kind: NumbaType) -> bool:
     """Whether a type is recursive: deferred, a jitclass with such a field (nodes of a tree), or an optional of one.
 
     The compiler sees nothing of them but what numba reads (types/opaque_types.py).
@@ -61,23 +63,23 @@ def is_linked(kind: Any) -> bool:
     return isinstance(kind, types.DeferredType) or (isinstance(kind, types.Optional) and is_linked(kind.type))
 
 
-def is_structured(kind: Any) -> bool:
+def is_structured(kind: NumbaType) -> bool:
     """Whether a type is a record, an array of records, or an instance that the compiler sees field by field."""
     return is_records(kind) or is_record(kind) or is_instance(kind)
 
 
-def holds_structured(kind: Any) -> bool:
+def holds_structured(kind: NumbaType) -> bool:
     """Whether a type is structured, or a (nested) tuple that contains a structured type."""
     return is_structured(kind) or (isinstance(kind, types.BaseTuple) and any(map(holds_structured, kind.types)))
 
 
-def members(kind: Any) -> dict[str, Any]:
+def members(kind: NumbaType) -> dict[str, Any]:
     """Return the leaf types of a structured type by field name; fields without a leaf are left out."""
     found = _of_instance(kind) if is_instance(kind) else _of_records(kind)
     return {name: leaf for name, leaf in found.items() if leaf is not None}
 
 
-def _of_instance(kind: Any) -> dict[str, Any]:
+def _of_instance(kind: NumbaType) -> dict[str, Any]:
     fields = kind.struct if isinstance(kind, types.ClassInstanceType) else kind.field_dict
     return {name: _of_field(field) for name, field in fields.items()}
 
@@ -90,7 +92,7 @@ def _of_field(field: Any) -> Any:
     return field if is_structured(field) else None
 
 
-def _of_records(kind: Any) -> dict[str, Any]:
+def _of_records(kind: NumbaType) -> dict[str, Any]:
     record, ndim = (kind.dtype, kind.ndim) if is_records(kind) else (kind, 0)
     found: dict[str, Any] = {}
     for name in record.fields:
@@ -140,7 +142,7 @@ def is_bound(leaf: Any) -> bool:
     return is_structured(leaf) or leaf.ndim > 0
 
 
-def opened(kind: Any) -> Any:
+def opened(kind: NumbaType) -> Any:
     """Flatten a structured type to the tuple type of its leaves, recursively and inside tuples."""
     if is_structured(kind):
         return types.BaseTuple.from_types([opened(leaf) for leaf in members(kind).values()])
@@ -149,7 +151,7 @@ def opened(kind: Any) -> Any:
     return kind
 
 
-def tangent_type(kind: Any, given: Any) -> Any:
+def tangent_type(kind: NumbaType, given: Any) -> Any:
     """Return the type of the tangents of a type's leaves, for tangents of type `given`: see `runtime.tangents`."""
     if is_structured(kind) and is_structured(given):
         return opened(given)

@@ -10,6 +10,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.types.leaves import is_linked
+from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["holds_floats", "holds_memory", "holds_text", "is_container", "is_opaque"]
 
@@ -40,18 +41,18 @@ _OPAQUE = (
 )
 
 
-def is_opaque(kind: Any) -> bool:
+def is_opaque(kind: NumbaType) -> bool:
     """Whether a type is opaque: its values are made and passed on, but nothing is differentiated through them."""
     known = isinstance(kind, (types.EnumMember, types.NumpyFlatType))
     return is_linked(kind) or (isinstance(kind, _OPAQUE) and not known)
 
 
-def is_container(kind: Any) -> bool:
+def is_container(kind: NumbaType) -> bool:
     """Whether a type is a mutable container (set, list or dict), which may change through an alias."""
     return isinstance(kind, (types.Set, types.List, types.ListType, types.DictType))
 
 
-def _inner(kind: Any) -> list[Any]:
+def _inner(kind: NumbaType) -> list[Any]:
     """Return the element types of a container, array, tuple, iterator, optional or linked instance, one level deep."""
     match kind:
         case types.BaseTuple():
@@ -69,21 +70,21 @@ def _inner(kind: Any) -> list[Any]:
     return []
 
 
-def _holds(kind: Any, wanted: Any) -> bool:
+def _holds(kind: NumbaType, wanted: Any) -> bool:
     return isinstance(kind, wanted) or any(_holds(x, wanted) for x in _inner(kind))
 
 
-def holds_floats(kind: Any) -> bool:
+def holds_floats(kind: NumbaType) -> bool:
     """Whether a value of this type may hold a real or complex float, at any depth."""
     return _holds(kind, (types.Float, types.Complex))
 
 
-def holds_text(kind: Any) -> bool:
+def holds_text(kind: NumbaType) -> bool:
     """Whether a value of this type may hold a string, at any depth."""
     return _holds(kind, types.UnicodeType)
 
 
-def holds_memory(kind: Any) -> bool:
+def holds_memory(kind: NumbaType) -> bool:
     """Whether a value may contain memory that an alias can write: an array, or a list or dict of floats."""
     found = _inner(kind)
     if not isinstance(kind, types.BaseTuple):

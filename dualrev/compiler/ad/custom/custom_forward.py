@@ -16,6 +16,7 @@ from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Effect, Function, If, Load, Make, Real, Store
 from dualrev.compiler.ir.core.program import Gradient
 from dualrev.compiler.ir.core.traverse import leaves, renewed
+from dualrev.compiler.types.numba_names import NumbaType, NumbaTypes
 from dualrev.diagnostics.quoting import raising
 from dualrev.rules.primitives import PRIMITIVES
 
@@ -138,7 +139,7 @@ class _PushforwardBuilder(CoreBuilder):
         """The tangents of the parameters' leaves, as a rule takes them."""
         return [self.given_tangent(x, t.get(x)) for x in self.inputs(f)]
 
-    def called(self, rule: Role, kinds: tuple[Any, ...], given: list[Any], s: Call) -> Tree:
+    def called(self, rule: Role, kinds: NumbaTypes, given: list[Any], s: Call) -> Tree:
         """Emit the call of a function of the rule on these leaves; return its result."""
         symbol, core = self.rules.core(rule, kinds, s)
         made = renewed(core.result)
@@ -318,7 +319,7 @@ class _PushforwardBuilder(CoreBuilder):
         return total
 
 
-def tangent_types(kind: Any) -> Any:
+def tangent_types(kind: NumbaType) -> Any:
     """The tangent (or cotangent) type of a primal type: float64 for a float, None for a discrete value."""
     if isinstance(kind, types.BaseTuple):
         return types.BaseTuple.from_types(list(map(tangent_types, kind.types)), getattr(kind, "instance_class", None))
@@ -346,7 +347,7 @@ def _of_variables(tree: Tree, flags: tuple[bool, ...]) -> list[bool]:
     return [flag for x, flag in zip(leaves(tree), flags, strict=True) if isinstance(x, Var)]
 
 
-def _fits(kind: Any, of: Any) -> bool:
+def _fits(kind: NumbaType, of: Any) -> bool:
     """Whether a tangent type fits a primal type: a scalar for a scalar, an array with as many axes for an array."""
     if isinstance(of, types.Array):
         return isinstance(kind, types.Array) and kind.ndim == of.ndim and isinstance(kind.dtype, _NUMBERS)

@@ -56,6 +56,7 @@ from dualrev.compiler.ir.core.nodes import (
     Statement,
 )
 from dualrev.compiler.ir.core.traverse import leaves, mapped, renewed, several
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.rules.primitives import PRIMITIVES
 
 __all__ = ["RuleSweeps"]
@@ -173,7 +174,7 @@ class _OfVjp(_Sweeps):
         self.define_forward()
         self.define_reverse()
 
-    def variables(self, kind: Any, leaf: Callable[[Any], Any]) -> Tree:
+    def variables(self, kind: NumbaType, leaf: Callable[[Any], Any]) -> Tree:
         """A tree in the structure of a type, with a variable by `leaf` for each of its leaves."""
         kind = types.unliteral(kind)
         if not isinstance(kind, types.BaseTuple):
@@ -182,7 +183,7 @@ class _OfVjp(_Sweeps):
         cls = getattr(kind, "instance_class", None)
         return Node(tuple(self.variables(t, leaf) for t in kind.types), self.cls(cls) if cls is not None else None)
 
-    def of_residual(self, kind: Any) -> Any:
+    def of_residual(self, kind: NumbaType) -> Any:
         """The variable for a leaf of the residuals; types that the tape does not hold are refused."""
         numbers = (types.Float, types.Integer, types.Boolean)
         if isinstance(kind, types.NoneType):
@@ -277,7 +278,7 @@ class _OfVjp(_Sweeps):
                 self.differs(kind)
             w.write(Accumulate(self.shadows[tree], "runtime.contribute", (ct,), 0))  # type: ignore[arg-type]
 
-    def differs(self, kind: Any) -> None:
+    def differs(self, kind: NumbaType) -> None:
         """Refuse a `bwd` whose cotangent does not have the type of its argument."""
         why = f"its bwd returns a cotangent of numba type {kind}, which is not that of its argument"
         self.rules.refuse(self.s, why, "one like the argument, or None")
@@ -310,5 +311,5 @@ class _OfJvp(_Sweeps):
         self.put_reverse(tuple(self.inputs), self.unless_zero(w.out), doc)
 
 
-def _of_value(kind: Any) -> Any:
+def _of_value(kind: NumbaType) -> Any:
     return Constant(None) if isinstance(kind, types.NoneType) else Var("_", kind)

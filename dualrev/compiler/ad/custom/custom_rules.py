@@ -34,6 +34,7 @@ from dualrev.compiler.ir.core.atom_types import is_array, type_of
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Global, Node, Pack, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Call, Copy, Function, Make, Statement
 from dualrev.compiler.ir.core.traverse import leaves, mapped
+from dualrev.compiler.types.numba_names import Dispatcher, NumbaType, NumbaTypes
 from dualrev.diagnostics.quoting import identifier
 from dualrev.eager.numba_rules import Ruled
 from dualrev.errors import CustomRuleError, UnsupportedError
@@ -167,7 +168,7 @@ class CustomRules:
         self.front.refs[name] = Ref(name, cls, static.path)
         return Global(name, cls, static.path)
 
-    def compiled(self, g: Role, kinds: tuple[Any, ...], s: Call) -> Any:
+    def compiled(self, g: Role, kinds: NumbaTypes, s: Call) -> Any:
         """The return type that numba infers for a function of a rule, at these argument types."""
         f = g.static.value
         try:
@@ -183,7 +184,7 @@ class CustomRules:
 
     # What they do to memory
 
-    def check(self, g: Role, kinds: tuple[Any, ...], s: Call, aliases: bool) -> None:
+    def check(self, g: Role, kinds: NumbaTypes, s: Call, aliases: bool) -> None:
         """Refuse a function that may write to its arguments; with `aliases`, one whose (first) result may alias."""
         f, path = g.static.value, g.static.path
         if path and path[0][0] == "library":  # what is defined there changes nothing
@@ -201,7 +202,7 @@ class CustomRules:
             self.refuse(s, why, "x.copy() where it returns x or a view of x")
         self.quiet.add((id(f), kinds, aliases))
 
-    def seen(self, static: Static, kinds: tuple[Any, ...], role: str) -> tuple[bool, bool]:
+    def seen(self, static: Static, kinds: NumbaTypes, role: str) -> tuple[bool, bool]:
         """Effects by the core: whether the function writes to its arguments, and whether its result aliases memory."""
         core, memory = self.front.core(static.value, kinds, static.path, {}, apart=False), self.front.memory
         writes, classes = bool(memory.written(core)), Classes(core, memory)
@@ -213,7 +214,7 @@ class CustomRules:
         frozen = any(isinstance(x, Global) for x in leaves(result))
         return writes, frozen or len(set(found)) < len(found) or bool(given & set(found))
 
-    def asked(self, f: Any, kinds: tuple[Any, ...], role: str) -> tuple[bool, bool]:
+    def asked(self, f: Dispatcher, kinds: NumbaTypes, role: str) -> tuple[bool, bool]:
         """The same effects without a core: whether numba compiles the function for read-only arrays."""
         if not f._can_compile or any({"flat", "nditer"} & set(g.py_func.__code__.co_names) for g in called(f)):
             return True, True
@@ -231,7 +232,7 @@ class CustomRules:
 
     # Core
 
-    def core(self, g: Role, kinds: tuple[Any, ...], s: Call) -> tuple[Symbol, Function]:
+    def core(self, g: Role, kinds: NumbaTypes, s: Call) -> tuple[Symbol, Function]:
         """Lower a function of a rule to core for these types: its symbol, which takes leaves, and the function."""
         f = g.static.value
         self.check(g, kinds, s, aliases=False)
@@ -244,7 +245,7 @@ class CustomRules:
         return self.cores[id(f), kinds]
 
 
-def name_of(f: Any) -> str:
+def name_of(f: Dispatcher) -> str:
     """The name of a numba function for emitted code; a lambda expression gets a plain one."""
     return identifier(f.py_func.__name__, "function")
 
@@ -268,7 +269,7 @@ def _made(x: Var) -> Statement:
     return Copy(x, Constant(value, x.type), 0)
 
 
-def _arrays(kind: Any) -> Any:
+def _arrays(kind: NumbaType) -> Any:
     """The array types in a type."""
     if isinstance(kind, types.BaseTuple):
         for part in kind.types:
@@ -277,11 +278,11 @@ def _arrays(kind: Any) -> Any:
         yield kind
 
 
-def _has_arrays(kind: Any) -> bool:
+def _has_arrays(kind: NumbaType) -> bool:
     return any(True for _ in _arrays(kind))
 
 
-def _read_only(kind: Any) -> Any:
+def _read_only(kind: NumbaType) -> Any:
     """The same type with read-only arrays."""
     if isinstance(kind, types.BaseTuple):
         return types.BaseTuple.from_types(list(map(_read_only, kind.types)), getattr(kind, "instance_class", None))

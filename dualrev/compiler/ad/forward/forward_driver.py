@@ -23,6 +23,7 @@ from dualrev.compiler.ir.core.program import Gradient, Program
 from dualrev.compiler.ir.core.traverse import leaves, renewed, variables
 from dualrev.compiler.ir.core.verify import check
 from dualrev.compiler.ir.pass_manager import PassManager
+from dualrev.compiler.types.numba_names import Dispatcher
 
 __all__ = ["Forward", "Pushforward", "Ruled", "Tangents", "add_tangents", "keep_known_zeros"]
 
@@ -73,7 +74,7 @@ class Pushforward:
     made: Function = field(init=False)
 
     @property
-    def dispatcher(self) -> Any:
+    def dispatcher(self) -> Dispatcher:
         """The dispatcher of the user's function."""
         return self.f.origin.dispatcher
 

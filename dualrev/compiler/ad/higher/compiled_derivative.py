@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from numba.core import types
 
@@ -19,6 +19,7 @@ from dualrev.compiler.frontend.reading.njit_options import alike, is_checked
 from dualrev.compiler.frontend.reading.source import Source, Static, describe
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves
+from dualrev.compiler.types.numba_names import AccessPath, Dispatcher, NumbaTypes
 from dualrev.errors import ArgumentError
 
 __all__ = ["core", "source_of"]
@@ -27,7 +28,7 @@ __all__ = ["core", "source_of"]
 _FUNCTION = (("attr", "derivative_of"), ("item", 0))
 
 
-def source_of(derivative: Any, of: Source) -> Source:
+def source_of(derivative: Dispatcher, of: Source) -> Source:
     """A synthetic source for a derivative: its function's, with the derivative's own name and parameters."""
     names = list(inspect.signature(derivative.py_func).parameters)
     text = f"def {derivative.py_func.__name__}({', '.join(names)}): pass"
@@ -41,9 +42,9 @@ def source_of(derivative: Any, of: Source) -> Source:
 
 def core(
     front: FunctionTable,
-    derivative: Any,
-    argtypes: tuple[Any, ...],
-    path: tuple[Any, ...],
+    derivative: Dispatcher,
+    argtypes: NumbaTypes,
+    path: AccessPath,
     functions: dict[str, Static],
     apart: bool,
 ) -> Function:

@@ -38,6 +38,7 @@ from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Function, Load, Make, Store, View
 from dualrev.compiler.ir.core.program import Gradient
 from dualrev.compiler.ir.core.traverse import leaves, mapped
+from dualrev.compiler.types.numba_names import NumbaType, NumbaTypes
 from dualrev.errors import CotangentError, TangentError
 
 __all__ = ["derivative_in_core"]
@@ -52,7 +53,7 @@ def derivative_in_core(
     f: Function,
     numbers: tuple[int, ...],
     several: bool,
-    kinds: tuple[Any, ...],
+    kinds: NumbaTypes,
     strided: bool,
     refuse: Callable[[str, str], NoReturn],
 ) -> Function:
@@ -147,7 +148,7 @@ class _DerivativeBuilder(CoreBuilder):
         y = self.run()
         return self.f.parameters, Node((y, self.gradient(self.of(self.f), self.f.parameters)))
 
-    def products(self, kinds: tuple[Any, ...]) -> tuple[tuple[Tree, ...], Tree]:
+    def products(self, kinds: NumbaTypes) -> tuple[tuple[Tree, ...], Tree]:
         """Parameters and result of the Hessian-vector product; the tangents of the chosen arguments come last."""
         parameters = self.f.parameters
         given = [_given(parameters[k], kind) for k, kind in zip(self.numbers, kinds, strict=True)]
@@ -158,12 +159,12 @@ class _DerivativeBuilder(CoreBuilder):
         slope = self.forward.slope(self.f, self.ordered)
         return (*parameters, *given), self.gradient(self.of(slope), (*parameters, *directions))
 
-    def hessian_product(self, kinds: tuple[Any, ...]) -> tuple[tuple[Tree, ...], Tree]:
+    def hessian_product(self, kinds: NumbaTypes) -> tuple[tuple[Tree, ...], Tree]:
         """Parameters and result of `hvp`: the product, with the tangent as second parameter."""
         (first, *rest, given), made = self.products(kinds)
         return (first, given, *rest), made
 
-    def tangent(self, kinds: tuple[Any, ...]) -> tuple[tuple[Tree, ...], Tree]:
+    def tangent(self, kinds: NumbaTypes) -> tuple[tuple[Tree, ...], Tree]:
         """Parameters and result of `jvp`: the value and its tangent."""
         parameters = self.f.parameters
         given = tuple(map(_given, parameters, kinds))
@@ -172,7 +173,7 @@ class _DerivativeBuilder(CoreBuilder):
         made = self.with_tangents(alone=False)
         return (*parameters, *given), self.call(made, (*parameters, *directions), _fresh(made.result))
 
-    def cotangents(self, kind: Any) -> tuple[tuple[Tree, ...], Tree]:
+    def cotangents(self, kind: NumbaType) -> tuple[tuple[Tree, ...], Tree]:
         """Parameters and result of `vjp`: the value and the cotangents of the arguments."""
         given = _given(self.f.result, kind)
         y = self.run()
@@ -229,7 +230,7 @@ class _DerivativeBuilder(CoreBuilder):
 
     # What is given for a direction
 
-    def read(self, tree: Tree, given: Tree, kind: Any, error: Any) -> Iterator[Var]:
+    def read(self, tree: Tree, given: Tree, kind: NumbaType, error: Any) -> Iterator[Var]:
         """Emit the tangents of a tree's leaves from the given ones, with checks and casts.
 
         As `_Reading` does in entrypoints/jvp.py.
@@ -343,7 +344,7 @@ class _DerivativeBuilder(CoreBuilder):
                 put(())
 
 
-def _contiguous(kind: Any) -> Any:
+def _contiguous(kind: NumbaType) -> Any:
     return kind.copy(layout="C") if kind.layout == "A" else kind
 
 
@@ -361,7 +362,7 @@ def _same(x: Any) -> Any:
     return x
 
 
-def _given(tree: Tree, kind: Any) -> Tree:
+def _given(tree: Tree, kind: NumbaType) -> Tree:
     """The parameter for a tangent of type `kind`: a tree of variables."""
     if isinstance(kind, types.BaseTuple):
         parts = tree.parts if isinstance(tree, Node) else ()

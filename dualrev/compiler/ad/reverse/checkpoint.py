@@ -24,6 +24,7 @@ from dualrev.compiler.ir.core.builder import CoreBuilder
 from dualrev.compiler.ir.core.nodes import Accumulate, Block, Call, Function, Keep, Kept, Make, Store
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, renewed, several
+from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["Checkpoint", "call_and_keep", "copied"]
 
@@ -129,6 +130,6 @@ def call_and_keep(w: CoreBuilder, s: Call, f: Function, copies: dict[Var, Var]) 
     return y
 
 
-def copied(kind: Any) -> Any:
+def copied(kind: NumbaType) -> Any:
     """The type of an array's copy: in C order, unless the array is contiguous."""
     return kind if kind.layout in ("C", "F") else kind.copy(layout="C")

@@ -40,6 +40,7 @@ from dualrev.compiler.ir.core.verify_tape import check_tape
 from dualrev.compiler.ir.pass_manager import PassManager
 from dualrev.compiler.optimize.cse import without_repetition
 from dualrev.compiler.optimize.elide_zeroing import Storing
+from dualrev.compiler.types.numba_names import Dispatcher
 
 __all__ = [
     "ReverseMode",
@@ -147,7 +148,7 @@ class Sweeps:
     reverse_body: Block = field(init=False)
 
     @property
-    def dispatcher(self) -> Any:
+    def dispatcher(self) -> Dispatcher:
         """The dispatcher of the user's function; None for an iteration of one of its loops."""
         return self.f.origin.dispatcher if self.repeats else None
 

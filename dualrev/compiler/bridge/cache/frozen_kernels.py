@@ -16,6 +16,8 @@ import llvmlite.binding as llvm
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 
+from dualrev.compiler.types.numba_names import Dispatcher
+
 __all__ = ["is_current"]
 
 _SYMBOL = re.compile(r'@(?:"[^"]*"|[-\w.$]+)')
@@ -25,7 +27,7 @@ _OBJECT = re.compile(r'\[\d+ x i8\] c"<[^"]* object at 0x[0-9a-f]+>\\00"')
 _METADATA = re.compile(r"^!.*\n?|(?:,)? ![\w.]+ !\d+| #\d+|^attributes #.*\n?", re.MULTILINE)
 
 
-def is_current(dispatcher: Any) -> bool:
+def is_current(dispatcher: Dispatcher) -> bool:
     """Whether numba would compile a ufunc's kernel to the same code today, for each signature."""
     with global_compiler_lock:
         return all(
@@ -33,7 +35,7 @@ def is_current(dispatcher: Any) -> bool:
         )
 
 
-def _is_same(dispatcher: Any, signature: Any, compiled: Any) -> bool:
+def _is_same(dispatcher: Dispatcher, signature: Any, compiled: Any) -> bool:
     anew = type(dispatcher)(dispatcher.py_func, dispatcher.locals, dispatcher.targetoptions)
     try:
         return _text(compiled) == _text(anew.compile(signature))

@@ -39,6 +39,7 @@ from dualrev.compiler.frontend.reading.callables import is_callback, is_generali
 from dualrev.compiler.frontend.reading.jitclass_methods import functions_of, is_jitclass
 from dualrev.compiler.frontend.reading.njit_options import compiled_otherwise
 from dualrev.compiler.frontend.reading.source import is_derivative, text_of
+from dualrev.compiler.types.numba_names import ArgNums
 from dualrev.eager.numba_rules import Owner, Ruled
 from dualrev.rules.drawing import drawing_name
 
@@ -51,7 +52,7 @@ _OPTIONS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")  # numba's, by environmen
 _VERSIONED = {"numpy", "numba", "dualrev"}
 
 
-def fingerprint(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type, ...]) -> tuple[str, str]:
+def fingerprint(f: Any, transform: str, argnums: ArgNums, argtypes: tuple[types.Type, ...]) -> tuple[str, str]:
     """Hash of a derivative's dependencies, and the obstacle to caching: an empty text if none.
 
     >>> from numba import float64, njit
@@ -71,7 +72,7 @@ def fingerprint(f: Any, transform: str, argnums: Any, argtypes: tuple[types.Type
     return walk.hash.hexdigest()[:32], walk.obstacle
 
 
-def local(f: Any) -> tuple[dict[str, str], list[Any]]:
+def local(f: Dispatcher) -> tuple[dict[str, str], list[Any]]:
     """Hashes of the values that a numba function freezes, by its names for them; and the numba functions among these.
 
     Of these and of anything that has no contents to be compared, the identity counts: this holds in one process only.
@@ -184,7 +185,7 @@ class _Hasher:
         else:
             self.add(t)
 
-    def dispatcher(self, f: Any) -> None:
+    def dispatcher(self, f: Dispatcher) -> None:
         """Hash a numba function: its options, signatures, rule and Python function."""
         self.dispatchers.setdefault(f, len(self.dispatchers))
         if is_derivative(f):  # its own function is a placeholder

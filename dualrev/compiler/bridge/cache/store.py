@@ -34,6 +34,7 @@ from numba.core.caching import NullCache
 from dualrev.compiler.frontend.reading.ad_operators import TRANSFORMATIONS
 from dualrev.compiler.frontend.reading.callables import jitted
 from dualrev.compiler.frontend.reading.njit_options import copied
+from dualrev.compiler.types.numba_names import ArgNums
 from dualrev.rules import library
 from dualrev.rules.library.rule_definitions import rule_of
 
@@ -121,7 +122,7 @@ def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any
     return x
 
 
-def _derivative(f: Any, transform: str, argnums: Any) -> Any:
+def _derivative(f: Any, transform: str, argnums: ArgNums) -> Any:
     argnums = tuple(argnums) if isinstance(argnums, list) else argnums  # JSON has lists only
     return TRANSFORMATIONS.derivative(f, transform, argnums)
 

@@ -22,6 +22,7 @@ from dualrev.compiler.bridge.bind_arguments import zeros
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.bridge.numba_ext.pullback_type import closed, holds_reals, refused, within
 from dualrev.compiler.bridge.variadic import of_count
+from dualrev.compiler.types.numba_names import ArgNums, NumbaTypes
 from dualrev.diagnostics.quoting import execute
 from dualrev.eager.numba_rules import Ruled
 from dualrev.errors import ArgumentError, DualrevError, OutputError, TangentError
@@ -35,7 +36,7 @@ def _api() -> Any:
     return api
 
 
-def numbers(f: Any, argnums: Any) -> Any:
+def numbers(f: Any, argnums: ArgNums) -> Any:
     """Normalise argnums."""
     return _api().numbers(f, argnums)
 
@@ -65,7 +66,7 @@ def _check_options(name: str, has_aux: Any = False, engine: Any = None) -> None:
 # Transformations that give a function
 
 
-def _number(argnums: Any) -> Any:
+def _number(argnums: ArgNums) -> Any:
     """Constant argnums, from their literal type."""
     if isinstance(argnums, types.BaseTuple):
         return tuple(map(_number, argnums.types))
@@ -78,7 +79,7 @@ def _number(argnums: Any) -> Any:
     return argnums.literal_value
 
 
-def making(name: str, f: Any, argnums: Any, has_aux: Any, engine: Any) -> Any:
+def making(name: str, f: Any, argnums: ArgNums, has_aux: Any, engine: Any) -> Any:
     """Dispatcher that `dr.grad(f)` and the like stand for, given the types of their arguments."""
     _check_options(name, has_aux, engine)
     try:
@@ -119,7 +120,7 @@ def at_a_point(context: Any, of: Any, args: Any, kws: Any) -> types.Dispatcher:
     return called
 
 
-def _jvp(f: Any, kinds: tuple[Any, ...], given: dict[str, Any]) -> Any:
+def _jvp(f: Any, kinds: NumbaTypes, given: dict[str, Any]) -> Any:
     for x in (given["primals"], given["tangents"]):
         if not isinstance(x, types.BaseTuple):
             raise TypingError(f"dr.jvp takes tuples inside of njit code, and not {x}: dr.jvp(f, (x,), (t,))")
@@ -141,7 +142,7 @@ def _jvp(f: Any, kinds: tuple[Any, ...], given: dict[str, Any]) -> Any:
     return made.written[count]
 
 
-def _defaults(f: Any, count: int) -> list[tuple[Any, Any]]:
+def _defaults(f: Dispatcher, count: int) -> list[tuple[Any, Any]]:
     """Default values of the parameters after the first `count`, with zero tangents."""
     rest = list(inspect.signature(f.py_func).parameters.values())[count:]
     if any(p.default is p.empty for p in rest):
@@ -150,7 +151,7 @@ def _defaults(f: Any, count: int) -> list[tuple[Any, Any]]:
     return list(zip(values, zeros(values), strict=True))
 
 
-def _vjp(f: Any, kinds: tuple[Any, ...]) -> Any:
+def _vjp(f: Any, kinds: NumbaTypes) -> Any:
     made, count = derivative(f, "keep"), len(kinds)
     if count not in made.written:
         names = ", ".join(f"x_{k}" for k in range(count))

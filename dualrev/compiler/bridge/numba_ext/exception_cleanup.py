@@ -23,6 +23,8 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
 
+from dualrev.compiler.types.numba_names import Dispatcher
+
 __all__ = ["release_at_exceptions"]
 
 _Lower: Any = Lower  # numba has no type information
@@ -47,7 +49,7 @@ def release_at_exceptions(own: list[Any], called: Collection[str]) -> None:
             f._compiler.pipeline_class = _Releasing
 
 
-def _raises(f: Any) -> bool:
+def _raises(f: Dispatcher) -> bool:
     """Whether a function raises by itself: by a statement, a check of the runtime, or a bounds check."""
     if f.targetoptions.get("boundscheck"):
         return True

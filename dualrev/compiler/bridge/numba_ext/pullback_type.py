@@ -19,6 +19,7 @@ from dualrev.compiler import runtime
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.entrypoints.vjp import check_cotangent
 from dualrev.compiler.types.leaves import is_structured, members
+from dualrev.compiler.types.numba_names import NumbaType, Signature, TypingContext
 from dualrev.diagnostics.quoting import execute
 from dualrev.errors import CotangentError, DualrevError
 
@@ -35,7 +36,7 @@ def within(function: Any) -> Any:
     return njit(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
-def holds_reals(kind: Any) -> bool:
+def holds_reals(kind: NumbaType) -> bool:
     """Whether a numba type holds real numbers."""
     if isinstance(kind, types.BaseTuple):
         return any(map(holds_reals, kind.types))
@@ -56,7 +57,7 @@ class Pullback(types.Callable):
         """Identity of the type among numba's types."""
         return self.function, self.kept, self.count, self.value
 
-    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+    def get_call_type(self, context: TypingContext, args: Any, kws: Any) -> Any:
         """Type a call with a cotangent: see numba."""
         if len(args) != 1 or kws:
             raise TypingError("a pullback takes one cotangent, that of the value: pull(ct)")
@@ -75,7 +76,7 @@ class Pullback(types.Callable):
         """Signatures that are known without arguments: none."""
         return (), False
 
-    def get_impl_key(self, sig: Any) -> Any:
+    def get_impl_key(self, sig: Signature) -> Any:
         """Key of a call's implementation: see numba."""
         return self._called().get_impl_key(sig)
 
@@ -85,12 +86,12 @@ class Pullback(types.Callable):
 
 @register_model(Pullback)
 class _PullbackModel(models.StructModel):
-    def __init__(self, manager: Any, kind: Any) -> None:
+    def __init__(self, manager: Any, kind: NumbaType) -> None:
         super().__init__(manager, kind, [("kept", kind.kept)])
 
 
 @box(Pullback)
-def _box(kind: Any, value: Any, c: Any) -> Any:
+def _box(kind: NumbaType, value: Any, c: Any) -> Any:
     raise TypingError("a pullback is known inside of njit code only: call it there, and return what it gives")
 
 

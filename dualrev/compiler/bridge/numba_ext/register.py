@@ -17,6 +17,7 @@ from numba.core.typing.typeof import Purpose
 from numba.extending import overload, typeof_impl
 
 from dualrev.compiler.frontend.reading.ad_operators import AT_A_POINT, FROM_PYTHON, MAKING, TRANSFORMATIONS
+from dualrev.compiler.types.numba_names import Signature
 from dualrev.eager.arrays.complex.pairs import ComplexArray, ComplexNumber
 from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.custom import stop_gradient
@@ -74,7 +75,7 @@ class _AtAPoint(AbstractTemplate):
         self.called = _inside().at_a_point(self.context, type(self).key, args, kws)
         return self.called.get_call_type(self.context, args, kws)
 
-    def get_impl_key(self, sig: Any) -> Any:
+    def get_impl_key(self, sig: Signature) -> Any:
         """Key of the call's implementation: see numba."""
         return self.called.get_impl_key(sig)
 

@@ -24,6 +24,7 @@ from dualrev.compiler.frontend.lowering.scope import Scope
 from dualrev.compiler.frontend.reading.njit_options import differing
 from dualrev.compiler.frontend.reading.source import Static, describe, is_numba_function
 from dualrev.compiler.frontend.reading.source import read as read_source
+from dualrev.compiler.types.numba_names import Dispatcher
 
 __all__ = ["Generators"]
 
@@ -84,7 +85,7 @@ class Generators:
         known = static is not None and is_numba_function(static.value)
         return static if known and inspect.isgeneratorfunction(static.value.py_func) else None  # type: ignore[union-attr]
 
-    def _check(self, node: ast.For, call: ast.Call, f: Any) -> None:
+    def _check(self, node: ast.For, call: ast.Call, f: Dispatcher) -> None:
         """Refuse a loop with a `break`, a recursive generator, other compile options, or starred arguments."""
         what = f"the loop over the generator {describe(f.py_func)}"
         options = differing(self.scope.source.dispatcher, f)

@@ -25,6 +25,7 @@ from dualrev.compiler.frontend.reading.callables import frozen_in, jitted
 from dualrev.compiler.frontend.reading.source import Source, Static
 from dualrev.compiler.frontend.reading.source import read as read_source
 from dualrev.compiler.runtime.markers import double
+from dualrev.compiler.types.numba_names import AccessPath
 
 __all__ = ["Stencils"]
 
@@ -70,7 +71,7 @@ class Stencils:
         assert isinstance(node, ast.Call)
         self.scope.refuse(node, f"the call of the stencil {ast.unparse(node.func)}", why, instead)
 
-    def known(self, value: Any, path: tuple[Any, ...] = ()) -> str:
+    def known(self, value: Any, path: AccessPath = ()) -> str:
         """Bind a compile-time value to a fresh name in this function."""
         made = self.local(getattr(value, "__name__", "known"))
         self.scope.functions[made] = Static(value, path)
@@ -81,7 +82,7 @@ class _Loops:
     """The loop nest of one stencil call."""
 
     def __init__(
-        self, stencils: Stencils, node: ast.Call, f: Any, source: Source, names: list[str], path: tuple[Any, ...]
+        self, stencils: Stencils, node: ast.Call, f: Any, source: Source, names: list[str], path: AccessPath
     ) -> None:
         self.stencils, self.node, self.source, self.path = stencils, node, source, path
         self.local, self.refuse = stencils.local, lambda why, instead: stencils.refuse(node, why, instead)

@@ -17,6 +17,7 @@ from dualrev.compiler.frontend.reading.ad_operators import MAKING, TRANSFORMATIO
 from dualrev.compiler.frontend.reading.source import Source, Static, describe, is_numba_function, name_of, unlifted
 from dualrev.compiler.ir.anf.operations import Atom, Const, Let, Ref
 from dualrev.compiler.ir.names import Names, bare
+from dualrev.compiler.types.numba_names import AccessPath, ArgNums
 from dualrev.eager.numba_rules import Ruled
 
 __all__ = ["Scope"]
@@ -26,7 +27,7 @@ class Scope:
     """Scope of a function: resolves the user's names, allocates new ones, and collects emitted statements."""
 
     def __init__(
-        self, source: Source, path: tuple[Any, ...], functions: dict[str, Static], refs: dict[str, Ref], names: Names
+        self, source: Source, path: AccessPath, functions: dict[str, Static], refs: dict[str, Ref], names: Names
     ) -> None:
         self.source, self.path, self.functions, self.refs, self.names = source, path, functions, refs, names
         self.out: list[Any] = []
@@ -160,7 +161,7 @@ class Scope:
         assert static is not None
         return static.value
 
-    def derivative(self, of: Static, transform: str, argnums: Any) -> Static:
+    def derivative(self, of: Static, transform: str, argnums: ArgNums) -> Static:
         """Build a derivative of a numba function, with its access path."""
         argnums = TRANSFORMATIONS.numbers(of.value, argnums)
         made = TRANSFORMATIONS.derivative(of.value, transform, argnums)

@@ -29,6 +29,7 @@ from dualrev.compiler.frontend.messages import STATEMENTS
 from dualrev.compiler.frontend.reading.source import Source, Static
 from dualrev.compiler.ir.anf.operations import Atom, Const, Effect, For, If, Let, Member, Ref, Store, While, walk
 from dualrev.compiler.ir.names import Names, is_generated
+from dualrev.compiler.types.numba_names import AccessPath
 from dualrev.rules.drawing import DRAWING
 from dualrev.rules.emitted_names import BINARY
 
@@ -54,7 +55,7 @@ class Lowering(Sequences):
     def __init__(
         self,
         source: Source,
-        path: tuple[Any, ...],
+        path: AccessPath,
         functions: dict[str, Static],
         refs: dict[str, Ref],
         names: Names,

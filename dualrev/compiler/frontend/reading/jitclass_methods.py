@@ -9,6 +9,7 @@ from numba.core import types
 from dualrev.compiler.frontend.reading.source import Static
 from dualrev.compiler.ir.anf.operations import Ref
 from dualrev.compiler.ir.names import Names
+from dualrev.compiler.types.numba_names import AccessPath
 
 __all__ = ["constructor", "functions_of", "is_jitclass", "refer_methods"]
 
@@ -26,7 +27,7 @@ def functions_of(kind: types.ClassType) -> list[Any]:
     return found + [f for cls in inner for f in functions_of(cls)]
 
 
-def refer_methods(refs: dict[str, Ref], names: Names, kind: types.ClassType, path: tuple[Any, ...]) -> None:
+def refer_methods(refs: dict[str, Ref], names: Names, kind: types.ClassType, path: AccessPath) -> None:
     """Bind names to the methods of a jitclass, and of its fields' classes; `path` is the access path to the class."""
     known = {id(ref.value) for ref in refs.values()}
     found: list[tuple[str, Any, tuple[str, ...]]]

@@ -20,6 +20,8 @@ from numba.core import compiler, types
 from numba.core.callconv import PythonErrorModel
 from numba.core.registry import CPUDispatcher
 
+from dualrev.compiler.types.numba_names import Dispatcher, NumbaTypes
+
 __all__ = [
     *["alike", "check_options", "compiled_otherwise", "copied", "declared", "differing", "inherited", "is_checked"],
     *["is_checked_for", "is_copied", "is_parallel", "kept", "of_caller", "outlined"],
@@ -32,7 +34,7 @@ _KNOWN = {*_KEPT, "error_model", "parallel", *_NO_MATTER, "_dbg_optnone"}
 _WHY = {"forceobj": "it runs as Python does, with Python's numbers"}
 
 
-def kept(f: Any) -> dict[str, Any]:
+def kept(f: Dispatcher) -> dict[str, Any]:
     """Return the options that a numba function's derivative inherits, without the error model."""
     return {k: f.targetoptions[k] for k in _KEPT if f.targetoptions.get(k)}
 
@@ -48,7 +50,7 @@ class Lines(Protocol):
         """Raise UnsupportedError at a node."""
 
 
-def check_options(f: Any, source: Lines) -> None:
+def check_options(f: Dispatcher, source: Lines) -> None:
     """Raise UnsupportedError for a target or an option under which `f` computes something else than its source."""
 
     def refuse(option: str, why: str, instead: str) -> None:
@@ -66,12 +68,12 @@ def check_options(f: Any, source: Lines) -> None:
             refuse(option, why, f"@njit without {option} (of f.py_func, if f shall stay as it is)")
 
 
-def is_checked(f: Any) -> bool:
+def is_checked(f: Dispatcher) -> bool:
     """Whether a division by zero raises in a numba function: numba's Python error model."""
     return bool(f.targetoptions.get("error_model", "python") == "python")
 
 
-def is_checked_for(f: Any, argtypes: tuple[Any, ...], root: Any) -> bool:
+def is_checked_for(f: Dispatcher, argtypes: NumbaTypes, root: Any) -> bool:
     """Whether a division by zero raises in `f` when it is compiled for these types.
 
     A function without an error model of its own inherits its first caller's; one that is not compiled yet, `root`'s.
@@ -82,7 +84,7 @@ def is_checked_for(f: Any, argtypes: tuple[Any, ...], root: Any) -> bool:
     return is_checked(root) if made is None else _raises(made)
 
 
-def compiled_otherwise(f: Any, root: Any) -> list[tuple[types.Type, ...]]:
+def compiled_otherwise(f: Dispatcher, root: Any) -> list[tuple[types.Type, ...]]:
     """Return the argument types for which `f` was compiled with another error model than `root` would give it."""
     if "error_model" in f.targetoptions or not f._can_compile:
         return []
@@ -95,13 +97,13 @@ def _raises(made: Any) -> bool:
     return model is None or isinstance(model, PythonErrorModel)
 
 
-def is_parallel(f: Any, part: str = "prange") -> bool:
+def is_parallel(f: Dispatcher, part: str = "prange") -> bool:
     """Whether a numba function runs its `prange` loops, or another `part` that numba knows, in parallel."""
     given = f.targetoptions.get("parallel")
     return bool(given.get(part, True) if isinstance(given, dict) else given)
 
 
-def declared(f: Any, argtypes: tuple[Any, ...]) -> Any:
+def declared(f: Dispatcher, argtypes: NumbaTypes) -> Any:
     """Return the signature that a call of `f` with these types is converted to; None if `f` compiles for every type."""
     if f._can_compile:
         return None
@@ -124,7 +126,7 @@ def differing(caller: Any, callee: Any) -> list[str]:
     return [option for option in _SEMANTIC if _value(caller, option) != _value(callee, option)]
 
 
-def is_copied(f: Any) -> bool:
+def is_copied(f: Dispatcher) -> bool:
     """Whether numba inlines a function into its callers (`inline=`), or may do so."""
     return bool(f.targetoptions.get("inline", "never") != "never")
 
@@ -135,7 +137,7 @@ def of_caller(caller: Any) -> tuple[tuple[str, Any], ...]:
     return tuple((k, sorted(v) if isinstance(v, (set, frozenset)) else v) for k, v in given if v is not None)
 
 
-def copied(f: Any, options: Any) -> Any:
+def copied(f: Dispatcher, options: Any) -> Any:
     """Clone a function that numba inlines, with the options of its caller, to be called out of line."""
     own = {k: set(v) if isinstance(v, list) else v for k, v in options}
     return _outlined(f, {k: v for k, v in f.targetoptions.items() if k not in _SEMANTIC} | own)
@@ -161,7 +163,7 @@ def _outlined(x: Any, given: dict[str, Any]) -> Any:
 
 
 @contextlib.contextmanager
-def inherited(f: Any, functions: list[Any]) -> Iterator[None]:
+def inherited(f: Dispatcher, functions: list[Any]) -> Iterator[None]:
     """Let numba functions that are compiled now inherit unset options from `f`, as they do when `f` calls them.
 
     Numba takes these options from the caller. Here the caller is emitted code, which has an error model of its own; and
@@ -179,5 +181,5 @@ def inherited(f: Any, functions: list[Any]) -> Iterator[None]:
             g.targetoptions.update(options)
 
 
-def _value(f: Any, option: str) -> Any:
+def _value(f: Dispatcher, option: str) -> Any:
     return f.targetoptions.get(option) or ("python" if option == "error_model" else False)

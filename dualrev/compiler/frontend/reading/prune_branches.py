@@ -35,6 +35,7 @@ from numba.core import types
 from dualrev.compiler.frontend.desugar.closures import parameters
 from dualrev.compiler.frontend.desugar.unroll import items_of
 from dualrev.compiler.frontend.reading.source import Source
+from dualrev.compiler.types.numba_names import NumbaTypes
 
 __all__ = ["prune"]
 
@@ -62,7 +63,7 @@ _CLASSES: dict[Any, Any] = {
 }
 
 
-def prune(source: Source, argtypes: tuple[Any, ...]) -> Source:
+def prune(source: Source, argtypes: NumbaTypes) -> Source:
     """Specialise a source for argument types: prune dead branches, fold `type(x)`, expand unrolled tuples."""
     names = parameters(source.tree)
     if source.tree.args.kwarg or not any(map(_has_to_do_with_types, ast.walk(source.tree))):

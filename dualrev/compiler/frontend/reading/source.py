@@ -18,6 +18,7 @@ import numba
 
 from dualrev.compiler.frontend.reading.callables import is_callback, jitted, registered, special_name
 from dualrev.compiler.frontend.reading.njit_options import check_options
+from dualrev.compiler.types.numba_names import AccessPath, Dispatcher
 from dualrev.diagnostics.quoting import identifier
 from dualrev.diagnostics.signatures import signature, unwarned
 from dualrev.eager.numba_rules import Owner
@@ -38,7 +39,7 @@ class Static:
     """A compile-time constant (a module, a function, a frozen number or array), and its access path."""
 
     value: Any
-    path: tuple[Any, ...]
+    path: AccessPath
 
 
 def is_numba_function(f: Any) -> bool:
@@ -100,7 +101,7 @@ class Source:
         refused.place = self.file, number
         raise refused
 
-    def lookup(self, name: str, path: tuple[Any, ...]) -> Static | None:
+    def lookup(self, name: str, path: AccessPath) -> Static | None:
         """Resolve a closure cell, global or builtin by name; `path` is the access path to this function."""
         code = self.function.__code__
         if name in code.co_freevars:
@@ -116,7 +117,7 @@ class Source:
         return None
 
 
-def compiled_function(dispatcher: Any) -> FunctionType:
+def compiled_function(dispatcher: Dispatcher) -> FunctionType:
     """Return the Python function that numba compiles; UnsupportedError if `functools.wraps` makes it ambiguous.
 
     A dispatcher takes over what functools.wraps copied. From another dispatcher that is its compiled code, too; and
@@ -162,7 +163,7 @@ def text_of(function: FunctionType) -> list[str]:
     return list(io.StringIO("".join(lines or ()), newline=None))  # Python's lines: str.splitlines knows other ends, too
 
 
-def read(dispatcher: Any) -> Source:
+def read(dispatcher: Dispatcher) -> Source:
     """Read the source of a numba function, and verify that it compiles to the function's code; else UnsupportedError.
 
     A file may have changed after its import, exec runs what stands in no file, import hooks compile something else:
@@ -198,7 +199,7 @@ def read(dispatcher: Any) -> Source:
     return source
 
 
-def is_readable(dispatcher: Any) -> bool:
+def is_readable(dispatcher: Dispatcher) -> bool:
     """Whether the source of a numba function can be read."""
     try:
         read(dispatcher)
@@ -207,7 +208,7 @@ def is_readable(dispatcher: Any) -> bool:
     return True
 
 
-def name_of(dispatcher: Any) -> str:
+def name_of(dispatcher: Dispatcher) -> str:
     """Return the name of a numba function in emitted code; `lambda_` for a lambda expression."""
     return identifier(dispatcher.py_func.__name__, "lambda_")
 

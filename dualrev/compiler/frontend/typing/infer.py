@@ -32,6 +32,7 @@ from dualrev.compiler.ir.anf.operations import Effect, For, If, Let, Opaque, Sli
 from dualrev.compiler.ir.local_names import keep_apart
 from dualrev.compiler.ir.names import readable
 from dualrev.compiler.ir.union_find import Sets
+from dualrev.compiler.types.numba_names import NumbaType, NumbaTypes
 from dualrev.diagnostics.quoting import execute
 
 __all__ = ["UNTYPED", "Typed", "infer"]
@@ -54,7 +55,7 @@ class Typed:
 
 def infer(
     lowered: Lowered,
-    argtypes: tuple[Any, ...],
+    argtypes: NumbaTypes,
     options: dict[str, Any],
     uncompiled: Uncompiled,
     compile_itself: Callable[[], object],
@@ -123,7 +124,7 @@ def _refusing(lowered: Lowered, listing: Listing, compile_itself: Callable[[], o
 
 def _webs(
     lowered: Lowered,
-    argtypes: tuple[Any, ...],
+    argtypes: NumbaTypes,
     listing: Listing,
     returned: Callable[[Any, tuple[Any, ...]], Any],
     renamed: dict[str, str],
@@ -189,11 +190,11 @@ def _same_variable(inst: Any) -> bool:
     return bool(copied and inst.target.name.split(".")[0] == inst.value.name.split(".")[0] != "")
 
 
-def _given(kind: Any) -> Any:
+def _given(kind: NumbaType) -> Any:
     return numba.typeof(kind.value) if isinstance(kind, types.Omitted) else kind
 
 
-def _unify(kinds: list[Any]) -> Any:
+def _unify(kinds: list[NumbaType]) -> Any:
     unified = cpu_target.typing_context.unify_types(*kinds)
     return kinds[0] if unified is None else types.unliteral(unified)
 

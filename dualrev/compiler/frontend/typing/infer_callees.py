@@ -31,6 +31,8 @@ from numba.core.typing import make_concrete_template, signature
 from numba.core.typing.templates import _IntrinsicTemplate, _OverloadFunctionTemplate
 from numba.core.untyped_passes import InlineInlinables
 
+from dualrev.compiler.types.numba_names import Dispatcher, NumbaType, NumbaTypes, Signature
+
 __all__ = ["Uncompiled", "called_only", "inferred"]
 
 _CPUDispatcher: Any = CPUDispatcher  # numba has no type information
@@ -81,7 +83,7 @@ class Uncompiled:
     def __init__(self) -> None:
         self._made: dict[int, _StandIn] = {}
 
-    def of(self, f: Any) -> Any:
+    def of(self, f: Dispatcher) -> Any:
         """Return the stand-in for a numba function; anything that has none is returned unchanged."""
         if type(f) is not CPUDispatcher or not f._can_compile or f._compiler.pipeline_class is not compiler.Compiler:
             return f
@@ -90,7 +92,7 @@ class Uncompiled:
             made.substitute(self)
         return self._made[id(f)]
 
-    def returned(self, f: Any, kinds: tuple[Any, ...]) -> Any:
+    def returned(self, f: Dispatcher, kinds: NumbaTypes) -> Any:
         """Return the known result type of a numba function, compiled or inferred for these types; else None."""
         stand_in = self._made.get(id(f))
         known = [*f.nopython_signatures, *(stand_in.known.values() if stand_in is not None else ())]
@@ -144,7 +146,7 @@ class _Replaced(event.Listener):
             found = implementation(template, args, kws) if template._inline.is_never_inline else None
             return _NUMBAS[0](template, args, kws) if found is None else found
 
-        def get_impl_key(template: Any, sig: Any) -> Any:
+        def get_impl_key(template: Any, sig: Signature) -> Any:
             """Return the compiled overload, without compiling one."""
             # What is typed here is never lowered. A function that waits to be lowered has compiled its calls before.
             return template._compiled_overloads.get(sig.args)
@@ -187,7 +189,7 @@ _NUMBAS = _methods()
 class _StandIn(_CPUDispatcher):
     """Dispatcher that answers type inference and is never compiled."""
 
-    def __init__(self, f: Any) -> None:
+    def __init__(self, f: Dispatcher) -> None:
         own = f.py_func
         space, cells = dict(own.__globals__), tuple(map(_copied, own.__closure__ or ()))
         made = FunctionType(own.__code__, space, own.__name__, own.__defaults__, cells)
@@ -239,7 +241,7 @@ def _copied(cell: CellType) -> CellType:
     return CellType() if cell == CellType() else CellType(cell.cell_contents)
 
 
-def _is_bound(kind: Any) -> bool:
+def _is_bound(kind: NumbaType) -> bool:
     """Whether a type depends on the identity of a function object."""
     if isinstance(kind, types.BaseTuple):
         return any(map(_is_bound, kind.types))

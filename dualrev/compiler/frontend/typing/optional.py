@@ -26,6 +26,7 @@ from dualrev.compiler.frontend.reading.source import is_derivative
 from dualrev.compiler.frontend.typing.infer import Typed
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Opaque, Ref, While, blocks, reads, walk
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.diagnostics.quoting import raising
 from dualrev.eager.numba_rules import Ruled
 
@@ -82,7 +83,7 @@ def _is_given(s: Let, typed: Typed, never: set[str]) -> bool:
     return not _may_miss(s, typed) and not _may_be_none(s, typed)
 
 
-def _kind(x: Any, typed: Typed) -> Any:
+def _kind(x: Any, typed: Typed) -> NumbaType:
     """Return the type of an atom; None if numba has found that it is unreachable."""
     return typed.of.get(x) if isinstance(x, str) else typed(x)
 
@@ -126,13 +127,13 @@ def _returned(s: Let, typed: Typed) -> Any:
     return typed.returned(s.info.value, kinds)
 
 
-def _pairs(s: Let, kind: Any) -> bool:
+def _pairs(s: Let, kind: NumbaType) -> bool:
     """Whether a callee with this optional result returns a (value, flag) pair in core."""
     f = s.info.value
     return _is_plain(kind) and not isinstance(f, Ruled) and not is_derivative(f) and f._can_compile
 
 
-def _is_plain(kind: Any) -> bool:
+def _is_plain(kind: NumbaType) -> bool:
     of = kind.type
     if isinstance(of, types.Array):
         return of.layout == "C" and isinstance(of.dtype, (types.Float, types.Integer, types.Boolean))

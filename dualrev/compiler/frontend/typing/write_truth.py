@@ -20,6 +20,7 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.typing.infer import Typed
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Const, If, Let, While, blocks
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.opaque_types import is_container
 
 __all__ = ["write_truth"]
@@ -82,7 +83,7 @@ class _Truth:
             left = {x.id for x in ast.walk(s.info) if isinstance(x, ast.Name)}
             s.args = tuple(x for x in s.args if x in left)
 
-    def kind(self, node: ast.expr) -> Any:
+    def kind(self, node: ast.expr) -> NumbaType:
         """The type of a variable, or of an item of a tuple."""
         match node:
             case ast.Name(x):
@@ -147,7 +148,7 @@ class _Operands(ast.NodeTransformer):
                 return True
             case ast.Subscript(ast.Name(x), place):
                 places = place.elts if isinstance(place, ast.Tuple) else [place]
-                kind: Any = self.truth.of.get(x)
+                kind: NumbaType = self.truth.of.get(x)
                 whole = isinstance(kind, types.Array) and kind.ndim == len(places)
                 return whole and isinstance(kind.dtype, _SCALARS) and all(map(self.is_number, places))
             case ast.BinOp() | ast.UnaryOp() | ast.Call():

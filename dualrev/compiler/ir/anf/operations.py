@@ -28,6 +28,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from dualrev.compiler.types.numba_names import AccessPath, NumbaType
+
 __all__ = [
     *[
         "Atom",
@@ -74,7 +76,7 @@ class Ref:
 
     name: str
     value: Any = field(compare=False, repr=False)
-    path: tuple[Any, ...] = ()
+    path: AccessPath = ()
 
 
 Atom = str | Const | Ref
@@ -221,7 +223,7 @@ class Node:
 
     parts: tuple[Any, ...]
     cls: Ref | None = None
-    kind: Any = field(default=None, compare=False)  # the type of the object whose leaves these are: leaves.py
+    kind: NumbaType = field(default=None, compare=False)  # the type of the object whose leaves these are: leaves.py
 
 
 def leaves(tree: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Const, Effect, Let, Member, Ref, Slice
+from dualrev.compiler.types.numba_names import Dispatcher, NumbaType
 
 __all__ = [
     *["applied", "atom", "binary", "call", "dtype_name", "effect", "expression", "flattened", "name", "names_in"],
@@ -64,7 +65,7 @@ def name(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def dtype_name(kind: Any) -> str:
+def dtype_name(kind: NumbaType) -> str:
     """Dotted name of a dtype: `np.float64` for numba's float64."""
     assert isinstance(kind, (types.Number, types.Boolean)), kind  # the text of other types has names of the user's
     return "np.bool_" if isinstance(kind, types.Boolean) else f"np.{kind}"
@@ -99,7 +100,7 @@ def applied(function: Any, args: list[ast.expr]) -> ast.Call:
     return call(function.name, *args)
 
 
-def takes_rest(f: Any) -> bool:
+def takes_rest(f: Dispatcher) -> bool:
     """Whether a numba function has a `*args` parameter."""
     return bool(getattr(f, "py_func", None) and f.py_func.__code__.co_flags & inspect.CO_VARARGS)
 

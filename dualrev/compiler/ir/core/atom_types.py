@@ -9,11 +9,12 @@ from numba.core import types
 
 from dualrev.compiler.ir.core.atoms import Global, Node, Tree, Var
 from dualrev.compiler.types import predicates
+from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["is_array", "is_real", "is_real_array", "kind_of", "type_of"]
 
 
-def kind_of(x: Any) -> Any:
+def kind_of(x: Any) -> NumbaType:
     """Numba type of an atom; None for a constant or a function."""
     return x.type if isinstance(x, (Var, Global)) else None
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import EllipsisType
 from typing import Any, TypeAlias
 
+from dualrev.compiler.types.numba_names import AccessPath, NumbaType
 from dualrev.rules.primitives import Primitive
 
 __all__ = [
@@ -60,7 +61,7 @@ class Global:
 
     name: str
     value: Any = field(compare=False, repr=False)
-    path: tuple[Any, ...]
+    path: AccessPath
     type: Any = field(compare=False, default=None)
 
 
@@ -181,7 +182,7 @@ class Node:
 
     parts: tuple[Tree, ...]
     cls: Global | None = None
-    kind: Any = field(default=None, compare=False)
+    kind: NumbaType = field(default=None, compare=False)
 
 
 Tree: TypeAlias = Atom | Node

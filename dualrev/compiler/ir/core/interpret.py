@@ -28,6 +28,7 @@ from dualrev.compiler.ir.core import atoms, nodes
 from dualrev.compiler.ir.core.atoms import Global, Var
 from dualrev.compiler.ir.core.known_zeros import MARKING, marked
 from dualrev.compiler.ir.core.nodes import Function, Statement
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.diagnostics.quoting import execute
 
 __all__ = ["Tape", "run"]
@@ -334,7 +335,7 @@ def total(f: Callable[..., Any], args: list[Any]) -> Any:
         return math.inf
 
 
-def cast(x: Any, kind: Any) -> Any:
+def cast(x: Any, kind: NumbaType) -> Any:
     """Convert a number to its variable's type; leave any other value unchanged."""
     if isinstance(kind, types.Boolean):
         return bool(x)

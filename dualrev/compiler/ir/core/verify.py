@@ -17,6 +17,7 @@ from dualrev.compiler.ir.core import atoms, nodes, traverse
 from dualrev.compiler.ir.core.atoms import Constant, Global, Var
 from dualrev.compiler.ir.core.nodes import Function, Statement
 from dualrev.compiler.ir.core.printer import show_expr
+from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["check"]
 
@@ -133,7 +134,7 @@ class _Checking:
             case nodes.Call():
                 self.hold([x for x in traverse.leaves(s.result) if isinstance(x, Var)] == list(s.targets), s, "targets")
 
-    def element(self, s: Statement, array: Var | Global, index: tuple[Any, ...], kind: Any) -> None:
+    def element(self, s: Statement, array: Var | Global, index: tuple[Any, ...], kind: NumbaType) -> None:
         """Verify the index and the type of an array element."""
         of = _plain_type(array)
         self.hold(isinstance(of, types.Array), s, "no array")

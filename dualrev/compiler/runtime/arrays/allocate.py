@@ -17,6 +17,15 @@ from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, type_callable
 from numba.np import arrayobj
 
+from dualrev.compiler.types.numba_names import (
+    IRBuilder,
+    LLVMValue,
+    LLVMValues,
+    NumbaType,
+    Signature,
+    TargetContext,
+    TypingContext,
+)
 from dualrev.rules.library.njit_internal import inner
 
 __all__ = [
@@ -31,7 +40,9 @@ NO_MEMORY = ("Allocation failed (probably too large).",)
 TOO_LARGE = "array is too big; `arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
 
 
-def new(context: Any, builder: Any, sizes: list[Any], kind: Any, fill: str, failed: Callable[[], None]) -> Any:
+def new(
+    context: TargetContext, builder: IRBuilder, sizes: list[Any], kind: NumbaType, fill: str, failed: Callable[[], None]
+) -> Any:
     """Emit the allocation of an array; `failed` emits the code for a failed allocation.
 
     It is numba's own in every other way, but numba compiles functions for that.
@@ -71,7 +82,7 @@ def kind_like(x: Any) -> Any:
 def _like(x: Any, fill: str) -> Any:
     """Signature and code generator of an allocation like `x`."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the allocation, with MemoryError on failure."""
 
         def failed() -> None:
@@ -86,12 +97,12 @@ def _like(x: Any, fill: str) -> Any:
 
 
 @intrinsic
-def _empty_like(typingctx: Any, x: Any) -> Any:
+def _empty_like(typingctx: TypingContext, x: Any) -> Any:
     return _like(x, "")
 
 
 @intrinsic
-def _zeros_like(typingctx: Any, x: Any) -> Any:
+def _zeros_like(typingctx: TypingContext, x: Any) -> Any:
     return _like(x, "zeros")
 
 
@@ -102,7 +113,7 @@ def zeros_like(x):
 
 
 @intrinsic
-def _known_zeros_like(typingctx: Any, x: Any) -> Any:
+def _known_zeros_like(typingctx: TypingContext, x: Any) -> Any:
     return _like(x, "known zeros")
 
 
@@ -119,13 +130,13 @@ def empty_like(x):
 
 
 @intrinsic
-def empty(typingctx: Any, shape: Any, dtype: Any) -> Any:
+def empty(typingctx: TypingContext, shape: Any, dtype: Any) -> Any:
     """Allocate an uninitialised array: `np.empty(shape, dtype)`."""
     return _shaped(shape, dtype, "")
 
 
 @intrinsic
-def zeros(typingctx: Any, shape: Any, dtype: Any) -> Any:
+def zeros(typingctx: TypingContext, shape: Any, dtype: Any) -> Any:
     """Allocate a zeroed array: `np.zeros(shape, dtype)`."""
     return _shaped(shape, dtype, "zeros")
 
@@ -134,7 +145,7 @@ def _shaped(shape: Any, dtype: Any, fill: str) -> Any:
     """Signature and code generator of an allocation by shape; ValueError, in numba's words, for a bad shape."""
     kind = types.Array(dtype.dtype, len(shape) if isinstance(shape, types.BaseTuple) else 1, "C")
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the allocation."""
         sizes = arrayobj._parse_shape(context, builder, signature.args[0], args[0])
         return new_shaped(context, builder, sizes, kind, fill)
@@ -142,7 +153,7 @@ def _shaped(shape: Any, dtype: Any, fill: str) -> Any:
     return kind(shape, dtype), codegen
 
 
-def new_shaped(context: Any, builder: Any, sizes: list[Any], kind: Any, fill: str = "") -> Any:
+def new_shaped(context: TargetContext, builder: IRBuilder, sizes: list[Any], kind: NumbaType, fill: str = "") -> Any:
     """Emit the allocation of an array of nonnegative sizes; ValueError if their product is too large."""
     item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     count, too_large = item.type(1), ir.IntType(1)(0)
@@ -155,8 +166,8 @@ def new_shaped(context: Any, builder: Any, sizes: list[Any], kind: Any, fill: st
 
 
 @intrinsic
-def _clear_unless(typingctx: Any, x: Any, extents: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _clear_unless(typingctx: TypingContext, x: Any, extents: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the comparison of the shapes, and the zero-fill."""
         array = context.make_array(signature.args[0])(context, builder, args[0])
         sizes, given = cgutils.unpack_tuple(builder, array.shape), cgutils.unpack_tuple(builder, args[1])
@@ -191,7 +202,7 @@ def _type_common_shape(context: Any) -> Callable[..., Any]:
 
 
 @lower_builtin(common_shape, types.BaseTuple, types.BaseTuple)
-def _lower_common_shape(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_common_shape(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> Any:
     unit = context.get_constant(types.intp, 1)
     common, wrong = [unit] * signature.return_type.count, ir.IntType(1)(0)
     for shape in args:
@@ -204,7 +215,7 @@ def _lower_common_shape(context: Any, builder: Any, signature: Any, args: Any) -
     return context.make_tuple(builder, signature.return_type, common)
 
 
-def raise_if(context: Any, builder: Any, test: Any, error: type[Exception], text: str) -> None:
+def raise_if(context: TargetContext, builder: IRBuilder, test: Any, error: type[Exception], text: str) -> None:
     """Emit an exception under a condition."""
     with cgutils.if_unlikely(builder, test):
         context.call_conv.return_user_exc(builder, error, (text,))
@@ -214,13 +225,13 @@ def raise_if(context: Any, builder: Any, test: Any, error: type[Exception], text
 
 
 @intrinsic
-def check_apart(typingctx: Any, a: Any, b: Any) -> Any:
+def check_apart(typingctx: TypingContext, a: Any, b: Any) -> Any:
     """Refuse two arguments that may share memory, where one is written (ValueError)."""
     return _checked(a, b, "two arguments share memory and one of them is written: pass a copy of one")
 
 
 @intrinsic
-def check_new(typingctx: Any, made: Any, given: Any) -> Any:
+def check_new(typingctx: TypingContext, made: Any, given: Any) -> Any:
     """Refuse a result of an undifferentiated function that may share memory with others or arguments (ValueError)."""
     text = "a function that is not differentiated returns memory of an argument, or twice the same: return a copy"
     return _checked(made, given, text)
@@ -229,7 +240,7 @@ def check_new(typingctx: Any, made: Any, given: Any) -> Any:
 def _checked(a: Any, b: Any, text: str) -> Any:
     """Signature and code generator of a check that two arrays share no memory."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the comparison of both address ranges."""
         (low_a, high_a), (low_b, high_b) = (
             _extent(builder, kind.ndim, context.make_array(kind)(context, builder, x))
@@ -242,7 +253,7 @@ def _checked(a: Any, b: Any, text: str) -> Any:
     return types.none(a, b), codegen
 
 
-def _extent(builder: Any, ndim: int, array: Any) -> tuple[Any, Any]:
+def _extent(builder: IRBuilder, ndim: int, array: Any) -> tuple[Any, Any]:
     """Address range of an array's memory: its first byte, and the one behind its last; empty for an empty array."""
     low = builder.ptrtoint(array.data, array.itemsize.type)
     high, zero = builder.add(low, array.itemsize), array.itemsize.type(0)
@@ -261,7 +272,7 @@ def _extent(builder: Any, ndim: int, array: Any) -> tuple[Any, Any]:
 
 
 @intrinsic
-def divide(typingctx: Any, a: Any, b: Any) -> Any:
+def divide(typingctx: TypingContext, a: Any, b: Any) -> Any:
     """Compute `a / b`, or raise ZeroDivisionError, as in numba's default error model, which emitted code does not use.
 
     Elements of arrays are divided as numpy does it: by zero, too.
@@ -271,7 +282,7 @@ def divide(typingctx: Any, a: Any, b: Any) -> Any:
         made = found.return_type(a, b)
         return made, lambda context, builder, signature, args: context.compile_internal(builder, _quotient, made, args)
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the check and the division."""
         zero = builder.fcmp_ordered("==", args[1], args[1].type(0.0))
         raise_if(context, builder, zero, ZeroDivisionError, "division by zero")
@@ -285,10 +296,10 @@ def _quotient(a, b):
 
 
 @intrinsic
-def known(typingctx: Any, t: Any) -> Any:
+def known(typingctx: TypingContext, t: Any) -> Any:
     """Mark a zero as known: -0.0 where `t` is 0, else `t`."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the selection."""
         zero = builder.fcmp_ordered("==", args[0], args[0].type(0.0))
         return builder.select(zero, args[0].type(-0.0), args[0])
@@ -297,11 +308,11 @@ def known(typingctx: Any, t: Any) -> Any:
 
 
 @intrinsic
-def along(typingctx: Any, factor: Any, t: Any) -> Any:
+def along(typingctx: TypingContext, factor: Any, t: Any) -> Any:
     """Product that keeps known zeros of `t`: -0.0 where `t` is -0.0, else `factor * t + 0.0`."""
     made = typingctx.resolve_function_type(operator.mul, (factor, t), {}).return_type
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the product and the selection."""
         factor, t = args
         known = _is_known(builder, t)
@@ -312,11 +323,11 @@ def along(typingctx: Any, factor: Any, t: Any) -> Any:
 
 
 @intrinsic
-def along_both(typingctx: Any, t: Any, u: Any) -> Any:
+def along_both(typingctx: TypingContext, t: Any, u: Any) -> Any:
     """Product that keeps known zeros of both: -0.0 where `t` or `u` is -0.0, else `t * u + 0.0`."""
     made = typingctx.resolve_function_type(operator.mul, (t, u), {}).return_type
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the product and the selection."""
         t, u = args
         known = builder.or_(_is_known(builder, t), _is_known(builder, u))
@@ -326,13 +337,13 @@ def along_both(typingctx: Any, t: Any, u: Any) -> Any:
     return types.float64(made, made), codegen
 
 
-def _is_known(builder: Any, t: Any) -> Any:
+def _is_known(builder: IRBuilder, t: Any) -> Any:
     bits = ir.IntType(64 if isinstance(t.type, ir.DoubleType) else 32)
     return builder.icmp_unsigned("==", builder.bitcast(t, bits), bits(1 << (bits.width - 1)))
 
 
 @intrinsic
-def scaled(typingctx: Any, factor: Any, t: Any) -> Any:
+def scaled(typingctx: TypingContext, factor: Any, t: Any) -> Any:
     """Product in which a zero annihilates: 0.0 where `t` is 0, else `factor * t`, even if the factor is infinite.
 
     It stands for `factor * t if t != 0.0 else 0.0`, whose branches cost numba time in all its passes. To LLVM it is a
@@ -340,7 +351,7 @@ def scaled(typingctx: Any, factor: Any, t: Any) -> Any:
     """
     made = typingctx.resolve_function_type(operator.mul, (factor, t), {}).return_type
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the product under a branch."""
         factor, t = args
         before = builder.block

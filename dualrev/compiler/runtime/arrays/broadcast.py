@@ -22,6 +22,7 @@ from numba.extending import lower_builtin, lower_cast, type_callable
 from numba.np import arrayobj
 
 from dualrev.compiler.runtime.arrays.allocate import raise_if
+from dualrev.compiler.types.numba_names import IRBuilder, LLVMValues, NumbaType, Signature, TargetContext, TypingContext
 
 __all__ = ["Spread", "spread", "spread_evenly"]
 
@@ -32,11 +33,11 @@ class Spread(types.Array):
     def __init__(self, of: types.Array, ndim: int) -> None:
         super().__init__(of.dtype, ndim, "A", readonly=not of.mutable, name=f"spread of {of.dtype}, {ndim}d")
 
-    def can_convert_to(self, typingctx: Any, other: Any) -> Any:
+    def can_convert_to(self, typingctx: TypingContext, other: Any) -> Any:
         """Conversion to a plain array type of layout A."""
         return Conversion.safe if other == self._plain() else None
 
-    def unify(self, typingctx: Any, other: Any) -> Any:
+    def unify(self, typingctx: TypingContext, other: Any) -> Any:
         """Unification with a plain array type of layout A."""
         return self._plain() if isinstance(other, types.Array) and other == self._plain() else None
 
@@ -49,7 +50,7 @@ register_default(Spread)(models.ArrayModel)
 
 
 @lower_cast(Spread, types.Array)
-def _as_array(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
+def _as_array(context: TargetContext, builder: IRBuilder, fromty: Any, toty: Any, value: Any) -> Any:
     return value
 
 
@@ -80,7 +81,7 @@ def _type_spread_evenly(context: Any) -> Callable[..., Any]:
 
 @lower_builtin(spread, types.Array, types.BaseTuple)
 @lower_builtin(spread_evenly, types.Array, types.BaseTuple)
-def _lower_spread(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _lower_spread(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> Any:
     given = context.make_array(signature.args[0])(context, builder, args[0])
     made = context.make_array(signature.return_type)(context, builder)
     zero, one = (context.get_constant(types.intp, k) for k in (0, 1))
@@ -98,7 +99,7 @@ def _lower_spread(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return arrayobj.impl_ret_borrowed(context, builder, signature.return_type, made._getvalue())
 
 
-def _unknown(builder: Any, x: Any) -> Any:
+def _unknown(builder: IRBuilder, x: Any) -> Any:
     """Hide a value from LLVM's analysis: a known stride, or 0, would keep it from versioning the loop."""
     return builder.asm(ir.FunctionType(x.type, [x.type]), "", "=r,0", [x], side_effect=False)
 
@@ -106,7 +107,7 @@ def _unknown(builder: Any, x: Any) -> Any:
 # Elements
 
 
-def _place(context: Any, builder: Any, kind: Any, array: Any, index: Any, given: Any) -> Any:
+def _place(context: TargetContext, builder: IRBuilder, kind: NumbaType, array: Any, index: Any, given: Any) -> Any:
     """Address of an element; None if the index selects no single element."""
     kinds = (index,) if isinstance(index, types.Integer) else tuple(index)
     if len(kinds) != kind.ndim or not all(isinstance(k, types.Integer) for k in kinds):
@@ -127,7 +128,7 @@ def _place(context: Any, builder: Any, kind: Any, array: Any, index: Any, given:
     return builder.gep(builder.bitcast(row, made.data.type), [step], inbounds=True)
 
 
-def _read(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _read(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> Any:
     kind, index = signature.args
     place = _place(context, builder, kind, args[0], index, args[1])
     if place is None:
@@ -136,7 +137,7 @@ def _read(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return arrayobj.load_item(context, builder, kind, place)
 
 
-def _write(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _write(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> Any:
     kind, index, value = signature.args
     place = _place(context, builder, kind, args[0], index, args[1])
     if place is None:

@@ -13,6 +13,7 @@ from numba.extending import intrinsic, overload
 from numba.np import arrayobj
 
 from dualrev.compiler.runtime.arrays.allocate import zeros_like
+from dualrev.compiler.types.numba_names import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
 from dualrev.rules.library.njit_internal import inner
 
 __all__ = ["block_in", "few_zeros", "frame", "zeros_in"]
@@ -23,10 +24,10 @@ _FLOATS = types.Array(types.float64, 1, "C")
 
 
 @intrinsic
-def frame(typingctx: Any) -> Any:
+def frame(typingctx: TypingContext) -> Any:
     """Allocate a few floats in the caller's stack frame; no reference to them outlives the call."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the alloca, and an array over it."""
         made = context.make_array(_FLOATS)(context, builder)
         data = cgutils.alloca_once(builder, ir.DoubleType(), size=ir.IntType(32)(_ROOM))
@@ -64,11 +65,11 @@ def zeros_in(room, x):
 
 
 @intrinsic
-def _matrix(typingctx: Any, room: Any, n: Any, m: Any) -> Any:
+def _matrix(typingctx: TypingContext, room: Any, n: Any, m: Any) -> Any:
     """View the first elements of a room as a matrix."""
     array = types.Array(types.float64, 2, "C")
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the array structure over the room."""
         room, n, m = args
         made = context.make_array(array)(context, builder)

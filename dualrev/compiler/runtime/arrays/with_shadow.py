@@ -18,6 +18,15 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from dualrev.compiler.runtime.arrays.allocate import new_shaped
+from dualrev.compiler.types.numba_names import (
+    IRBuilder,
+    LLVMValue,
+    LLVMValues,
+    NumbaType,
+    Signature,
+    TargetContext,
+    TypingContext,
+)
 from dualrev.rules.library.njit_internal import inner
 
 __all__ = ["empty_with_shadow"]
@@ -26,10 +35,10 @@ LARGEST = 512  # bytes of an array that shares its memory with its shadow
 
 
 @intrinsic
-def _empty_with_shadow(typingctx: Any, shape: Any, dtype: Any) -> Any:
+def _empty_with_shadow(typingctx: TypingContext, shape: Any, dtype: Any) -> Any:
     kind = types.Array(dtype.dtype, len(shape) if isinstance(shape, types.BaseTuple) else 1, "C")
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit one allocation for both if they are small, else two, and zero-fill the shadow."""
         sizes = arrayobj._parse_shape(context, builder, signature.args[0], args[0])
         slots = [cgutils.alloca_once(builder, context.get_value_type(kind)) for _ in range(2)]
@@ -56,7 +65,7 @@ def _empty_with_shadow(typingctx: Any, shape: Any, dtype: Any) -> Any:
     return types.UniTuple(kind, 2)(shape, dtype), codegen
 
 
-def _is_small(context: Any, builder: Any, kind: Any, sizes: Any) -> Any:
+def _is_small(context: TargetContext, builder: IRBuilder, kind: NumbaType, sizes: Any) -> Any:
     """Whether an array of these sizes has at most LARGEST bytes; an overflowing product may pass for small."""
     count = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     for size in sizes:

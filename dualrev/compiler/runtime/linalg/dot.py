@@ -17,6 +17,7 @@ from numba.extending import intrinsic
 from numba.np import linalg
 
 from dualrev.compiler.runtime.arrays.allocate import new_shaped, raise_if
+from dualrev.compiler.types.numba_names import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
 
 __all__ = ["dot", "is_quick"]
 
@@ -30,7 +31,7 @@ def is_quick(*arrays: Any) -> bool:
 
 
 @intrinsic
-def dot(typingctx: Any, a: Any, b: Any) -> Any:
+def dot(typingctx: TypingContext, a: Any, b: Any) -> Any:
     """Product `np.dot(a, b)` of vectors and matrices."""
     if not is_quick(a, b):
         found = typingctx.resolve_function_type(np.dot, (a, b), {}).return_type(a, b)
@@ -38,7 +39,7 @@ def dot(typingctx: Any, a: Any, b: Any) -> Any:
     dtype, ndim = a.dtype, a.ndim + b.ndim - 2
     made = types.Array(dtype, ndim, "C") if ndim else dtype
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the checks of sizes, the allocation of the result and the call of BLAS."""
         linalg.ensure_blas()
         x, y = (context.make_array(kind)(context, builder, value) for kind, value in zip((a, b), args, strict=True))
@@ -70,7 +71,7 @@ def _dot(a, b):
     return np.dot(a, b)
 
 
-def _multiply(context: Any, builder: Any, one: Any, other: Any, made: Any) -> None:
+def _multiply(context: TargetContext, builder: IRBuilder, one: Any, other: Any, made: Any) -> None:
     """Emit the call of BLAS; a matrix with one row or column is a vector."""
     (a, sizes, x), (b, others, y), (kind, out) = one, other, made
 

@@ -23,6 +23,7 @@ from numba.np.numpy_support import as_dtype
 
 from dualrev.compiler.runtime.tape.memory import attempt
 from dualrev.compiler.types.leaves import holds_structured, is_record, is_records, is_structured, members
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.diagnostics.quoting import execute, identifier
 from dualrev.rules.library.njit_internal import inner
 
@@ -153,7 +154,7 @@ def _defined(parameters: str, text: str, **space: Any) -> Any:
 
 
 @functools.cache
-def mirror_type(kind: Any) -> Any:
+def mirror_type(kind: NumbaType) -> Any:
     """Named tuple type for the gradient by an instance, with a field for each of its fields."""
     called = kind.classname if isinstance(kind, types.ClassInstanceType) else type(kind).__name__
     name = identifier(called, "instance")

@@ -16,6 +16,16 @@ from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.extending import intrinsic, register_model
 
+from dualrev.compiler.types.numba_names import (
+    IRBuilder,
+    LLVMValue,
+    LLVMValues,
+    NumbaType,
+    Signature,
+    TargetContext,
+    TypingContext,
+)
+
 __all__ = ["borrow", "lend"]
 
 
@@ -33,10 +43,10 @@ class _AddressModel(models.OpaqueModel):
 
 
 @intrinsic
-def lend(typingctx: Any, arrays: Any) -> Any:
+def lend(typingctx: TypingContext, arrays: Any) -> Any:
     """Store a tuple of arrays in the caller's frame, and return its address, valid until that returns."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the alloca and the store."""
         place = cgutils.alloca_once(builder, args[0].type)
         builder.store(args[0], place)
@@ -46,10 +56,10 @@ def lend(typingctx: Any, arrays: Any) -> Any:
 
 
 @intrinsic
-def borrow(typingctx: Any, address: Any) -> Any:
+def borrow(typingctx: TypingContext, address: Any) -> Any:
     """Load the arrays at an address, in a function that counts no references."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the loads."""
         kind = context.get_value_type(signature.return_type)
         return _loaded(builder, builder.bitcast(args[0], kind.as_pointer()), kind)
@@ -57,7 +67,7 @@ def borrow(typingctx: Any, address: Any) -> Any:
     return address.arrays(address), codegen
 
 
-def _loaded(builder: Any, place: Any, kind: Any) -> Any:
+def _loaded(builder: IRBuilder, place: Any, kind: NumbaType) -> Any:
     """Load an aggregate word by word: LLVM drops the loads that nobody uses."""
     if not isinstance(kind, ir.Aggregate):
         return builder.load(place)

@@ -21,6 +21,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from dualrev.compiler.runtime.tape.arena import external, function
+from dualrev.compiler.types.numba_names import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
 
 __all__ = ["need_stack"]
 
@@ -42,7 +43,7 @@ if KNOWN:
 llvmlite.binding.add_symbol(_NAME, ctypes.addressof(_FIRST))
 
 
-def _bounds(builder: Any) -> tuple[Any, Any]:
+def _bounds(builder: IRBuilder) -> tuple[Any, Any]:
     """Lowest address of this thread's stack, and its size; 0, 0 if they are unknown."""
     this = external(builder, "pthread_self", _INT)
     if sys.platform == "darwin":
@@ -59,7 +60,7 @@ def _bounds(builder: Any) -> tuple[Any, Any]:
     return builder.load(low), builder.load(size)
 
 
-def _write_look(builder: Any, made: Any) -> None:
+def _write_look(builder: IRBuilder, made: Any) -> None:
     """Emit the slow path of the guard: whether an address is too near to the end of this thread's stack."""
     (here,) = made.args
     lowest, above, key, inside = (builder.gep(_first(builder), [_SHORT(k)]) for k in range(4))
@@ -82,13 +83,13 @@ def _write_look(builder: Any, made: Any) -> None:
     builder.ret(builder.icmp_unsigned("<", here, limit))
 
 
-def _first(builder: Any) -> Any:
+def _first(builder: IRBuilder) -> Any:
     found = builder.module.globals.get(_NAME)
     return ir.GlobalVariable(builder.module, _INT, _NAME) if found is None else found
 
 
 @intrinsic(prefer_literal=True)
-def need_stack(typingctx: Any, name: Any) -> Any:
+def need_stack(typingctx: TypingContext, name: Any) -> Any:
     """Raise RecursionError if the thread's stack has no room for many more frames of the function `name`.
 
     It raises as numba's own code does, by the status that the function returns. A `raise` statement would make numba
@@ -99,7 +100,7 @@ def need_stack(typingctx: Any, name: Any) -> Any:
     text = f"{name.literal_value}: the recursion is too deep for the stack of this thread, since a derivative takes"
     text += " more of it than the function: write a loop, or run it where threading.stack_size is larger"
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the fast check against the first thread's bounds, and the slow path."""
         lowest, above = (builder.load(builder.gep(_first(builder), [_SHORT(k)])) for k in (0, 1))
         here = builder.ptrtoint(cgutils.alloca_once(builder, _INT), _INT)

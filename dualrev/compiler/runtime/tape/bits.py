@@ -9,6 +9,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from dualrev.compiler.types.numba_names import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
+
 __all__ = ["bits", "whole"]
 
 
@@ -16,10 +18,10 @@ _INT = ir.IntType(64)
 
 
 @intrinsic
-def bits(typingctx: Any, x: Any) -> Any:
+def bits(typingctx: TypingContext, x: Any) -> Any:
     """Bitcast an int to a float."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the bitcast."""
         whole = context.cast(builder, args[0], signature.args[0], types.int64)
         return builder.bitcast(whole, ir.DoubleType())
@@ -28,10 +30,10 @@ def bits(typingctx: Any, x: Any) -> Any:
 
 
 @intrinsic
-def whole(typingctx: Any, x: Any) -> Any:
+def whole(typingctx: TypingContext, x: Any) -> Any:
     """Bitcast a float to an int: the inverse of `bits`."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the bitcast."""
         return builder.bitcast(args[0], _INT)
 

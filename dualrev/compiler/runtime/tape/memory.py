@@ -45,6 +45,15 @@ from numba.np import arrayobj
 from dualrev.compiler.runtime.arrays.allocate import NO_MEMORY, empty_like, kind_like, known_zeros_like, new, zeros_like
 from dualrev.compiler.runtime.link import call_apart
 from dualrev.compiler.runtime.tape.arena import function, give_back, reallocate, release, take
+from dualrev.compiler.types.numba_names import (
+    IRBuilder,
+    LLVMValue,
+    LLVMValues,
+    NumbaType,
+    Signature,
+    TargetContext,
+    TypingContext,
+)
 from dualrev.rules.library.njit_internal import Inner
 
 __all__ = [
@@ -72,7 +81,7 @@ _MEMORY = types.MemInfoPointer(types.voidptr)
 _FLOATS = types.Array(types.float64, 1, "C")
 
 
-def _at(builder: Any, tape: Any, k: int) -> Any:
+def _at(builder: IRBuilder, tape: Any, k: int) -> LLVMValue:
     return builder.gep(tape, [_SHORT(k)])
 
 
@@ -80,11 +89,11 @@ def _at(builder: Any, tape: Any, k: int) -> Any:
 
 
 @intrinsic(prefer_literal=True)
-def new_tape(typingctx: Any, held: Any) -> Any:
+def new_tape(typingctx: TypingContext, held: Any) -> Any:
     """Allocate an empty tape in the caller's frame; `held`, a literal, is the number of its slots for held arrays."""
     count = held.literal_value
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the alloca, and initialise the fields."""
         tape = cgutils.alloca_once(builder, _INT, size=_SHORT(SLOTS + count))
         for k in [*range(WORDS), *range(SLOTS, SLOTS + count)]:
@@ -99,12 +108,12 @@ def new_tape(typingctx: Any, held: Any) -> Any:
 
 
 @intrinsic
-def words(typingctx: Any, tape: Any) -> Any:
+def words(typingctx: TypingContext, tape: Any) -> Any:
     """View of the tape's words as an array of floats."""
     return _FLOATS(tape), lambda context, builder, signature, args: _words(context, builder, args[0])
 
 
-def _words(context: Any, builder: Any, tape: Any) -> Any:
+def _words(context: TargetContext, builder: IRBuilder, tape: Any) -> Any:
     made = context.make_array(_FLOATS)(context, builder)
     room, size = builder.load(_at(builder, tape, ROOM)), _INT(8)
     data = builder.inttoptr(builder.load(_at(builder, tape, ADDRESS)), made.data.type)
@@ -112,7 +121,7 @@ def _words(context: Any, builder: Any, tape: Any) -> Any:
     return made._getvalue()
 
 
-def _enlarge(context: Any, builder: Any, tape: Any, field: int, first: int, needed: Any) -> None:
+def _enlarge(context: TargetContext, builder: IRBuilder, tape: Any, field: int, first: int, needed: Any) -> None:
     """Emit the growth of the words or the arrays of a tape; MemoryError if it fails, with the tape unchanged."""
     enlarge = function(builder, "dualrev_enlarge", _SHORT, [_INT.as_pointer(), _INT, _INT, _INT], _write_enlarge)
     failed = builder.call(enlarge, [tape, _INT(field), _INT(first), needed])
@@ -122,7 +131,7 @@ def _enlarge(context: Any, builder: Any, tape: Any, field: int, first: int, need
         )
 
 
-def _write_enlarge(builder: Any, made: Any) -> None:
+def _write_enlarge(builder: IRBuilder, made: Any) -> None:
     tape, field, first, needed = made.args
     fields = builder.gep(tape, [field])
     old, room = builder.load(fields), builder.load(_at(builder, fields, 2))
@@ -153,22 +162,22 @@ def _write_enlarge(builder: Any, made: Any) -> None:
     builder.ret(_SHORT(0))
 
 
-def _largest(builder: Any, some: list[Any]) -> Any:
+def _largest(builder: IRBuilder, some: list[Any]) -> Any:
     first, *rest = some
     for x in rest:
         first = builder.select(builder.icmp_signed(">", first, x), first, x)
     return first
 
 
-def _is_zero(builder: Any, x: Any) -> Any:
+def _is_zero(builder: IRBuilder, x: Any) -> Any:
     return builder.icmp_unsigned("==", x, _INT(0))
 
 
 @intrinsic
-def grow(typingctx: Any, tape: Any, needed: Any) -> Any:
+def grow(typingctx: TypingContext, tape: Any, needed: Any) -> Any:
     """Grow the tape to so many words, and return the new array of words."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the growth, and the view of the words."""
         _enlarge(context, builder, args[0], ADDRESS, WORDS, args[1])
         return _words(context, builder, args[0])
@@ -177,11 +186,11 @@ def grow(typingctx: Any, tape: Any, needed: Any) -> Any:
 
 
 @intrinsic(prefer_literal=True)
-def column(typingctx: Any, words: Any, first: Any, count: Any, dtype: Any) -> Any:
+def column(typingctx: TypingContext, words: Any, first: Any, count: Any, dtype: Any) -> Any:
     """View of tape words from `first` on, as a column of this dtype: `column(words, top, n, "float64")`."""
     array = types.Array(_element(dtype), 1, "C")
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the view."""
         return _column(context, builder, args, array, _INT(0))
 
@@ -189,18 +198,18 @@ def column(typingctx: Any, words: Any, first: Any, count: Any, dtype: Any) -> An
 
 
 @intrinsic
-def flags(typingctx: Any, words: Any, first: Any, count: Any, place: Any) -> Any:
+def flags(typingctx: TypingContext, words: Any, first: Any, count: Any, place: Any) -> Any:
     """View of tape words as a column of bools, after `place` others: `flags(words, top, n, 2)` is the third."""
     array = types.Array(types.boolean, 1, "C")
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the view."""
         return _column(context, builder, args, array, builder.mul(args[2], args[3]))
 
     return array(words, types.int64, types.int64, types.int64), codegen
 
 
-def _column(context: Any, builder: Any, args: Any, array: Any, before: Any) -> Any:
+def _column(context: TargetContext, builder: IRBuilder, args: LLVMValues, array: Any, before: Any) -> Any:
     """Emit a column that begins `before` elements after the first word."""
     made = context.make_array(array)(context, builder)
     first = builder.gep(context.make_array(_FLOATS)(context, builder, args[0]).data, [args[1]])
@@ -210,7 +219,7 @@ def _column(context: Any, builder: Any, args: Any, array: Any, before: Any) -> A
     return made._getvalue()
 
 
-def _opaque(builder: Any, address: Any) -> Any:
+def _opaque(builder: IRBuilder, address: Any) -> Any:
     """Hide the origin of an address from LLVM's analysis.
 
     Columns that are taken lie below the ones before. Where LLVM sees that, it asks once for all iterations of an outer
@@ -226,15 +235,15 @@ def _element(dtype: Any) -> Any:
 # Arrays
 
 
-def _fields(context: Any, kind: Any) -> int:
+def _fields(context: Any, kind: NumbaType) -> int:
     return -(-context.get_abi_sizeof(context.get_value_type(kind)) // 8)
 
 
 @intrinsic
-def keep(typingctx: Any, tape: Any, array: Any) -> Any:
+def keep(typingctx: TypingContext, tape: Any, array: Any) -> Any:
     """Push an array: its fields, the memory that it refers to, and the number of words of the fields."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the push, with a new reference."""
         tape, value = args
         fields = _fields(context, array)
@@ -254,32 +263,32 @@ def keep(typingctx: Any, tape: Any, array: Any) -> Any:
     return types.none(tape, array), codegen
 
 
-def _count_references(builder: Any) -> None:
+def _count_references(builder: IRBuilder) -> None:
     """Let numba leave all counting of references in a module as it is: the mark is that of functions of lists."""
     module = builder.module
     module.add_named_metadata("numba_args_may_always_need_nrt").add(module.add_metadata([builder.function]))
 
 
-def _entry(builder: Any, tape: Any, count: Any) -> Any:
+def _entry(builder: IRBuilder, tape: Any, count: Any) -> Any:
     """Emit the address behind so many words of the recorded arrays."""
     return builder.gep(builder.inttoptr(builder.load(_at(builder, tape, ARRAYS)), _INT.as_pointer()), [count])
 
 
-def _memory(context: Any, builder: Any, array: Any, value: Any) -> Any:
+def _memory(context: TargetContext, builder: IRBuilder, array: Any, value: Any) -> Any:
     """Emit the address of an array's reference counter (meminfo)."""
     return builder.ptrtoint(context.make_array(array)(context, builder, value).meminfo, _INT)
 
 
-def _drop(context: Any, builder: Any, address: Any) -> None:
+def _drop(context: TargetContext, builder: IRBuilder, address: Any) -> None:
     context.nrt.decref(builder, _MEMORY, builder.inttoptr(address, context.get_value_type(_MEMORY)))
 
 
 @intrinsic(prefer_literal=True)
-def kept(typingctx: Any, tape: Any, dtype: Any, ndim: Any, layout: Any) -> Any:
+def kept(typingctx: TypingContext, tape: Any, dtype: Any, ndim: Any, layout: Any) -> Any:
     """Pop the array that was recorded last: `kept(tape, "float64", 2, "C")`."""
     array = types.Array(_element(dtype), ndim.literal_value, layout.literal_value)
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the pop."""
         tape, kind = args[0], context.get_value_type(array)
         count = builder.sub(builder.load(_at(builder, tape, COUNT)), _INT(_fields(context, array) + 2))
@@ -290,11 +299,11 @@ def kept(typingctx: Any, tape: Any, dtype: Any, ndim: Any, layout: Any) -> Any:
 
 
 @intrinsic(prefer_literal=True)
-def hold(typingctx: Any, tape: Any, slot: Any, array: Any) -> Any:
+def hold(typingctx: TypingContext, tape: Any, slot: Any, array: Any) -> Any:
     """Hold an array in a slot of the tape, which drops the slot's former array; return it without a reference count."""
     place = SLOTS + slot.literal_value
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the exchange of references, and the array without its own."""
         context.nrt.incref(builder, array, args[2])
         before = builder.load(_at(builder, args[0], place))
@@ -308,7 +317,7 @@ def hold(typingctx: Any, tape: Any, slot: Any, array: Any) -> Any:
 # Calls that may fail
 
 
-def _lent(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+def _lent(context: TargetContext, builder: IRBuilder, kind: NumbaType, value: Any) -> Any:
     """Emit a value whose arrays have no reference counts."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
@@ -323,14 +332,14 @@ def _lent(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 
 @intrinsic
-def attempt(typingctx: Any, tape: Any, function: Any, *given: Any) -> Any:
+def attempt(typingctx: TypingContext, tape: Any, function: Any, *given: Any) -> Any:
     """Call a numba function, and note a failure in the tape; after a failure the value is zeros."""
     if function.dispatcher in _NEW and isinstance(given[0], types.Array):
         return _attempt_new(tape, function, given, _NEW[function.dispatcher])
     typed = function.get_call_type(typingctx, given, {})
     compiled = function.dispatcher.overloads[tuple(typed.args)]
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the guarded call with lent arrays, and the note of a failure."""
         tape = args[0]
         values = cgutils.unpack_tuple(builder, args[2])
@@ -363,7 +372,7 @@ def _attempt_new(tape: Any, function: Any, given: Any, fill: str) -> Any:
     """Allocate an array as an attempt, without a function to compile."""
     kind = kind_like(given[0])
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the guarded allocation."""
 
         def failed() -> None:
@@ -384,15 +393,15 @@ def _attempt_new(tape: Any, function: Any, given: Any, fill: str) -> Any:
     return kind(tape, function, types.StarArgTuple(given)), codegen
 
 
-def _is_fine(builder: Any, tape: Any) -> Any:
+def _is_fine(builder: IRBuilder, tape: Any) -> Any:
     return builder.icmp_signed("==", builder.load(_at(builder, tape, CODE)), _INT(0))
 
 
 @intrinsic
-def unless_failed(typingctx: Any, tape: Any, value: Any) -> Any:
+def unless_failed(typingctx: TypingContext, tape: Any, value: Any) -> Any:
     """Return the value, or zeros if an attempt has failed."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the selection, with a new reference."""
         made = cgutils.alloca_once(builder, args[1].type, zfill=True)
         with cgutils.if_likely(builder, _is_fine(builder, args[0])):
@@ -404,10 +413,10 @@ def unless_failed(typingctx: Any, tape: Any, value: Any) -> Any:
 
 
 @intrinsic
-def close(typingctx: Any, tape: Any) -> Any:
+def close(typingctx: TypingContext, tape: Any) -> Any:
     """Free the tape's memory, and raise a noted failure."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit both."""
         free(context, builder, args[0])
         raise_noted(context, builder, *(builder.load(_at(builder, args[0], k)) for k in (CODE, ERROR)))
@@ -416,7 +425,7 @@ def close(typingctx: Any, tape: Any) -> Any:
     return types.none(tape), codegen
 
 
-def free(context: Any, builder: Any, tape: Any) -> None:
+def free(context: TargetContext, builder: IRBuilder, tape: Any) -> None:
     """Emit the release of a tape's memory and references."""
     _count_references(builder)
     _drop_recorded(context, builder, tape)
@@ -431,7 +440,7 @@ def free(context: Any, builder: Any, tape: Any) -> None:
                 release(builder, address)
 
 
-def raise_noted(context: Any, builder: Any, code: Any, error: Any) -> None:
+def raise_noted(context: TargetContext, builder: IRBuilder, code: Any, error: Any) -> None:
     """Emit the raise of a noted failure (numba's status and its exception), if one was noted."""
     exception = builder.inttoptr(error, excinfo_ptr_t)
     status = context.call_conv._get_return_status(builder, builder.trunc(code, _SHORT), exception)
@@ -439,7 +448,7 @@ def raise_noted(context: Any, builder: Any, code: Any, error: Any) -> None:
         context.call_conv.return_status_propagate(builder, status)
 
 
-def _drop_recorded(context: Any, builder: Any, tape: Any) -> None:
+def _drop_recorded(context: TargetContext, builder: IRBuilder, tape: Any) -> None:
     """Emit the release of the recorded arrays' references, last one first."""
     test, body, done = (builder.append_basic_block(name) for name in ("test", "drop", "done"))
     builder.branch(test)

@@ -10,6 +10,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from dualrev.compiler.types.numba_names import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
+
 __all__ = ["falling", "rising", "room", "rounds"]
 
 _MOST = 2**40  # words: more than any memory has; multiples of it do not overflow
@@ -17,13 +19,13 @@ _INT = ir.IntType(64)
 
 
 @intrinsic
-def room(typingctx: Any, top: Any, each: Any, rounds: Any) -> Any:
+def room(typingctx: TypingContext, top: Any, each: Any, rounds: Any) -> Any:
     """Tape words needed when a loop pushes `each` words per iteration: `top + each * rounds`, without overflow.
 
     A trip count above _MOST counts as _MOST.
     """
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the saturated product and the sum."""
         top, each, rounds = args
         less = builder.icmp_signed if signature.args[2].signed else builder.icmp_unsigned
@@ -35,7 +37,7 @@ def room(typingctx: Any, top: Any, each: Any, rounds: Any) -> Any:
 
 
 @intrinsic(prefer_literal=True)
-def rounds(typingctx: Any, start: Any, stop: Any, step: Any) -> Any:
+def rounds(typingctx: TypingContext, start: Any, stop: Any, step: Any) -> Any:
     """Trip count of a loop over `range(start, stop, step)`, saturated at _MOST.
 
     Of range(0, stop, 1), the stop itself if it is not negative.
@@ -48,14 +50,14 @@ def rounds(typingctx: Any, start: Any, stop: Any, step: Any) -> Any:
 
     if known == [0, 1]:
 
-        def from_0(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def from_0(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> Any:
             """Emit the trip count of `range(0, stop, 1)`."""
             return builder.select(builder.icmp_signed(">", args[1], _INT(0)), args[1], _INT(0))
 
         # numba tells implementations apart by the types here, so they have to stay those of known ints.
         return types.int64(start, types.int64, step), from_0
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the trip count of a general range."""
         # _rounds, with both differences at hand: numba has nothing to infer, and LLVM as much to know
         start, stop, step = args

@@ -17,6 +17,7 @@ from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.arrays.race_test import raise_for_race
 from dualrev.compiler.scalarize.builder import ScalarBuilder
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known
@@ -38,7 +39,7 @@ class Elementwise:
             uses[code.lowered.result] += 1  # type: ignore[index]
         self._short = {s.target: axes for s in walk(body) if isinstance(s, Let) and any(axes := _short_axes(s))}
 
-    def takes(self, s: Let, kind: Any) -> bool:
+    def takes(self, s: Let, kind: NumbaType) -> bool:
         """Lower or defer elementwise arithmetic; False for any other operation."""
         if s.op == "iop" and is_array(self.code.kind(s.args[0])):
             array, value = s.args
@@ -98,7 +99,7 @@ class Elementwise:
         operator = s.op in ("binop", "unary", "iop") and s.info != "@"
         return operator and any(is_array(self.code.kind(x)) for x in s.args)
 
-    def _number(self, s: Let, kind: Any) -> bool:
+    def _number(self, s: Let, kind: NumbaType) -> bool:
         """Lower arithmetic of 0-d arrays, whose result in numba is a scalar; False for anything else."""
         arrays = [x for x in s.args if is_array(self.code.kind(x)) and self.code.kind(x).ndim == 0]
         if not arrays or not isinstance(kind, types.Float):

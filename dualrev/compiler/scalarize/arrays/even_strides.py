@@ -13,6 +13,7 @@ from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf.operations import Let, walk
+from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["are_even"]
 
@@ -37,7 +38,7 @@ def are_even(lowered: Lowered, of: dict[str, Any]) -> bool:
     return all(array.layout in "CF" for kind in given for array in _arrays(kind))
 
 
-def _is_known(kind: Any) -> bool:
+def _is_known(kind: NumbaType) -> bool:
     """Whether a type hides no arrays: scalars, arrays of numbers, and tuples of these."""
     if isinstance(kind, types.BaseTuple):
         return all(map(_is_known, kind.types))
@@ -46,7 +47,7 @@ def _is_known(kind: Any) -> bool:
     return isinstance(types.unliteral(kind), _PLAIN)
 
 
-def _arrays(kind: Any) -> Iterator[Any]:
+def _arrays(kind: NumbaType) -> Iterator[Any]:
     if isinstance(kind, types.BaseTuple):
         for part in kind.types:
             yield from _arrays(part)

@@ -19,6 +19,7 @@ from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.indices import check_index, flat_index, unravelled
 from dualrev.compiler.scalarize.arrays.overlap_test import copied_first
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Gathering"]
@@ -33,7 +34,7 @@ class Gathering:
     def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
-    def read(self, s: Let, kind: Any) -> None:
+    def read(self, s: Let, kind: NumbaType) -> None:
         """Gather: `target = array[index]`, a copy."""
         code = self.code
         view, shape, place = self._subspace(s.args[0], flat_index(code, s.info), s.line)
@@ -160,7 +161,7 @@ class Gathering:
 
     # Functions that select elements
 
-    def selected(self, s: Let, kind: Any, base: Any, places: str, zero: bool, **names: Any) -> None:
+    def selected(self, s: Let, kind: NumbaType, base: Any, places: str, zero: bool, **names: Any) -> None:
         """Gather by flat indices: `target` = the elements of `base` at the indices that `places` computes.
 
         `places` is an expression of the array, `x_`, and of the flat indices of all its elements, `p_`.
@@ -191,7 +192,7 @@ class Gathering:
         code.over(made, kind.ndim, s.line, one, False)
         code.copy(s.target, made, s.line)
 
-    def _element_or_zero(self, base: Any, k: str, kind: Any, line: int) -> str:
+    def _element_or_zero(self, base: Any, k: str, kind: NumbaType, line: int) -> str:
         """Load the element at a flat index counted from 1; the constant 0.0 for index 0."""
         code = self.code
         from_one = code.plain("k - 1", line, k=k)

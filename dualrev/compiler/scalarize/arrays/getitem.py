@@ -5,8 +5,6 @@ Takes the writer, what has been put off, tuples, and arrays in indices.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
@@ -18,6 +16,7 @@ from dualrev.compiler.scalarize.arrays.indices import index_of, is_gathered, unr
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.tuples import Tuples
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_real, is_real_array
 
 __all__ = ["Items"]
@@ -31,7 +30,7 @@ class Items:
         self.layouts = layouts
         self._flats: dict[str, str] = {}  # the arrays of `a.flat`
 
-    def getitem(self, s: Let, kind: Any) -> None:
+    def getitem(self, s: Let, kind: NumbaType) -> None:
         """Lower `a[index]` to a load, a view or a gather; of a tuple, to a component."""
         code, base = self.code, s.args[0]
         of = code.kind(base)
@@ -48,7 +47,7 @@ class Items:
         else:
             code.refuse(s.line, f"an index of a value of numba type {of}", "it is no array or tuple", "an array")
 
-    def attribute(self, s: Let, kind: Any) -> None:
+    def attribute(self, s: Let, kind: NumbaType) -> None:
         """Lower attributes of arrays, such as `a.shape`, and fields of named tuples."""
         code, base, name = self.code, s.args[0], s.info
         of = code.kind(base)
@@ -91,17 +90,17 @@ class Items:
         else:
             code.refuse(s.line, f"the attribute .{name}", "it is not known", "a numba function of its object")
 
-    def shape(self, s: Let, kind: Any) -> None:
+    def shape(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.shape`, `np.size` and `np.ndim`."""
         self.lazy.materialise(s.args[0])
         self.attribute(Let(s.target, "attr", s.args, s.info[0].split(".")[-1], s.line), kind)
 
-    def real(self, s: Let, kind: Any) -> None:
+    def real(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.real` of real values: an alias of the argument."""
         self.lazy.materialise(s.args[0])
         self.attribute(Let(s.target, "attr", s.args, "real", s.line), kind)
 
-    def imag(self, s: Let, kind: Any) -> None:
+    def imag(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.imag` of real values: zeros."""
         self.lazy.materialise(s.args[0])
         self.attribute(Let(s.target, "attr", s.args, "imag", s.line), kind)
@@ -120,7 +119,7 @@ class Items:
         code.put(array, unravelled(code, array, place, s.line), s.value, s.line)
         return True
 
-    def length(self, s: Let, kind: Any) -> None:
+    def length(self, s: Let, kind: NumbaType) -> None:
         """Lower `len` of a tuple or an array."""
         of = self.code.kind(s.args[0])
         if isinstance(of, types.BaseTuple):

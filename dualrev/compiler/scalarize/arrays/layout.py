@@ -14,6 +14,7 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, If, Let, Node
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array
 from dualrev.rules.functions import shared
 
@@ -27,7 +28,7 @@ class Layouts:
         self.code, self.lazy = code, lazy
         self.asks_for_layout = False
 
-    def same_elements(self, s: Let, kind: Any) -> None:
+    def same_elements(self, s: Let, kind: NumbaType) -> None:
         """Lower a table function that returns the elements of its argument: view, copy or run-time choice."""
         code, x, text = self.code, s.args[0], s.info[0]
         if isinstance(code.kind(x), NUMBERS):
@@ -87,7 +88,7 @@ class Layouts:
             )
         code.let("view", (base, *names), view, s.line, target=s.target)
 
-    def _copied(self, s: Let, base: str, kind: Any) -> None:
+    def _copied(self, s: Let, base: str, kind: NumbaType) -> None:
         """Lower to a copy in new memory."""
         code, of = self.code, self.code.kind(base)
         flat = kind.ndim != of.ndim  # in C order, with one axis

@@ -17,6 +17,7 @@ from dualrev.compiler.runtime.markers import goes_back
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
 
@@ -29,7 +30,7 @@ class Windows:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, layouts: Layouts) -> None:
         self.code, self.lazy, self.layouts = code, lazy, layouts
 
-    def sliding(self, s: Let, kind: Any) -> None:
+    def sliding(self, s: Let, kind: NumbaType) -> None:
         """Lower `sliding_window_view` of a vector."""
         code, (a, n) = self.code, s.args[:2]
         if len(s.args) > 2 or code.kind(a).ndim != 1 or not isinstance(code.kind(n), types.Integer):
@@ -46,7 +47,7 @@ class Windows:
         view = to_python.call("runtime.windows", to_python.name("BASE"), to_python.atom(n))
         code.let("view", names, view, s.line, target=s.target)
 
-    def strided(self, s: Let, kind: Any) -> None:
+    def strided(self, s: Let, kind: NumbaType) -> None:
         """Lower `as_strided` to a view; the view of the shadow has the same strides."""
         code = self.code
         assert len(s.args) == 3, "numba asks for the shape and the strides"
@@ -71,7 +72,7 @@ class Windows:
         if not isinstance(a, str):
             self.code.refuse(line, "a view of a frozen array", "it is no variable", "a copy of it")
 
-    def of_type(self, s: Let, kind: Any) -> None:
+    def of_type(self, s: Let, kind: NumbaType) -> None:
         """Lower `a.view(dtype)` to an alias; a dtype that is not the array's is refused."""
         code, base = self.code, self.code.kind(s.args[0])
         if len(s.args) != 2 or not is_array(kind) or kind.dtype != base.dtype:

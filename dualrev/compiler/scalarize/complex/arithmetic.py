@@ -7,13 +7,13 @@ with has no derivative there, but a value: it decides about signs of zeros, and 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Atom, Const, If, Let, OfElements
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.rules.emitted_names import line_of
 
 __all__ = ["ComplexNumbers", "Pair"]
@@ -54,7 +54,7 @@ class ComplexNumbers:
 
     # Real arithmetic
 
-    def number(self, x: Atom, kind: Any, line: int) -> Atom:
+    def number(self, x: Atom, kind: NumbaType, line: int) -> Atom:
         """Convert a real number or an int to type `kind`."""
         of = self.code.kind(x)
         if isinstance(x, Const) and kind != types.float32:
@@ -67,12 +67,12 @@ class ComplexNumbers:
             return self.code.let("prim", (x,), (line_of("+x"), made), line, target=made.target)
         return self.code.plain(f"{text}(x)", line, kind, x=x)
 
-    def function(self, text: str, args: tuple[Atom, ...], kind: Any, line: int) -> str:
+    def function(self, text: str, args: tuple[Atom, ...], kind: NumbaType, line: int) -> str:
         """Emit a real function that has a line in the table of primitives."""
         assert line_of(text) is not None
         return arithmetic(self.code, Let(self.code.temp(kind), "func", args, (text, ()), line), kind)
 
-    def operate(self, symbol: str, x: Atom, y: Atom, kind: Any, line: int) -> Atom:
+    def operate(self, symbol: str, x: Atom, y: Atom, kind: NumbaType, line: int) -> Atom:
         """Emit a real operator; constants are folded, and a product with a known 0 has no derivative."""
         if isinstance(x, Const) and isinstance(y, Const) and symbol in ("+", "-", "*"):
             a, b = x.value, y.value
@@ -85,13 +85,13 @@ class ComplexNumbers:
         args = (self.number(x, kind, line), self.number(y, kind, line))
         return arithmetic(self.code, Let(self.code.temp(kind), "binop", args, OfElements(symbol), line), kind)
 
-    def neg(self, x: Atom, kind: Any, line: int) -> Atom:
+    def neg(self, x: Atom, kind: NumbaType, line: int) -> Atom:
         """Emit the negation of a real number."""
         if isinstance(x, Const):
             return Const(-x.value)
         return arithmetic(self.code, Let(self.code.temp(kind), "unary", (x,), "-", line), kind)
 
-    def library(self, name: str, args: tuple[Atom, ...], kind: Any, line: int) -> Pair:
+    def library(self, name: str, args: tuple[Atom, ...], kind: NumbaType, line: int) -> Pair:
         """Call a definition of rules/library/ in double precision, and convert the pair that it returns."""
         code, double = self.code, types.float64
         given = tuple(self.number(x, double, line) if code.kind(x) != types.int64 else x for x in args)
@@ -102,15 +102,15 @@ class ComplexNumbers:
 
     # Operators
 
-    def add(self, z: Pair, w: Pair, kind: Any, line: int) -> Pair:
+    def add(self, z: Pair, w: Pair, kind: NumbaType, line: int) -> Pair:
         """Emit `z + w`."""
         return self.operate("+", z[0], w[0], kind, line), self.operate("+", z[1], w[1], kind, line)
 
-    def sub(self, z: Pair, w: Pair, kind: Any, line: int) -> Pair:
+    def sub(self, z: Pair, w: Pair, kind: NumbaType, line: int) -> Pair:
         """Emit `z - w`."""
         return self.operate("-", z[0], w[0], kind, line), self.operate("-", z[1], w[1], kind, line)
 
-    def mul(self, z: Pair, w: Pair, kind: Any, line: int) -> Pair:
+    def mul(self, z: Pair, w: Pair, kind: NumbaType, line: int) -> Pair:
         """Emit `z * w`."""
         (a, b), (c, d) = z, w
 
@@ -121,11 +121,11 @@ class ComplexNumbers:
 
         return of("-", a, c, b, d), of("+", a, d, b, c)
 
-    def div(self, z: Pair, w: Pair, kind: Any, line: int, of_elements: bool = False) -> Pair:
+    def div(self, z: Pair, w: Pair, kind: NumbaType, line: int, of_elements: bool = False) -> Pair:
         """Emit `z / w`; with `of_elements`, as numba divides elements of arrays."""
         return self.library("complex_quotient" + "_of_elements" * of_elements, (*z, *w), kind, line)
 
-    def power(self, z: Pair, w: Pair, kind: Any, line: int) -> Pair:
+    def power(self, z: Pair, w: Pair, kind: NumbaType, line: int) -> Pair:
         """Emit `z ** w`; constant whole exponents up to 64 have definitions of their own."""
         c, d = w
         if d == ZERO and isinstance(c, Const) and float(c.value).is_integer() and abs(c.value) <= 64:
@@ -136,7 +136,7 @@ class ComplexNumbers:
 
     # Functions
 
-    def modulus(self, z: Pair, kind: Any, line: int) -> Atom:
+    def modulus(self, z: Pair, kind: NumbaType, line: int) -> Atom:
         """Emit `abs(z)`, whose derivative at 0 is 0, and whose second derivative there is infinite."""
         code, made = self.code, self.code.temp(kind)
         zero = code.plain("a == 0.0 and b == 0.0", line, types.boolean, a=z[0], b=z[1])
@@ -154,27 +154,27 @@ class ComplexNumbers:
         code.out.append(If(zero, code.collect(at_zero), code.collect(elsewhere), line))
         return made
 
-    def polar(self, size: Atom, angle: Atom, kind: Any, line: int) -> Pair:
+    def polar(self, size: Atom, angle: Atom, kind: NumbaType, line: int) -> Pair:
         """Emit the number with this modulus and this argument."""
         turned = [self.function(f, (angle,), kind, line) for f in ("math.cos", "math.sin")]
         return tuple(self.operate("*", size, x, kind, line) for x in turned)  # type: ignore[return-value]
 
-    def exp(self, z: Pair, kind: Any, line: int) -> Pair:
+    def exp(self, z: Pair, kind: NumbaType, line: int) -> Pair:
         """Emit `exp(z)`."""
         return self.polar(self.function("math.exp", z[:1], kind, line), z[1], kind, line)
 
-    def log(self, z: Pair, kind: Any, line: int) -> Pair:
+    def log(self, z: Pair, kind: NumbaType, line: int) -> Pair:
         """Emit `log(z)`, whose imaginary part is the argument of `z`."""
         size = self.function("math.hypot", z, kind, line)
         angle = self.function("math.atan2", (z[1], z[0]), kind, line)
         return self.function("np.log", (size,), kind, line), angle
 
-    def log10(self, z: Pair, kind: Any, line: int) -> Pair:
+    def log10(self, z: Pair, kind: NumbaType, line: int) -> Pair:
         """Emit `log10(z)`."""
         ten = Const(math.log(10.0))
         return tuple(self.operate("/", x, ten, kind, line) for x in self.log(z, kind, line))  # type: ignore[return-value]
 
-    def _hyperbolic(self, z: Pair, f: str, g: str, kind: Any, line: int) -> Pair:
+    def _hyperbolic(self, z: Pair, f: str, g: str, kind: NumbaType, line: int) -> Pair:
         (a, b) = z
         pairs = (("math.cos", f), ("math.sin", g))
         return tuple(  # type: ignore[return-value]
@@ -182,24 +182,24 @@ class ComplexNumbers:
             for turn, grow in pairs
         )
 
-    def cosh(self, z: Pair, kind: Any, line: int) -> Pair:
+    def cosh(self, z: Pair, kind: NumbaType, line: int) -> Pair:
         """Emit `cosh(z)`."""
         return self._hyperbolic(z, "math.cosh", "math.sinh", kind, line)
 
-    def sinh(self, z: Pair, kind: Any, line: int) -> Pair:
+    def sinh(self, z: Pair, kind: NumbaType, line: int) -> Pair:
         """Emit `sinh(z)`."""
         return self._hyperbolic(z, "math.sinh", "math.cosh", kind, line)
 
-    def cos(self, z: Pair, kind: Any, line: int) -> Pair:
+    def cos(self, z: Pair, kind: NumbaType, line: int) -> Pair:
         """Emit `cos(z)` as `cosh(z j)`."""
         return self.cosh((self.neg(z[1], kind, line), z[0]), kind, line)
 
-    def sin(self, z: Pair, kind: Any, line: int) -> Pair:
+    def sin(self, z: Pair, kind: NumbaType, line: int) -> Pair:
         """Emit `sin(z)` as `-j sinh(z j)`."""
         a, b = self.sinh((self.neg(z[1], kind, line), z[0]), kind, line)
         return b, self.neg(a, kind, line)
 
-    def tan(self, z: Pair, kind: Any, line: int) -> Pair:
+    def tan(self, z: Pair, kind: NumbaType, line: int) -> Pair:
         """Emit `tan(z)` as `-j tanh(z j)`."""
         a, b = self.library("complex_tanh", (self.neg(z[1], kind, line), z[0]), kind, line)
         return b, self.neg(a, kind, line)

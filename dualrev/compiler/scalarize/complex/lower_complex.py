@@ -29,6 +29,7 @@ from dualrev.compiler.scalarize.complex.arithmetic import ZERO, ComplexNumbers, 
 from dualrev.compiler.scalarize.complex.complex_conditions import put_together
 from dualrev.compiler.scalarize.complex.pairs import Pairs
 from dualrev.compiler.types.complex_parts import Parts, holds_complex
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 from dualrev.rules.complexes import how as known_how
 
@@ -81,7 +82,7 @@ class Complexes:
         self.is_complex, self.named, self.pair, self.part = pairs.is_complex, pairs.named, pairs.pair, pairs.part
         self.converted, self.give, self.variables = pairs.converted, pairs.give, pairs.variables
 
-    def takes(self, s: Let, kind: Any) -> bool:
+    def takes(self, s: Let, kind: NumbaType) -> bool:
         """Lower an operation on complex numbers; False if it is none, or is left to the general rules."""
         code = self.code
         kinds = [code.kind(x) for x in s.args if isinstance(x, (str, Const)) or (isinstance(x, Ref) and x.path)]
@@ -123,7 +124,7 @@ class Complexes:
 
     # Operations
 
-    def copy(self, s: Let, kind: Any) -> bool | None:
+    def copy(self, s: Let, kind: NumbaType) -> bool | None:
         """Lower a copy of a number; False for a copy of anything else."""
         if isinstance(kind, Parts) and not is_array(kind.dtype):
             self.give(s.target, self.pair(s.args[0]), s.line)
@@ -131,7 +132,7 @@ class Complexes:
         s.args = (self.named(s.args[0], s.line),)
         return False
 
-    def operator(self, s: Let, kind: Any) -> None:
+    def operator(self, s: Let, kind: NumbaType) -> None:
         """Lower an operator on numbers or elements; `+=` updates an array in place."""
         if s.info == "@":
             self.product(s, "np.dot")
@@ -154,7 +155,7 @@ class Complexes:
         single = all((k.dtype if is_array(k) else k) in (types.float32, types.boolean) for k in kinds)
         return of if single else of.copy(dtype=types.float64)
 
-    def elementwise(self, s: Let, kind: Any, f: Callable[..., Any]) -> None:
+    def elementwise(self, s: Let, kind: NumbaType, f: Callable[..., Any]) -> None:
         """Lower `target = f(args)` on numbers, or on elements of arrays; deferred if the result is read once."""
         again = any(self.lazy.is_read_for(s.target, x) for x in s.args)
         if again and is_array(kind.dtype if isinstance(kind, Parts) else kind):
@@ -223,7 +224,7 @@ class Complexes:
         for t, y in () if into else zip(leaves(code.tree(x)), made, strict=True):
             code.copy(t, y, line)
 
-    def condition(self, s: Let, kind: Any) -> None:
+    def condition(self, s: Let, kind: NumbaType) -> None:
         """Lower a non-differentiable expression: complex values in it are rebuilt from their parts."""
         for x in s.args:
             self.lazy.materialise(x)
@@ -232,7 +233,7 @@ class Complexes:
         args = tuple(y for x in s.args for y in complexes.get(x, (x,)))
         self.expand(Let(s.target, "plain", args, tree, s.line))
 
-    def getitem(self, s: Let, kind: Any) -> bool | None:
+    def getitem(self, s: Let, kind: NumbaType) -> bool | None:
         """Lower `z[index]`; False for an item of a tuple."""
         if not self.is_complex(s.args[0]):
             return False
@@ -252,7 +253,7 @@ class Complexes:
             self.write(Store(t, s.index, x, s.line))
         return True
 
-    def attribute(self, s: Let, kind: Any) -> bool | None:
+    def attribute(self, s: Let, kind: NumbaType) -> bool | None:
         """Lower `z.real`, `z.shape` and the like; False for a field of a tuple."""
         if not self.is_complex(s.args[0]):
             return False
@@ -269,7 +270,7 @@ class Complexes:
 
     # Functions
 
-    def function(self, s: Let, kind: Any) -> bool | None:
+    def function(self, s: Let, kind: NumbaType) -> bool | None:
         """Lower a function of numpy, cmath or Python; False for the length of a tuple."""
         text, keywords = s.info
         if text == "len" and not self.is_complex(s.args[0]):
@@ -300,7 +301,7 @@ class Complexes:
             self.refuse(s, text)
         return None
 
-    def method(self, s: Let, kind: Any) -> None:
+    def method(self, s: Let, kind: NumbaType) -> None:
         """Lower a method of a complex number or array."""
         name = s.info[0]
         if name in ("conj", "conjugate"):
@@ -314,7 +315,7 @@ class Complexes:
         else:
             self.refuse(s, f"the method .{name}")
 
-    def partwise(self, s: Let, kind: Any) -> None:
+    def partwise(self, s: Let, kind: NumbaType) -> None:
         """Lower a linear operation: apply it to the real and to the imaginary parts."""
         assert isinstance(kind, Parts), "a linear function of complex numbers gives complex numbers"
         made = []
@@ -358,7 +359,7 @@ class Complexes:
         for t, x in zip(self.variables(s.target), (real, imag), strict=True):
             code.copy(t, x, line)
 
-    def _library(self, s: Let, kind: Any, name: str) -> None:
+    def _library(self, s: Let, kind: NumbaType, name: str) -> None:
         """Call the library function of a matrix with complex results: one for real matrices, one for complex."""
         x = self.named(s.args[0], s.line)
         if self.is_complex(x):
@@ -366,7 +367,7 @@ class Complexes:
         else:
             self.call(s, kind, f"{name}_of_real", (x,))
 
-    def _complex(self, s: Let, kind: Any) -> None:
+    def _complex(self, s: Let, kind: NumbaType) -> None:
         """Lower `complex(x, y)`, `complex(x)` and `complex(z)`."""
         if len(s.args) == 2:
             self.give(s.target, (s.args[0], s.args[1]), s.line)
@@ -374,7 +375,7 @@ class Complexes:
             (z,) = s.args
             self.give(s.target, self.pair(z), s.line)
 
-    def _made(self, s: Let, kind: Any) -> None:
+    def _made(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.ones` and `np.eye`: the imaginary part is 0."""
         real, imag = self.variables(s.target)
         for t in (real, imag):
@@ -382,25 +383,25 @@ class Complexes:
             self.expand(Let(t, s.op, args, s.info, s.line))
         self.code.fill(imag, ZERO, s.line)
 
-    def _log(self, s: Let, kind: Any) -> None:
+    def _log(self, s: Let, kind: NumbaType) -> None:
         """Lower `cmath.log`, which takes a base."""
         numbers, of, line = self.numbers, kind.dtype, s.line
         logs = [numbers.log(self.pair(x), of, line) for x in s.args]
         self.give(s.target, logs[0] if len(logs) == 1 else numbers.div(logs[0], logs[1], of, line), line)
 
-    def _rect(self, s: Let, kind: Any) -> None:
+    def _rect(self, s: Let, kind: NumbaType) -> None:
         """Lower `cmath.rect`."""
         size, angle = s.args
         self.give(s.target, self.numbers.polar(size, angle, kind.dtype, s.line), s.line)
 
-    def _polar(self, s: Let, kind: Any) -> None:
+    def _polar(self, s: Let, kind: NumbaType) -> None:
         """Lower `cmath.polar` to a tuple."""
         z, of = self.pair(s.args[0]), kind.types[0]
         made = [self.numbers.real[f](z, of, s.line) for f in ("abs", "phase")]
         for t, x in zip(self.code.tree(s.target).parts, made, strict=True):
             self.code.copy(t, x, s.line)
 
-    def _asked(self, s: Let, kind: Any) -> None:
+    def _asked(self, s: Let, kind: NumbaType) -> None:
         """Lower a boolean function, such as `np.isnan`, without derivative."""
         pairs = [self.pair(self.named(x, s.line)) for x in s.args]
         arrays = [is_array(self.code.kind(a)) for a, _ in pairs]

@@ -16,6 +16,7 @@ from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.complex.arithmetic import ZERO, ComplexNumbers, Pair
 from dualrev.compiler.types.complex_parts import Parts, is_complex
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Pairs"]
@@ -42,7 +43,7 @@ class Pairs:
             self.code.let("alloc", (), to_python.name(f"{x.name}.{name}.copy()"), line, target=t)
         return made
 
-    def converted(self, x: Any, kind: Any, line: int) -> Any:
+    def converted(self, x: Any, kind: NumbaType, line: int) -> Any:
         """Convert a component of a tuple to the complex type that numba infers for it."""
         if not isinstance(kind, Parts) or self.is_complex(x):
             return self.named(x, line)
@@ -81,7 +82,7 @@ class Pairs:
             return made
         return x
 
-    def _items(self, x: Any, kind: Any, line: int) -> list[Any]:
+    def _items(self, x: Any, kind: NumbaType, line: int) -> list[Any]:
         items = []
         for k, of in enumerate(kind.types):
             items.append(self.code.temp(of))

@@ -12,6 +12,7 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Const, For, If, Let, Slice, Store, Written, blocks, walk
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
+from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["Places"]
 
@@ -47,7 +48,7 @@ class Places:
     def _is_view(self, s: Any) -> bool:
         return isinstance(s, Let) and s.op == "listed" and s.args[0] in self.pairs
 
-    def let(self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: Any, target: str = "") -> str:
+    def let(self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: NumbaType, target: str = "") -> str:
         """Emit an operation."""
         target = target or self.names.temporary()
         self.of.setdefault(target, kind)

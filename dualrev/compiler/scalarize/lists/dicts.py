@@ -25,6 +25,7 @@ from dualrev.compiler.frontend.messages import Words
 from dualrev.compiler.ir.anf.operations import Let, Store, Written, blocks, reads, walk
 from dualrev.compiler.scalarize.lists.dict_statements import Places
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
+from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["by_places"]
 
@@ -97,7 +98,7 @@ def _with_one_key(body: list[Any], lowered: Lowered, of: dict[str, Any]) -> None
     body[:] = made
 
 
-def _is_of_floats(kind: Any) -> bool:
+def _is_of_floats(kind: NumbaType) -> bool:
     return isinstance(kind, types.DictType) and isinstance(kind.value_type, types.Float)
 
 

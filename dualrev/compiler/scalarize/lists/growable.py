@@ -27,6 +27,7 @@ from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import GROWING, INSTEAD_OF_GROWING, METHODS, Lists, is_harmless
 from dualrev.compiler.scalarize.lists.list_methods import ListMethods
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.diagnostics.quoting import raising
 
 __all__ = ["Growing"]
@@ -179,7 +180,7 @@ class Growing:
         larger = Let(x, "func", (x, n), None, s.line)
         code.out.append(If(short, code.collect(lambda: code.library(larger, "lengthened", (x, n))), [], s.line))
 
-    def _in_type(self, value: Any, kind: Any, line: int) -> Any:
+    def _in_type(self, value: Any, kind: NumbaType, line: int) -> Any:
         """Return a value to store in a list; a float of another type than the elements is refused, an int is not."""
         given = self.code.kind(value) if isinstance(value, (str, Ref)) else kind
         if given != kind and isinstance(given, types.Float):

@@ -9,6 +9,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Const, Let, Ref, Slice, Store, Written
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_list
 
 __all__ = ["CHANGING", "LIST_METHODS", "Heap", "item_of", "values_of"]
@@ -21,7 +22,7 @@ LIST_METHODS = {*CHANGING, "copy", "count", "index", "reverse", "sort"}
 _PLACES = {"append": 1, "insert": 2, "get": 2, "pop": 2, "setdefault": 2}
 
 
-def item_of(kind: Any) -> Any:
+def item_of(kind: NumbaType) -> NumbaType:
     """The type of the items of a container of arrays or lists of numbers; None of any other type."""
     item: Any = kind.dtype if is_list(kind) else kind.value_type if isinstance(kind, types.DictType) else None
     if is_array(item):
@@ -29,7 +30,7 @@ def item_of(kind: Any) -> Any:
     return item if is_list(item) and isinstance(item.dtype, NUMBERS) else None
 
 
-def _inside(kind: Any) -> tuple[Any, ...]:
+def _inside(kind: NumbaType) -> tuple[Any, ...]:
     """Types of the items of a container type."""
     match kind:
         case types.DictType():
@@ -63,17 +64,17 @@ class Heap:
         self.containers, self.views, self.pairs, self.items = set[str](), set[str](), set[str](), set[str]()
         self.outer = {x for x, kind in of.items() if self._nests(kind)}
 
-    def _nests(self, kind: Any) -> bool:
+    def _nests(self, kind: NumbaType) -> bool:
         return any(self.is_item(item_of(x)) or self._nests(x) for x in _inside(kind))
 
-    def is_item(self, kind: Any) -> bool:
+    def is_item(self, kind: NumbaType) -> bool:
         """Whether a type is an item's; what pop of a dict gives may be None for numba."""
         kind = kind.type if isinstance(kind, types.Optional) else kind
         if is_list(self.item):
             return bool(is_list(kind) and kind.dtype == self.item.dtype)
         return bool(is_array(kind) and (kind.dtype, kind.ndim) == (self.item.dtype, self.item.ndim))
 
-    def swapped(self, kind: Any) -> Any:
+    def swapped(self, kind: NumbaType) -> Any:
         """A type with the one of handles in place of the one of items."""
         if self.is_item(kind):
             return types.int64

@@ -20,6 +20,7 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Const, Effect, For, If, Let, Slice, Store
 from dualrev.compiler.ir.names import Names
 from dualrev.compiler.scalarize.lists.heap import Heap
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_list
 from dualrev.diagnostics.quoting import raising
 
@@ -34,13 +35,13 @@ class Statements:
     def __init__(self, names: Names, of: dict[str, Any]) -> None:
         self.names, self.of, self.out = names, of, list[Any]()
 
-    def temp(self, kind: Any) -> str:
+    def temp(self, kind: NumbaType) -> str:
         """A new variable."""
         made = self.names.temporary()
         self.of[made] = kind
         return made
 
-    def let(self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: Any, target: str = "") -> str:
+    def let(self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: NumbaType, target: str = "") -> str:
         """Write an operation."""
         target = target or self.temp(kind)
         self.of.setdefault(target, kind)
@@ -54,7 +55,7 @@ class Statements:
         made, self.out = self.out, before
         return made
 
-    def plain(self, text: str, line: int, kind: Any = _INT, target: str = "", **names: Atom) -> str:
+    def plain(self, text: str, line: int, kind: NumbaType = _INT, target: str = "", **names: Atom) -> str:
         """target = the text, with atoms for the names in it."""
         tree = to_python.substitute(to_python.name(text), lambda x: to_python.atom(names[x]) if x in names else None)
         return self.let("plain", tuple(x for x in names.values() if isinstance(x, str)), tree, line, kind, target)

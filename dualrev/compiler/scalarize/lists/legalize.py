@@ -18,6 +18,7 @@ from numba.core import types
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf.operations import Const, Effect, For, If, Let, Opaque, Slice, Store, reads, walk, writes
 from dualrev.compiler.scalarize.builder import ScalarBuilder, line_of_variable
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_list
 from dualrev.diagnostics.quoting import raising
 
@@ -71,7 +72,7 @@ class Lists:
     def __contains__(self, x: object) -> bool:
         return x in self.names
 
-    def kind(self, x: str, array: Any) -> Any:
+    def kind(self, x: str, array: Any) -> NumbaType:
         """Numba's list type for a list, whose type is an array type here."""
         return types.ListType(array.dtype) if x in self.typed else types.List(array.dtype)
 

@@ -20,6 +20,7 @@ from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Slice
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import Lists
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
 
@@ -86,7 +87,7 @@ class ListMethods:
         args = [self._elements(x, s.line) if x in self.lists else x for x in s.args]
         self.code.library(s, "two_lists" if s.info == "+" else "repeated", tuple(args))
 
-    def sorted(self, s: Let, kind: Any) -> None:
+    def sorted(self, s: Let, kind: NumbaType) -> None:
         """Lower `sorted` of a list or a vector."""
         code, x = self.code, s.args[0]
         self.lazy.materialise(x)

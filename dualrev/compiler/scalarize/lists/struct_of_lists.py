@@ -17,6 +17,7 @@ from numba.core import types
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, Let, Slice, Store, blocks, ends, reads, walk, writes
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_list
 
 __all__ = ["METHODS", "by_leaves", "is_known_use", "names_in"]
@@ -49,7 +50,7 @@ def _blame(lowered: Lowered, s: Any, x: str) -> None:
         lowered.blamed.setdefault(x, lowered.blamed[other.pop()])
 
 
-def _is_of_tuples(kind: Any) -> bool:
+def _is_of_tuples(kind: NumbaType) -> bool:
     """Whether a type is a list of tuples of numbers."""
     item: Any = kind.dtype if is_list(kind) else None
     if type(item) not in (types.Tuple, types.UniTuple) or not len(item):
@@ -139,7 +140,7 @@ class _Leaves:
             return self.each(leaves, s.args[item], s.line, method)
         return self.read(leaves, s)
 
-    def temp(self, kind: Any) -> str:
+    def temp(self, kind: NumbaType) -> str:
         """Return a fresh temporary of type `kind`."""
         name = self.names.temporary()
         self.of[name] = kind

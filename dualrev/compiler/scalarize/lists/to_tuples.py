@@ -21,6 +21,7 @@ from dualrev.compiler.ir.anf.operations import Const, Let, Slice, walk, writes
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.scalarize.lists.heap import CHANGING
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_list
 
 __all__ = ["SPLITTING", "as_tuples"]
@@ -70,7 +71,7 @@ def _growing(every: list[Any], found: set[str], of: dict[str, Any]) -> set[str]:
     return {x for x in found if any(same.same(x, y) for y in changed)}
 
 
-def _is_of_items(kind: Any) -> bool:
+def _is_of_items(kind: NumbaType) -> bool:
     """Whether a type is a list of items other than numbers that a tuple can hold."""
     if not isinstance(kind, types.List):
         return False
@@ -81,7 +82,7 @@ def _is_of_items(kind: Any) -> bool:
     return not isinstance(item, NUMBERS) and all(is_array(x) or isinstance(x, NUMBERS) for x in parts)
 
 
-def _item(kind: Any) -> Any:
+def _item(kind: NumbaType) -> Any:
     """Type of an item as a component of a tuple: a list of numbers is an array."""
     return types.Array(kind.dtype, 1, "C") if isinstance(kind, types.List) else kind
 
@@ -119,7 +120,7 @@ def _length(s: Let, of: dict[str, Any]) -> int | None:
     return len(kind.types) + 1 if isinstance(kind, types.BaseTuple) else None
 
 
-def _fits(kind: Any, item: Any) -> bool:
+def _fits(kind: NumbaType, item: Any) -> bool:
     """Whether a value can be an item without conversion."""
     if is_array(kind) and is_array(item):
         return bool((kind.dtype, kind.ndim) == (item.dtype, item.ndim) and item.layout in (kind.layout, "A"))

@@ -15,6 +15,7 @@ from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.scalar_ops import extremum
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 from dualrev.rules.emitted_names import line_of
 
@@ -27,7 +28,7 @@ class Composed:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, layouts: Layouts, expand: Callable[[Let], None]) -> None:
         self.code, self.lazy, self.layouts, self.expand = code, lazy, layouts, expand
 
-    def dot(self, s: Let, kind: Any) -> None:
+    def dot(self, s: Let, kind: NumbaType) -> None:
         """Lower the dot product of two arrays."""
         for x in s.args:
             self.lazy.materialise(x)
@@ -35,7 +36,7 @@ class Composed:
             self.code.refuse(s.line, "this dot product", "numba has it for two arrays", "a loop")
         self.code.let("array", s.args, ("np.dot",), s.line, target=s.target)
 
-    def outer(self, s: Let, kind: Any) -> None:
+    def outer(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.outer` to a column times a row."""
         code = self.code
         if len(s.args) != 2:
@@ -45,7 +46,7 @@ class Composed:
         code.let("view", (left,), (Slice(None, None, None), None), s.line, target=column)
         self.expand(Let(s.target, "binop", (column, right), "*", s.line))
 
-    def trimmed(self, s: Let, kind: Any) -> None:
+    def trimmed(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.trim_zeros` to a view from the first nonzero element to the last."""
         code, x = self.code, s.args[0]
         if len(s.args) != 1 or not is_array(code.kind(x)) or code.kind(x).ndim != 1:
@@ -56,7 +57,7 @@ class Composed:
         stop = code.plain("len(np.trim_zeros(a, 'b'))", s.line, a=x)
         code.let("view", (x,), (Slice(start, stop, None),), s.line, target=s.target)
 
-    def diff(self, s: Let, kind: Any) -> None:
+    def diff(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.diff` and `np.ediff1d`: differences of neighbours along the last axis."""
         code, x = self.code, s.args[0]
         if len(s.args) != 1 or not is_array(code.kind(x)):
@@ -70,7 +71,7 @@ class Composed:
             code.let("view", (x,), index, s.line, target=views[-1])
         self.expand(Let(s.target, "binop", tuple(views), "-", s.line))
 
-    def clip(self, s: Let, kind: Any) -> None:
+    def clip(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.clip` to `min(max(x, low), high)` for all elements."""
         code = self.code
         x, low, high = (*s.args, Const(None), Const(None))[:3]
@@ -99,7 +100,7 @@ class Composed:
         code.over(made, kind.ndim, s.line, one)
         code.copy(s.target, made, s.line)
 
-    def _clipped(self, s: Let, kind: Any, symbol: str) -> None:
+    def _clipped(self, s: Let, kind: NumbaType, symbol: str) -> None:
         """Emit Python's min or max of two scalars, as numba clips; at a tie, the derivative of `np.minimum` holds."""
         code, (x, bound) = self.code, s.args
         test = code.plain("x == bound or x != x", s.line, types.boolean, x=x, bound=bound)

@@ -14,6 +14,7 @@ from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
 
@@ -37,19 +38,19 @@ class Joining:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, layouts: Layouts, assignments: Assignments) -> None:
         self.code, self.lazy, self.layouts, self.assignments = code, lazy, layouts, assignments
 
-    def concatenate(self, s: Let, kind: Any) -> None:
+    def concatenate(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.concatenate`."""
         parts = self._parts_of(s)
         self._join(s, kind, [(x, ()) for x in parts], self._axis(s, s.args[1:], kind.ndim))
 
-    def stack(self, s: Let, kind: Any) -> None:
+    def stack(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.stack`, along a new axis."""
         parts = self._parts_of(s)
         axis = self._axis(s, s.args[1:], kind.ndim)
         index = (*[_ALL] * axis, None, *[_ALL] * (kind.ndim - 1 - axis))
         self._join(s, kind, [(x, index) for x in parts], axis, _SAME)
 
-    def stacked(self, s: Let, kind: Any) -> None:
+    def stacked(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.vstack`, `np.hstack`, `np.dstack` and `np.column_stack`."""
         parts = self._parts_of(s)
         known = _STACKS[s.info[0]]
@@ -60,7 +61,7 @@ class Joining:
         text = _SAME if s.info[0] != "np.column_stack" and found[0][1] else ""
         self._join(s, kind, [(x, index) for x, index, _ in found], found[0][2], text)
 
-    def append(self, s: Let, kind: Any) -> None:
+    def append(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.append`; without an axis, both arguments are flattened."""
         both = s.args[:2]
         if len(s.args) > 2 and s.args[2] != Const(None):
@@ -88,7 +89,9 @@ class Joining:
             self.code.refuse(s.line, f"{s.info[0]} with this axis", "only an int that is a constant is known", "a loop")
         return int(axis.value) % ndim
 
-    def _join(self, s: Let, kind: Any, parts: list[tuple[Any, tuple[Any, ...]]], axis: int, differ: str = "") -> None:
+    def _join(
+        self, s: Let, kind: NumbaType, parts: list[tuple[Any, tuple[Any, ...]]], axis: int, differ: str = ""
+    ) -> None:
         """Assign the arrays to consecutive slices of a new one; `differ` is numba's error for unequal shapes."""
         code = self.code
         views = [self._with_axes(s, x, index, kind.ndim) for x, index in parts]

@@ -14,6 +14,7 @@ from dualrev.compiler.ir.anf.operations import Const, Let, Node, Ref
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import ScalarBuilder
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_real
 
 __all__ = ["Making"]
@@ -25,17 +26,17 @@ class Making:
     def __init__(self, code: ScalarBuilder, layouts: Layouts) -> None:
         self.code, self.layouts = code, layouts
 
-    def alloc(self, s: Let, kind: Any) -> None:
+    def alloc(self, s: Let, kind: NumbaType) -> None:
         """Emit `np.zeros` and the like unchanged."""
         self.code.alloc(s)
 
-    def kaiser(self, s: Let, kind: Any) -> None:
+    def kaiser(self, s: Let, kind: NumbaType) -> None:
         """Emit `np.kaiser` of constants; a real variable is refused."""
         if any(isinstance(x, str) and is_real(self.code.kind(x)) for x in s.args):
             self.code.refuse(s.line, "np.kaiser by a variable", "its derivative is not known", "a constant")
         self.code.alloc(s)
 
-    def full(self, s: Let, kind: Any) -> None:
+    def full(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.full` and `np.full_like`."""
         code, value = self.code, s.args[1]
         rest = [*s.args[:1], *s.args[2:]]
@@ -49,7 +50,7 @@ class Making:
         code.fill(made, value, s.line)
         code.copy(s.target, made, s.line)
 
-    def steps(self, s: Let, kind: Any) -> None:
+    def steps(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.arange` and `np.linspace`: library calls for real variables, unchanged otherwise."""
         code = self.code
         name = s.info[0].split(".")[-1]
@@ -66,7 +67,7 @@ class Making:
             args = (*args, Const(50))
         code.library(s, name, args)
 
-    def array(self, s: Let, kind: Any) -> None:
+    def array(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.array` of an array, a list (an array here), a tuple of numbers, or a number."""
         stores = len(s.args) == 1 or (len(s.args) == 2 and s.info[1] in ((), ("dtype",)) and is_real(kind.dtype))
         if isinstance(self.code.kind(s.args[0]), NUMBERS) and stores:
@@ -85,7 +86,7 @@ class Making:
             self.code.refuse(s.line, what, why, "a loop")
         self.layouts.same_elements(Let(s.target, "func", s.args[:1], ("np.copy", ()), s.line), kind)
 
-    def literal(self, s: Let, kind: Any) -> None:
+    def literal(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.array([[x, y], [z, w]])`."""
         code = self.code
         flat = list(to_python.flattened(s.info))
@@ -109,7 +110,7 @@ class Making:
             code.put(made, tuple(map(Const, index)), s.args[k], s.line)
         code.copy(s.target, made, s.line)
 
-    def list_of(self, s: Let, kind: Any) -> None:
+    def list_of(self, s: Let, kind: NumbaType) -> None:
         """Lower `[x, y]`, or allocate room for a comprehension: a list is an array here."""
         code = self.code
         items = s.info == "items"

@@ -27,6 +27,7 @@ from dualrev.compiler.scalarize.numpy.scalar_functions import Numbers
 from dualrev.compiler.scalarize.random.draw_functions import Drawings
 from dualrev.compiler.scalarize.tuples import Tuples
 from dualrev.compiler.types.leaves import holds_structured
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, holds_reals, is_array, is_real
 from dualrev.rules.functions import known
 
@@ -66,7 +67,7 @@ class Functions:
         self.code, self.lazy, self.tuples, self.lists = code, lazy, tuples, lists
         self.ways, self.rules = ways, rules
 
-    def write(self, s: Let, kind: Any) -> None:
+    def write(self, s: Let, kind: NumbaType) -> None:
         """Lower a function call, by the first way that takes it."""
         text, keywords = s.info
         f, ways = known(text), self.ways
@@ -98,7 +99,7 @@ class Functions:
         elif not ((f.scalar and self.rules.scalar[f.scalar](s, kind)) or ways.numbers.takes(s, kind)):
             ways.inactive.without_rule(s, kind)
 
-    def _double(self, s: Let, kind: Any) -> None:
+    def _double(self, s: Let, kind: NumbaType) -> None:
         """Lower the result of a stencil's kernel, which has to be a float64."""
         if kind != types.float64:
             what, why = "the call of a stencil", f"its kernel gives {kind}, and only arrays of float64 are made here"
@@ -110,7 +111,7 @@ class Functions:
         kinds = (self.code.kind(x) for x in s.args if not isinstance(x, Ref) or x.path)
         return any(is_array(k) or isinstance(k, types.BaseTuple) for k in kinds)
 
-    def method(self, s: Let, kind: Any) -> None:
+    def method(self, s: Let, kind: NumbaType) -> None:
         """Lower a method call on an array, a number or a string."""
         code, ways = self.code, self.ways
         method = s.info[0]
@@ -148,7 +149,7 @@ class Functions:
         else:
             code.refuse(s.line, f"the method .{method}", "of an array, only numpy's methods are known", "a loop")
 
-    def _conjugate(self, s: Let, kind: Any) -> None:
+    def _conjugate(self, s: Let, kind: NumbaType) -> None:
         """Lower `x.conj()` of real numbers to a copy, as numba does."""
         if is_array(kind):
             self.ways.layouts.same_elements(Let(s.target, "func", s.args[:1], ("np.copy", ()), s.line), kind)

@@ -17,6 +17,7 @@ from numba.np.numpy_support import as_dtype, from_dtype
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf.operations import Const, Let, Written, blocks, reads, walk
+from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["with_limits"]
 
@@ -41,7 +42,7 @@ def with_limits(lowered: Lowered, of: dict[str, Any]) -> None:
             del of[x]
 
 
-def _name(kind: Any) -> str:
+def _name(kind: NumbaType) -> str:
     """Name of the function that returns objects of a type, `finfo` or `iinfo`; empty for any other type."""
     cls = kind.instance_class if isinstance(kind, types.BaseNamedTuple) else None
     return cls.__name__ if cls is not None and cls.__module__.startswith("numba.") and cls.__name__ in _LIMITS else ""

@@ -17,6 +17,7 @@ from dualrev.compiler.frontend.reading.source import describe
 from dualrev.compiler.ir.anf.operations import Effect, If, Let, Ref, Slice
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
 
@@ -57,7 +58,7 @@ def generalized(code: ScalarBuilder, lazy: Lazy, s: Let, kernel: Ref) -> None:
     code.over(first, depth, s.line, one) if first is not None else one(())
 
 
-def _part(code: ScalarBuilder, array: str, index: tuple[str, ...], rank: int, kind: Any, line: int) -> Any:
+def _part(code: ScalarBuilder, array: str, index: tuple[str, ...], rank: int, kind: NumbaType, line: int) -> Any:
     """Argument of the kernel from an array: a scalar, or a view of its last axes."""
     of = code.kind(array)
     if not is_array(kind):

@@ -15,6 +15,7 @@ from dualrev.compiler.ir.anf.operations import Effect, If, Let
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_real, is_real_array
 from dualrev.diagnostics.quoting import raising
 from dualrev.rules.emitted_names import line_of
@@ -31,7 +32,7 @@ class InPlace:
     ) -> None:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
 
-    def takes(self, s: Let, kind: Any) -> bool:
+    def takes(self, s: Let, kind: NumbaType) -> bool:
         """Lower an elementwise function, or `np.dot`, with an output array; False for any other call."""
         code = self.code
         text, keywords = s.info
@@ -87,7 +88,7 @@ class InPlace:
                 test = self.code.plain("runtime.may_overlap(a, b)", line, types.boolean, a=array, b=x)
                 self.code.out.append(If(test, [Effect(raising("ValueError", text), (), line, True)], [], line))
 
-    def _element_by_element(self, s: Let, array: str, kind: Any) -> None:
+    def _element_by_element(self, s: Let, array: str, kind: NumbaType) -> None:
         """Elementwise loop without a copy, as in numba: an iteration may read what an earlier one wrote."""
         for x in s.args:
             self.lazy.materialise(x)
@@ -101,7 +102,7 @@ class InPlace:
         self.lazy.flush()
         self.code.fill(s.args[0], s.args[1], s.line)
 
-    def fill_diagonal(self, s: Let, kind: Any) -> None:
+    def fill_diagonal(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.fill_diagonal` of a matrix by a number."""
         code, (array, value) = self.code, s.args[:2]
         of = code.kind(array)

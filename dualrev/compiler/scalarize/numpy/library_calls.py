@@ -17,6 +17,7 @@ from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, holds_reals, is_array
 from dualrev.rules.functions import LARGEST, Definition, Selection, known
 
@@ -29,7 +30,7 @@ class Definitions:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, gathering: Gathering, layouts: Layouts) -> None:
         self.code, self.lazy, self.gathering, self.layouts = code, lazy, gathering, layouts
 
-    def takes(self, s: Let, kind: Any) -> bool:
+    def takes(self, s: Let, kind: NumbaType) -> bool:
         """Lower a function by a definition for these arguments, or by a selection; False if it has neither."""
         f = known(s.info[0])
         if not holds_reals(kind):
@@ -75,7 +76,7 @@ class Definitions:
             return isinstance(kind, NUMBERS if letter == "x" else types.Integer)
         return is_array(kind) and kind.ndim == {"v": 1, "m": 2}.get(letter, kind.ndim)
 
-    def _call(self, s: Let, kind: Any, definition: Definition, given: list[Any]) -> None:
+    def _call(self, s: Let, kind: NumbaType, definition: Definition, given: list[Any]) -> None:
         """Call a definition: arguments of letters `e` and `f` are flattened, and `e` shapes the result."""
         code = self.code
         args: list[Any] = []
@@ -99,7 +100,7 @@ class Definitions:
         else:
             self.call(s, kind, definition.name, tuple(args))
 
-    def call(self, s: Let, kind: Any, name: str, args: tuple[Any, ...]) -> None:
+    def call(self, s: Let, kind: NumbaType, name: str, args: tuple[Any, ...]) -> None:
         """Call a library function, and copy its C-ordered results to the layouts of the target."""
         code = self.code
         if not any(_is_in_other_order(code.kind(x)) for x in leaves(code.tree(s.target))):
@@ -120,7 +121,7 @@ class Definitions:
         code.empty_like(target, source, line)
         code.over(source, kind.ndim, line, lambda i: code.put(target, i, code.pick(source, i, line), line), False)
 
-    def _select(self, s: Let, kind: Any, selection: Selection, given: list[Any]) -> None:
+    def _select(self, s: Let, kind: NumbaType, selection: Selection, given: list[Any]) -> None:
         """Lower a selection: gather elements of an argument."""
         code = self.code
         base, places = given[selection.argument], selection.places
@@ -168,17 +169,17 @@ def _by_position(s: Let) -> list[Any] | None:
     return [None if x == Const(None) else x for x in found]
 
 
-def _is_fortran(kind: Any) -> bool:
+def _is_fortran(kind: NumbaType) -> bool:
     """Whether a type is an array in Fortran order, and in no other."""
     return bool(is_array(kind) and kind.layout == "F" and kind.ndim > 1)
 
 
-def _is_in_other_order(kind: Any) -> bool:
+def _is_in_other_order(kind: NumbaType) -> bool:
     """Whether a type is an array that need not be in C order: a variable may hold others beside the result."""
     return bool(is_array(kind) and kind.layout != "C")
 
 
-def _in_c(kind: Any) -> Any:
+def _in_c(kind: NumbaType) -> Any:
     """Type with C-ordered arrays in place of others."""
     if isinstance(kind, types.BaseTuple):
         return types.Tuple([_in_c(x) for x in kind])

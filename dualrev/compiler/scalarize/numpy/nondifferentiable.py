@@ -13,6 +13,7 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Let, Node, leaves
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array, is_real, is_real_array
 
 __all__ = ["Inactive"]
@@ -24,7 +25,7 @@ class Inactive:
     def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
-    def write(self, s: Let, kind: Any) -> None:
+    def write(self, s: Let, kind: NumbaType) -> None:
         """Emit a function unchanged; a tuple of results component by component."""
         code = self.code
         for x in s.args:
@@ -42,13 +43,13 @@ class Inactive:
         for t, x in zip(target.parts, fresh, strict=True):
             code.let("copy", (x,), None, s.line, target=t)
 
-    def without_rule(self, s: Let, kind: Any) -> None:
+    def without_rule(self, s: Let, kind: NumbaType) -> None:
         """Emit a function that has no rule unchanged, if its result is discrete; refuse it otherwise."""
         if is_real(kind) or isinstance(kind, types.BaseTuple) or is_real_array(kind):
             self.code.refuse(s.line, f"{s.info[0]} of these arguments", "", "a loop")
         self.write(s, kind)
 
-    def elements(self, s: Let, kind: Any) -> None:
+    def elements(self, s: Let, kind: NumbaType) -> None:
         """Lower a piecewise constant function of elements: `np.around`, `np.angle`."""
         code, (x, *rest) = self.code, s.args
         if not is_real_array(kind) or len(rest) > 1 or any(is_array(code.kind(y)) for y in rest):
@@ -67,7 +68,7 @@ class Inactive:
         code.over(made, kind.ndim, s.line, one)
         code.copy(s.target, made, s.line)
 
-    def has_no_derivative(self, s: Let, kind: Any) -> bool:
+    def has_no_derivative(self, s: Let, kind: NumbaType) -> bool:
         """Whether a result is inactive by its types: discrete, or computed from discrete values only."""
         code = self.code
         known = all(is_array(x) or isinstance(x, (types.Number, types.Boolean)) for x in _parts_of(kind))
@@ -106,13 +107,13 @@ class Inactive:
         return self.code.plain("x", line, self.code.kind(x), x=x)
 
 
-def _has_reals(kind: Any) -> bool:
+def _has_reals(kind: NumbaType) -> bool:
     """Whether a value of this type may be active: real or complex numbers, or a list."""
     if isinstance(kind, types.BaseTuple):
         return any(map(_has_reals, kind.types))
     return is_real(kind) or is_real_array(kind) or isinstance(kind, (types.List, types.Complex))
 
 
-def _parts_of(kind: Any) -> list[Any]:
+def _parts_of(kind: NumbaType) -> list[Any]:
     """Component types of a tuple type; any other type by itself."""
     return list(kind.types) if isinstance(kind, types.BaseTuple) else [kind]

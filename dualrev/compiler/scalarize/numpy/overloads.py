@@ -26,6 +26,7 @@ from dualrev.compiler.frontend.reading.source import describe, is_readable, name
 from dualrev.compiler.ir.anf.operations import Atom, Const, Let, Ref
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.complex_parts import joined
+from dualrev.compiler.types.numba_names import AccessPath, Dispatcher, NumbaType
 from dualrev.compiler.types.opaque_types import holds_floats
 
 __all__ = ["Overloads"]
@@ -86,11 +87,11 @@ class Overloads:
         assert args is not None
         return self._call(s, chosen, args, (("overload", chosen),))
 
-    def _kind(self, x: Any) -> Any:
+    def _kind(self, x: Any) -> NumbaType:
         """Type that numba infers for an atom."""
         return types.unliteral(joined(self.code.kind(x)))
 
-    def _call(self, s: Let, chosen: Any, args: tuple[Any, ...], path: tuple[Any, ...]) -> bool:
+    def _call(self, s: Let, chosen: Any, args: tuple[Any, ...], path: AccessPath) -> bool:
         refs = self.code.lowered.refs
         found = next((r for r in refs.values() if r.value is chosen), None)
         if found is None:
@@ -125,7 +126,7 @@ def _atom(code: ScalarBuilder, x: ast.expr) -> Atom | None:
     return x.id if x.id in code.of else code.lowered.refs.get(x.id)
 
 
-def _implementation(f: Any, kinds: list[Any], keywords: list[str]) -> Any:
+def _implementation(f: Any, kinds: list[NumbaType], keywords: list[str]) -> Any:
     """Implementation that numba selects for arguments of these types; None if it is no overload's."""
     context = cpu_target.typing_context
     known: Any = context.resolve_value_type(f)
@@ -143,7 +144,7 @@ def _implementation(f: Any, kinds: list[Any], keywords: list[str]) -> Any:
     return None
 
 
-def _method_for(f: Any, kinds: list[Any], keywords: tuple[str, ...]) -> Any:
+def _method_for(f: Any, kinds: list[NumbaType], keywords: tuple[str, ...]) -> Any:
     """Memoised numba function of the implementation that an overload returns for these types."""
     count = len(kinds) - len(keywords)
     known, key = vars(f).setdefault("_dualrev_implementations", {}), (tuple(kinds), keywords)
@@ -152,7 +153,7 @@ def _method_for(f: Any, kinds: list[Any], keywords: tuple[str, ...]) -> Any:
     return known[key]
 
 
-def _ordered(f: Any, values: list[Any], keywords: list[str]) -> tuple[Atom, ...] | None:
+def _ordered(f: Dispatcher, values: list[Any], keywords: list[str]) -> tuple[Atom, ...] | None:
     """Arguments in the order of the parameters, with constant defaults; None if they do not fit."""
     signature = inspect.signature(f.py_func)
     count = len(values) - len(keywords)

@@ -19,6 +19,7 @@ from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
 from dualrev.compiler.scalarize.tuples import Tuples
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_real, is_real_array
 
 __all__ = ["Reductions"]
@@ -36,7 +37,7 @@ class Reductions:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, tuples: Tuples) -> None:
         self.code, self.lazy, self.tuples = code, lazy, tuples
 
-    def sum(self, s: Let, kind: Any) -> None:
+    def sum(self, s: Let, kind: NumbaType) -> None:
         """Lower sum, mean and product."""
         x, name = s.args[0], _short(s)
         if self.code.is_tuple(x) or (isinstance(x, Ref) and isinstance(x.value, tuple)):
@@ -49,7 +50,7 @@ class Reductions:
             self.lazy.materialise(x)
             self.code.as_written(s)
 
-    def extreme(self, s: Let, kind: Any) -> None:
+    def extreme(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.min` and `np.max`."""
         if self.code.is_tuple(s.args[0]):
             self.tuples.reduce(s, kind)
@@ -61,14 +62,14 @@ class Reductions:
         else:
             self.code.as_written(s)
 
-    def spread(self, s: Let, kind: Any) -> None:
+    def spread(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.var` and `np.std` to library calls."""
         self.lazy.materialise(s.args[0])
         if len(s.args) > 1 or not is_real_array(self.code.kind(s.args[0])):
             self.code.refuse(s.line, f"{s.info[0]} of these arguments", "it has no derivative here", "a loop")
         self.code.library(s, _short(s), s.args)
 
-    def _of_all(self, s: Let, kind: Any, name: str) -> None:
+    def _of_all(self, s: Let, kind: NumbaType, name: str) -> None:
         """Reduce all elements by sum, mean or product, in numba's order."""
         code, x = self.code, s.args[0]
         axis = s.args[1] if len(s.args) > 1 else Const(None)
@@ -90,7 +91,7 @@ class Reductions:
         else:
             code.let("copy", (total,), None, s.line, target=s.target)
 
-    def _started(self, unit: float, kind: Any, line: int) -> str:
+    def _started(self, unit: float, kind: NumbaType, line: int) -> str:
         """Initialise the accumulator of a sum or a product."""
         code, total = self.code, self.code.temp(kind)
         start: Atom = Const(unit)
@@ -99,7 +100,7 @@ class Reductions:
         code.let("copy", (start,), None, line, target=total)
         return total
 
-    def _along_axis(self, s: Let, kind: Any) -> None:
+    def _along_axis(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.sum(a, axis)`."""
         code, (x, axis) = self.code, s.args[:2]
         ndim = code.kind(x).ndim

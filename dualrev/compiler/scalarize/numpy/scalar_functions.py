@@ -16,6 +16,7 @@ from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic, extremum, product
 from dualrev.compiler.scalarize.tuples import Tuples
 from dualrev.compiler.types.complex_parts import joined
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array, is_real
 from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known
@@ -29,7 +30,7 @@ class Numbers:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, tuples: Tuples) -> None:
         self.code, self.lazy, self.tuples = code, lazy, tuples
 
-    def takes(self, s: Let, kind: Any) -> bool:
+    def takes(self, s: Let, kind: NumbaType) -> bool:
         """Lower a real function to a product, a quotient or a primitive of the table; False if it has none."""
         text = s.info[0]
         line = line_of(text)
@@ -45,7 +46,7 @@ class Numbers:
         arithmetic(self.code, s, kind)
         return True
 
-    def extremum(self, s: Let, kind: Any) -> bool:
+    def extremum(self, s: Let, kind: NumbaType) -> bool:
         """Lower Python's `min` and `max`."""
         if len(s.args) == 1 and isinstance(self.code.kind(s.args[0]), types.BaseTuple):
             self.tuples.reduce(s, kind)
@@ -58,12 +59,12 @@ class Numbers:
             return False
         return True
 
-    def divmod(self, s: Let, kind: Any) -> bool:
+    def divmod(self, s: Let, kind: NumbaType) -> bool:
         """Lower `divmod` to a library call."""
         self.code.library(s, "divmod_of", s.args)
         return True
 
-    def to_float(self, s: Let, kind: Any) -> bool:
+    def to_float(self, s: Let, kind: NumbaType) -> bool:
         """Lower a conversion to a float type, differentiable if the argument is real."""
         if any(is_array(self.code.kind(x)) for x in s.args):
             return False
@@ -87,13 +88,13 @@ class Numbers:
             return code.let("prim", (x,), (line_of("+x"), plus), line, wanted)
         return code.plain(f"np.{wanted}(_)", line, wanted, _=x)
 
-    def ldexp(self, s: Let, kind: Any) -> bool:
+    def ldexp(self, s: Let, kind: NumbaType) -> bool:
         """Lower `math.ldexp` to the product with a power of 2."""
         power = self.code.plain("math.ldexp(1.0, n)", s.line, kind, n=s.args[1])
         arithmetic(self.code, Let(s.target, "binop", (s.args[0], power), "*", s.line), kind)
         return True
 
-    def frexp(self, s: Let, kind: Any) -> bool:
+    def frexp(self, s: Let, kind: NumbaType) -> bool:
         """Lower `math.frexp` to a product with a power of 2, in two steps, as the power may be too large."""
         code, (m, e), x = self.code, self.code.tree(s.target).parts, s.args[0]
         whole = code.plain("math.frexp(x)[1]", s.line, x=x)
@@ -105,35 +106,35 @@ class Numbers:
         code.copy(e, whole, s.line)
         return True
 
-    def itself(self, s: Let, kind: Any) -> bool:
+    def itself(self, s: Let, kind: NumbaType) -> bool:
         """Lower a reduction of a scalar, such as `np.sum`: the scalar itself."""
         if self._is_one(s, kind):
             self.code.copy(s.target, self._alike(s, kind), s.line)
         return self._is_one(s, kind)
 
-    def nothing(self, s: Let, kind: Any) -> bool:
+    def nothing(self, s: Let, kind: NumbaType) -> bool:
         """Lower a spread of a scalar, such as `np.std`: `x - x`, which is NaN at infinity."""
         if self._is_one(s, kind):
             x = self._alike(s, kind)
             arithmetic(self.code, Let(s.target, "binop", (x, x), "-", s.line), kind)
         return self._is_one(s, kind)
 
-    def zero(self, s: Let, kind: Any) -> bool:
+    def zero(self, s: Let, kind: NumbaType) -> bool:
         """Lower `np.imag` of a real number, without derivative."""
         if self._is_one(s, kind):
             self.code.as_written(s)
         return self._is_one(s, kind)
 
-    def _is_one(self, s: Let, kind: Any) -> bool:
+    def _is_one(self, s: Let, kind: NumbaType) -> bool:
         """Whether a function has one argument, a real number, and a real result."""
         return len(s.args) == 1 and is_real(kind) and is_real(joined(self.code.kind(s.args[0])))
 
-    def _alike(self, s: Let, kind: Any) -> Any:
+    def _alike(self, s: Let, kind: NumbaType) -> Any:
         """Argument, converted to the type of the result."""
         x = s.args[0]
         return x if joined(self.code.kind(x)) == kind else self.converted(x, kind, s.line)
 
-    def round(self, s: Let, kind: Any) -> bool:
+    def round(self, s: Let, kind: NumbaType) -> bool:
         """Lower rounding to a number of digits, which is piecewise constant."""
         if is_real(kind):
             self.code.as_written(s)

@@ -13,6 +13,7 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Node, Slice
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
 
@@ -28,7 +29,7 @@ class Splitting:
     def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
-    def split(self, s: Let, kind: Any) -> None:
+    def split(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.split` and the like to views."""
         code, (base, where), text = self.code, s.args[:2], s.info[0]
         self.lazy.materialise(base)
@@ -67,7 +68,7 @@ class Splitting:
         size = f"a.shape[{axis}]"
         return self.code.plain(f"{k} * ({size} // {n}) + min({k}, {size} % {n})", line, a=base)
 
-    def broadcast(self, s: Let, kind: Any) -> None:
+    def broadcast(self, s: Let, kind: NumbaType) -> None:
         """Lower `np.broadcast_arrays` to views."""
         code = self.code
         if not all(is_array(code.kind(x)) and isinstance(x, str) for x in s.args):

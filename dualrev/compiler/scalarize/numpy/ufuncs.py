@@ -15,6 +15,7 @@ from dualrev.compiler.ir.anf.operations import Let, Ref
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.numpy.gufuncs import generalized
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Ufuncs"]
@@ -26,7 +27,7 @@ class Ufuncs:
     def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
-    def call(self, s: Let, kind: Any) -> None:
+    def call(self, s: Let, kind: NumbaType) -> None:
         """Lower `target = ufunc(x, y)` of numbers or arrays."""
         code = self.code
         if is_generalized(s.info.value):

@@ -15,6 +15,7 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Effect, For, If, Let, Opaque, Store, walk
 from dualrev.compiler.ir.union_find import Sets
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.diagnostics.quoting import raising
 
 __all__ = ["READING", "check_loops"]
@@ -119,6 +120,6 @@ def _may_change(s: Any) -> bool:
     return (s.op == "method" and s.info[0] not in READING) or (s.op == "written" and not s.info.pure)
 
 
-def _container(kind: Any) -> str:
+def _container(kind: NumbaType) -> str:
     """Type of the container behind a view, such as a dict's items; without what numba knows of its content."""
     return str(getattr(kind, "parent", kind)).split("<iv")[0]

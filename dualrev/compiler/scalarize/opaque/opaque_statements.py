@@ -39,6 +39,7 @@ from dualrev.compiler.scalarize.opaque.container_loops import READING, check_loo
 from dualrev.compiler.scalarize.type_messages import about
 from dualrev.compiler.types.complex_parts import holds_complex
 from dualrev.compiler.types.leaves import is_linked
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.opaque_types import holds_floats, is_opaque
 from dualrev.compiler.types.predicates import is_array, is_list
 
@@ -286,11 +287,11 @@ class Opaques:
         return self.code.lowered.blamed.get(x) or about(x, self.code.of[x])
 
 
-def _is_slice(kind: Any) -> bool:
+def _is_slice(kind: NumbaType) -> bool:
     return isinstance(kind, types.SliceType)
 
 
-def _is_none(kind: Any) -> bool:
+def _is_none(kind: NumbaType) -> bool:
     return isinstance(kind, types.NoneType)
 
 

@@ -13,6 +13,7 @@ from dualrev.compiler.ir.anf.operations import Const, Let
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.tuples import Tuples
+from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array, is_real
 from dualrev.rules.drawing import DRAWING, Drawing
 
@@ -29,7 +30,7 @@ class Drawings:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, tuples: Tuples) -> None:
         self.code, self.lazy, self.tuples = code, lazy, tuples
 
-    def takes(self, s: Let, kind: Any) -> bool:
+    def takes(self, s: Let, kind: NumbaType) -> bool:
         """Lower a sampling function; False for any other function."""
         known = DRAWING.get(s.info[0])
         if known is None:

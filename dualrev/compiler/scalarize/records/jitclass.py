@@ -23,6 +23,7 @@ from dualrev.compiler.ir.anf.operations import Const, Let, Node, Ref, Store
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.leaves import is_bound, members
+from dualrev.compiler.types.numba_names import Dispatcher, NumbaType
 
 __all__ = ["Objects"]
 
@@ -57,7 +58,7 @@ class Objects:
         args = s.args if name in methods else s.args[1:]
         self._call(s.target, f, self._ordered(f, args, keywords, s.line), s.line)
 
-    def property(self, s: Let, kind: Any, name: str) -> bool:
+    def property(self, s: Let, kind: NumbaType, name: str) -> bool:
         """Lower `x.name` to a call, if it is a property; False otherwise."""
         getter = getattr(kind, "jit_props", {}).get(name, {}).get("get")
         if getter is not None:
@@ -74,7 +75,7 @@ class Objects:
     def _call(self, target: str, f: Any, args: tuple[Any, ...], line: int) -> None:
         self.expand(Let(target, "call", args, self._ref(f, line), line))
 
-    def _ref(self, f: Any, line: int) -> Ref:
+    def _ref(self, f: Dispatcher, line: int) -> Ref:
         """Reference to a function of a class."""
         found = next((ref for ref in self.code.lowered.refs.values() if ref.value is f), None)
         if found is None:
@@ -83,7 +84,7 @@ class Objects:
         assert found is not None
         return found
 
-    def _ordered(self, f: Any, args: tuple[Any, ...], keywords: tuple[str, ...], line: int) -> tuple[Any, ...]:
+    def _ordered(self, f: Dispatcher, args: tuple[Any, ...], keywords: tuple[str, ...], line: int) -> tuple[Any, ...]:
         """Arguments in the order of the parameters, with constant defaults."""
         parameters = list(inspect.signature(f.py_func).parameters.values())
         count = len(args) - len(keywords)
@@ -106,7 +107,7 @@ class Objects:
 
     # Construction
 
-    def construct(self, s: Let, kind: Any) -> None:
+    def construct(self, s: Let, kind: NumbaType) -> None:
         """Lower `target = Box(x, y)`: initialise the leaves, and call `__init__`."""
         code = self.code
         instance = code.temp(kind)

@@ -43,6 +43,7 @@ from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.records.jitclass import Objects
 from dualrev.compiler.scalarize.records.operator_methods import Dunders
 from dualrev.compiler.types.leaves import is_bound, is_instance, is_record, is_records, is_structured, members
+from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["Structures"]
 
@@ -380,7 +381,7 @@ def _is_frozen(x: Any) -> bool:
     return isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names is not None)
 
 
-def _fields(kind: Any) -> Any:
+def _fields(kind: NumbaType) -> Any:
     """Names of all fields of an object."""
     if is_instance(kind):
         return kind.struct if isinstance(kind, types.ClassInstanceType) else kind.field_dict

@@ -18,6 +18,7 @@ from dualrev.compiler.ir.anf.operations import Const, Let, Slice, Store
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.records.jitclass import Objects
 from dualrev.compiler.types.leaves import is_instance
+from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["Dunders"]
 
@@ -71,7 +72,7 @@ class Dunders:
             tree = calls.visit(tree)
         return tree, calls.made
 
-    def value(self, name: str, x: str, args: tuple[Any, ...], kind: Any, line: int) -> str | None:
+    def value(self, name: str, x: str, args: tuple[Any, ...], kind: NumbaType, line: int) -> str | None:
         """Call a special method, and return the variable of its result; None if the class does not have it."""
         made = Let(self.code.temp(kind), "", (), None, line)
         return made.target if self._call(made, name, x, args) else None

@@ -1,0 +1,48 @@
+"""Names of what the compiler's functions take: numba's and llvmlite's classes have no type information of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from llvmlite import ir
+from numba.core import base, dispatcher, types, typing
+
+__all__ = [
+    "AccessPath",
+    "ArgNums",
+    "Dispatcher",
+    "IRBuilder",
+    "LLVMValue",
+    "LLVMValues",
+    "NumbaType",
+    "NumbaTypes",
+    "Signature",
+    "TargetContext",
+    "TypingContext",
+]
+
+#: A type of numba, such as float64 or array(float64, 1d, C); those of a call's arguments.
+NumbaType: TypeAlias = types.Type
+NumbaTypes: TypeAlias = tuple[NumbaType, ...]
+
+#: A function that `numba.njit` has made.
+Dispatcher: TypeAlias = dispatcher.Dispatcher
+
+#: The types of a call's arguments and of its result.
+Signature: TypeAlias = typing.Signature
+
+#: What numba infers types by, and what it emits LLVM code by.
+TypingContext: TypeAlias = typing.BaseContext
+TargetContext: TypeAlias = base.BaseContext
+
+#: What emits instructions of LLVM, and their results.
+IRBuilder: TypeAlias = ir.IRBuilder
+LLVMValue: TypeAlias = ir.Value
+LLVMValues: TypeAlias = Sequence[LLVMValue]
+
+#: The steps that lead from a numba function to an object that it names: see bridge/cache/store.py.
+AccessPath: TypeAlias = tuple[tuple[str, Any], ...]
+
+#: The number of the argument that is differentiated, or those of several.
+ArgNums: TypeAlias = int | tuple[int, ...] | list[int]
