@@ -23,7 +23,7 @@ from dualrev.compiler.frontend.reading.njit_options import is_checked
 from dualrev.compiler.frontend.reading.source import describe, is_derivative, name_of
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core.atom_types import is_array, type_of
-from dualrev.compiler.ir.core.atoms import Applied, Constant, Global, Node, Tree, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Global, Node, Tree, Var
 from dualrev.compiler.ir.core.builder import CoreBuilder
 from dualrev.compiler.ir.core.nodes import Call, Copy, Function, Load, Make, Opaque, Store
 from dualrev.compiler.ir.core.traverse import leaves, mapped
@@ -132,7 +132,7 @@ class _Writing(CoreBuilder):
                 if a in copies or b in copies:
                     yield a, b
 
-    def name(self, x: Any) -> str:
+    def name(self, x: Atom) -> str:
         """The name of a variable, or a class, in the emitted Python code."""
         return self.names.setdefault(x, x.name if isinstance(x, Global) else f"x_{len(self.names)}")
 

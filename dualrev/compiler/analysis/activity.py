@@ -13,7 +13,7 @@ from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
 from dualrev.compiler.analysis.opaque_flows import check_flows, meets_opaque
 from dualrev.compiler.analysis.summaries import carries, made_of, sources
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Var
+from dualrev.compiler.ir.core.atoms import Atom, Var
 from dualrev.compiler.ir.core.nodes import Call, Function, Statement, Store
 from dualrev.compiler.ir.core.traverse import leaves, statements
 
@@ -75,15 +75,15 @@ class Activity:
             Activity(f, memory, Classes(f, memory), varied, ())
         return True
 
-    def has(self, x: Any) -> bool:
+    def has(self, x: Atom) -> bool:
         """Whether an atom is active."""
         return carries(x) and self._key(x) in self._active
 
-    def has_class(self, x: Any) -> bool:
+    def has_class(self, x: Atom) -> bool:
         """Whether an array's alias class is active."""
         return self._classes.find(x) in self._active
 
-    def _key(self, x: Any) -> Any:
+    def _key(self, x: Atom) -> Any:
         return self._classes.find(x) if is_array(x) else x
 
     def _repeat(self, found: set[Any], rule: Callable[[Statement], list[Any]], order: list[Statement]) -> None:
@@ -94,7 +94,7 @@ class Activity:
             for s in order:
                 found |= {self._key(x) for x in rule(s) if carries(x)}
 
-    def _in(self, found: set[Any], x: Any) -> bool:
+    def _in(self, found: set[Any], x: Atom) -> bool:
         return carries(x) and self._key(x) in found
 
     def _varies(self, s: Statement) -> list[Any]:

@@ -35,7 +35,19 @@ from dualrev.compiler.analysis.values.linear_bounds import (
     scaled,
 )
 from dualrev.compiler.analysis.values.linear_forms import COUNT, SUM, LinearForms, is_whole
-from dualrev.compiler.ir.core.atoms import Applied, Constant, Field, Global, Item, Operator, Span, Var
+from dualrev.compiler.ir.core.atoms import (
+    Applied,
+    Atom,
+    Constant,
+    Expr,
+    Field,
+    Global,
+    Index,
+    Item,
+    Operator,
+    Span,
+    Var,
+)
 from dualrev.compiler.ir.core.nodes import Copy, Discrete, For, Hold, Load, Make, Statement, Store, View
 
 __all__ = ["Access", "Answer", "Dependence", "Element"]
@@ -81,12 +93,12 @@ class Dependence(LinearForms):
 
     # Integers
 
-    def form(self, s: Statement, x: Any) -> Form:
+    def form(self, s: Statement, x: Expr) -> Form:
         """The linear form of an expression that a statement reads."""
         with self._at(s, self.versions.region_of[s]):
             return self.value(x)
 
-    def is_nonnegative(self, s: Statement, x: Any) -> bool:
+    def is_nonnegative(self, s: Statement, x: Expr) -> bool:
         """Whether an expression that a statement reads is certainly not negative."""
         return is_natural(self.form(s, x))
 
@@ -98,7 +110,7 @@ class Dependence(LinearForms):
             return (self._variables[x], form.constant) if k == 1 and x in self._variables else None
         return None, form.constant
 
-    def distance(self, s: Statement, x: Any, loop: For) -> int | None:
+    def distance(self, s: Statement, x: Expr, loop: For) -> int | None:
         """What is added to a loop's counter in an expression that a statement reads; None if it is anything else."""
         apart = minus(self.form(s, x), self.counter_of(loop))
         return None if apart.factors else apart.constant
@@ -139,7 +151,7 @@ class Dependence(LinearForms):
         array, axis = key
         return self.extent(self._version(array) or array, axis)
 
-    def _version(self, x: Any) -> Value | None:
+    def _version(self, x: Atom) -> Value | None:
         s = self._here[0]
         return None if s is None or not isinstance(x, Var) else self.versions.reads[s].get(x)
 
@@ -230,7 +242,7 @@ class Dependence(LinearForms):
         made = [v for v in outer.versions.values if v.variable is x and v.kind in ("op", "param")]
         return outer._seen_through(replace(a, root=made[0] if len(made) == 1 else x))
 
-    def element(self, s: Statement, array: Any, index: tuple[Any, ...]) -> Access:
+    def element(self, s: Statement, array: Any, index: tuple[Index, ...]) -> Access:
         """The element of an array that a statement reads."""
         with self._at(s, self.versions.region_of[s]):
             found = Access(self._version(array) or array, tuple(map(self._index, index)))

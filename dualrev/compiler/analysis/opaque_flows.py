@@ -13,7 +13,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.analysis.memory.alias import given
-from dualrev.compiler.ir.core.atoms import Global, Var
+from dualrev.compiler.ir.core.atoms import Atom, Global, Var
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Function, Opaque, Statement
 from dualrev.compiler.ir.core.traverse import leaves, reads, statements
 from dualrev.compiler.types.numba_names import NumbaType
@@ -29,7 +29,7 @@ _TEXT = (
 )
 
 
-def is_opaque_atom(x: Any) -> bool:
+def is_opaque_atom(x: Atom) -> bool:
     """Whether an atom is a variable or a global that is opaque: nothing but its type is known."""
     return isinstance(x, (Var, Global)) and is_opaque(x.type)
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from numba.core import types
 
-from dualrev.compiler.ir.core.atoms import Var
+from dualrev.compiler.ir.core.atoms import Atom, Var
 from dualrev.compiler.ir.core.nodes import Block, For, Function, If, Statement, While
 from dualrev.compiler.ir.core.traverse import blocks, leaves, reads, statements, variables, writes
 
@@ -121,7 +121,7 @@ class Versions:
         """The value that a statement reads for a variable."""
         return self.reads[s][x]
 
-    def reading(self, s: Statement, x: Any) -> Reading:
+    def reading(self, s: Statement, x: Atom) -> Reading:
         """A read of an array's elements at a statement: its position, and the array's version (read, or made there)."""
         v = self.reads[s].get(x, self.made.get(s, {}).get(x)) if isinstance(x, Var) else None
         return self.extent[s][0], v

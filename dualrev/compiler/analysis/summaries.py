@@ -15,7 +15,7 @@ from typing import Any
 
 from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
 from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array
-from dualrev.compiler.ir.core.atoms import Global, Var
+from dualrev.compiler.ir.core.atoms import Atom, Global, Var
 from dualrev.compiler.ir.core.nodes import Call, Copy, Function, Load, Real, Statement, Store, View, Whole
 from dualrev.compiler.ir.core.traverse import leaves, statements
 
@@ -43,15 +43,15 @@ def _of_function(f: Function, memory: Memory) -> tuple[frozenset[int], ...]:
     classes, order = Classes(f, memory), list(statements(f.body))
     of: dict[Any, frozenset[int]] = {}
 
-    def key(x: Any) -> Any:
+    def key(x: Atom) -> Any:
         """An array's alias class; any other atom itself."""
         return classes.find(x) if is_array(x) else x
 
-    def found(x: Any) -> frozenset[int]:
+    def found(x: Atom) -> frozenset[int]:
         """Parameter indices found so far for an atom."""
         return of.get(key(x), frozenset()) if carries(x) else frozenset()
 
-    def add(x: Any, more: frozenset[int]) -> bool:
+    def add(x: Atom, more: frozenset[int]) -> bool:
         """Add parameter indices to an atom; whether that changed anything."""
         if not carries(x) or more <= found(x):
             return False
@@ -81,7 +81,7 @@ def _made(s: Statement, memory: Memory, found: Any) -> list[tuple[Any, frozenset
     return [(s.target, frozenset().union(*map(found, of)))] if of else []  # type: ignore[union-attr]
 
 
-def carries(x: Any) -> bool:
+def carries(x: Atom) -> bool:
     """Whether an atom can carry a derivative at all."""
     return isinstance(x, Var) and (is_real(x) or is_real_array(x))
 

@@ -24,7 +24,18 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Applied, Choice, Comparison, Constant, Expr, Field, Logical, Operator, Var
+from dualrev.compiler.ir.core.atoms import (
+    Applied,
+    Atom,
+    Choice,
+    Comparison,
+    Constant,
+    Expr,
+    Field,
+    Logical,
+    Operator,
+    Var,
+)
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, Function, If, Real, Statement, While
 from dualrev.compiler.ir.core.traverse import blocks, statements, with_blocks, writes
 
@@ -114,7 +125,7 @@ def _branch(s: If, known: dict[Var, Any]) -> Block:
     return (made,)
 
 
-def _same(x: Any, y: Any) -> bool:
+def _same(x: Atom, y: Atom) -> bool:
     return Constant(x) == Constant(y)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Applied, Constant, Method, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Expr, Method, Var
 from dualrev.compiler.ir.core.nodes import (
     Block,
     Call,
@@ -108,7 +108,7 @@ class _Elimination:
         """Whether a load of the element just stored would give the stored variable (store-to-load forwarding)."""
         return s.value in self.once and s.value.type == s.array.type.dtype
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Atom) -> Any:
         """The variable that replaces an eliminated target; any other atom itself."""
         return self.instead.get(x, x)
 
@@ -171,16 +171,16 @@ def _ends(s: Statement) -> tuple[Any, ...]:
     return (*test, *s.exits) if isinstance(s, (For, While)) else ()
 
 
-def _calls(e: Any) -> bool:
+def _calls(e: Expr) -> bool:
     return isinstance(e, Method) or (isinstance(e, Applied) and e.function != "len")
 
 
-def _expressions(e: Any) -> Iterable[Any]:
+def _expressions(e: Expr) -> Iterable[Any]:
     yield e
     for part in parts(e):
         yield from _expressions(part)
 
 
-def _exact(x: Any) -> Any:
+def _exact(x: Atom) -> Any:
     """A key for an atom that tells equal constants of different kinds apart: 1 and 1.0, 0.0 and -0.0."""
     return (repr(x.value), x.type) if isinstance(x, Constant) else x

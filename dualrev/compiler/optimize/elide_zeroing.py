@@ -124,7 +124,7 @@ def _makes_zeros(s: Make) -> bool:
     return isinstance(value, Applied) and value.function == "np.zeros_like" and _is_contiguous(s.target)
 
 
-def _with_stores(s: Any, chosen: set[Store]) -> Any:
+def _with_stores(s: Statement, chosen: set[Store]) -> Any:
     """Replace `+=` by `=` in the chosen stores of a statement."""
     if s in chosen:
         return replace(s, op="=")
@@ -233,7 +233,7 @@ class _First:
         upper = self._before(s.start, s) if s.step == _MINUS and s.stop == _MINUS else None
         return None if upper is None else Operator("+", (upper, _ONE))
 
-    def _before(self, x: Any, s: For) -> Any:
+    def _before(self, x: Atom, s: For) -> Any:
         """Loop-invariant expression for a loop's bound, hoisted before the outermost loop; None if not found."""
         if x not in self.wrote or s is self.loop:
             return x

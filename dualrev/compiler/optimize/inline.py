@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Global, Var
+from dualrev.compiler.ir.core.atoms import Atom, Global, Var
 from dualrev.compiler.ir.core.nodes import Block, Call, Copy, Discrete, For, Function, If, Load, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import blocks, leaves, statements, substituted, with_blocks, writes
 from dualrev.compiler.ir.names import is_generated
@@ -113,11 +113,11 @@ class _Body:
                 made.append(with_blocks(changed, map(self.block, blocks(s))))
         return tuple(made)
 
-    def is_fixed(self, x: Any) -> bool:
+    def is_fixed(self, x: Atom) -> bool:
         """Whether an atom is a variable assigned at most once, whose value thus never changes once it is set."""
         return isinstance(x, Var) and (self.times[x] == 1 or (not self.times[x] and x in self.new))
 
-    def variable(self, x: Any) -> Any:
+    def variable(self, x: Atom) -> Any:
         """Rename a variable of the callee; give it a fresh name at first sight."""
         if isinstance(x, Var) and x not in self.new:
             self.new[x] = Var("_" if is_generated(x.name) or x.of is not None else x.name, x.type)

@@ -21,7 +21,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.analysis.memory.loop_context import LoopContext
-from dualrev.compiler.ir.core.atoms import Comparison, Constant, Var
+from dualrev.compiler.ir.core.atoms import Atom, Comparison, Constant, Var
 from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import reads, statements, writes
@@ -63,6 +63,6 @@ def promote_accumulators(at: LoopContext, s: For) -> Block:
     return (*cleared, replace(s, body=tuple(body)), Discrete(some, test, s.line), If(some, tuple(after), (), s.line))
 
 
-def _adds_to(s: Statement, x: Any) -> bool:
+def _adds_to(s: Statement, x: Atom) -> bool:
     """Whether a statement is an accumulating store (`+=`) into the array `x`."""
     return isinstance(s, Store) and s.op == "+=" and s.array is x

@@ -69,7 +69,7 @@ class _Recognition:
             for k, more in chain.items():
                 made[k] = replace(made[k], target=x, args=(x, more))
 
-    def chain(self, made: list[Any], k: int, x: Var) -> list[tuple[int, Any]]:
+    def chain(self, made: list[Statement], k: int, x: Var) -> list[tuple[int, Any]]:
         """Chain of sums from `x` to what the `k`-th statement makes, each with its addend; empty if none is found."""
         s: Any = made[k]
         if not _is_sum(s):
@@ -85,7 +85,7 @@ class _Recognition:
 
     # Elements
 
-    def accumulate(self, made: list[Any], k: int) -> int:
+    def accumulate(self, made: list[Statement], k: int) -> int:
         """Merge load, sum and store of an element, the last one at `k`; return how many statements there are less."""
         s: Any = made[k]
         add: Any = made[k - 1]
@@ -121,5 +121,5 @@ class _Recognition:
         return any(self.classes.find(x) == key for u in inner for x in self.memory.changed(u))
 
 
-def _is_sum(s: Any) -> bool:
+def _is_sum(s: Statement) -> bool:
     return isinstance(s, Real) and s.rule.name in ("add", "sub")

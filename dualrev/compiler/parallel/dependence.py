@@ -25,7 +25,7 @@ from dualrev.compiler.analysis.dependence import Dependence
 from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents, given
 from dualrev.compiler.analysis.ssa import Versions
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Applied, Constant, Item, Operator, Span, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Index, Item, Operator, Span, Var
 from dualrev.compiler.ir.core.nodes import (
     Accumulate,
     Block,
@@ -195,7 +195,7 @@ class _Uses:
 
     # What variables stand for
 
-    def _learn(self, t: Any) -> None:
+    def _learn(self, t: Statement) -> None:
         """Transfer function: update the origins of arrays by a statement."""
         if isinstance(t, Keep):
             made_of = self.origin(t.array)
@@ -204,7 +204,7 @@ class _Uses:
             found = self._made(t, x)
             self.origins[x] = self.origins[x].joined(found) if x in self.origins else found
 
-    def origin(self, x: Any) -> _Origin:
+    def origin(self, x: Atom) -> _Origin:
         """The origin of an array: the outer arrays that it may be a view of."""
         if not isinstance(x, Var):
             return _NEW  # frozen
@@ -212,7 +212,7 @@ class _Uses:
             return self.origins.get(x, _NEW)
         return _Origin(frozenset((x,)), None, True)
 
-    def _made(self, t: Any, x: Var) -> _Origin:
+    def _made(self, t: Statement, x: Var) -> _Origin:
         match t:
             case Copy() | Hold():
                 return self.origin(t.source)
@@ -231,7 +231,7 @@ class _Uses:
                 return made
         return _NEW
 
-    def _place(self, s: Statement, index: tuple[Any, ...]) -> Place | None:
+    def _place(self, s: Statement, index: tuple[Index, ...]) -> Place | None:
         """The first axis whose index is the loop counter plus a constant, with that constant."""
         for axis, i in enumerate(index):
             if isinstance(i, (Var, Operator)) and (distance := self.distance(s, i)) is not None:
@@ -242,7 +242,7 @@ class _Uses:
 
     # What statements do
 
-    def _touch(self, x: Any, mode: str, place: Place | None = None) -> None:
+    def _touch(self, x: Atom, mode: str, place: Place | None = None) -> None:
         if not is_array(x):
             return
         origin = self.origin(x)
@@ -250,7 +250,7 @@ class _Uses:
         for root in origin.roots:
             self.found.setdefault(self.classes.find(root), set()).add((root, place, mode))
 
-    def _use(self, t: Any) -> None:
+    def _use(self, t: Statement) -> None:
         match t:
             case Load():
                 self._touch(t.array, "read", self._place(t, t.index))

@@ -26,7 +26,7 @@ from dualrev.compiler.analysis.determinism import draws_anew
 from dualrev.compiler.analysis.memory.alias import Classes, Memory
 from dualrev.compiler.analysis.ssa import Versions
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Constant, Operator, Symbol, Var
+from dualrev.compiler.ir.core.atoms import Constant, Expr, Operator, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Block, Call, Copy, Discrete, Effect, For, Function, Real, Statement
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import blocks, parts, reads, rewritten, several, statements, with_blocks, writes
@@ -150,11 +150,11 @@ def _negated(s: For) -> Iterable[int]:
             yield t.line
 
 
-def _negates(e: Any, same: set[Any]) -> bool:
+def _negates(e: Expr, same: set[Any]) -> bool:
     return isinstance(e, Operator) and e.symbol in "-~" and len(e.args) == 1 and e.args[0] in same
 
 
-def _inside(e: Any) -> Iterable[Any]:
+def _inside(e: Expr) -> Iterable[Any]:
     yield e
     for part in parts(e):
         yield from _inside(part)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from numba.core import types
 
@@ -109,7 +108,7 @@ def with_shadows(groups: Iterable[tuple[Var, ...]], shadows: dict[Var, Var]) -> 
     return (*groups, *(tuple(shadows[x] for x in some if x in shadows) for some in groups))
 
 
-def is_fresh(caller: Facts, s: Call, x: Any) -> bool:
+def is_fresh(caller: Facts, s: Call, x: Atom) -> bool:
     """Whether an argument is a new array whose elements are neither read nor changed before the call."""
     versions = caller.versions
     if not is_array(x) or not isinstance(x, Var):

@@ -11,7 +11,7 @@ from numba.core import types
 from dualrev.compiler.ad.custom.custom_rules import OPAQUE, CustomRules, Role, has_rule, name_of, rule_kind, same_type
 from dualrev.compiler.ad.function_table import FunctionTable
 from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array, type_of
-from dualrev.compiler.ir.core.atoms import Applied, Comparison, Constant, Field, Node, Symbol, Tree, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Comparison, Constant, Field, Node, Symbol, Tree, Var
 from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Effect, Function, If, Load, Make, Real, Store
 from dualrev.compiler.ir.core.program import Gradient
@@ -146,7 +146,7 @@ class _PushforwardBuilder(CoreBuilder):
         self.write(Call(tuple(_variables(made)), symbol, tuple(given), made, 0))
         return made
 
-    def given_tangent(self, x: Any, t: Var | None) -> Any:
+    def given_tangent(self, x: Atom, t: Var | None) -> Any:
         """The tangent of a leaf as a rule takes it: 0 for an inactive leaf, None for a discrete one."""
         if is_real_array(x):
             if t is not None:
@@ -330,7 +330,7 @@ def tangent_types(kind: NumbaType) -> Any:
     return types.none
 
 
-def _of_tangent(x: Any) -> Any:
+def _of_tangent(x: Atom) -> Any:
     return types.float64 if is_real(x) else x.type
 
 

@@ -116,7 +116,7 @@ class WithTangents(CoreBuilder):
 
     # Tangents
 
-    def is_active(self, x: Any) -> bool:
+    def is_active(self, x: Atom) -> bool:
         """Whether an atom is active: it has a tangent."""
         return self.activity.has(x)
 
@@ -185,7 +185,7 @@ class WithTangents(CoreBuilder):
             return target
         return Constant(None)
 
-    def in_type(self, x: Any, t: Atom) -> Atom:
+    def in_type(self, x: Atom, t: Atom) -> Atom:
         """Cast the tangent of a scalar to its type: the tangent of a float32 is a float64 while it is computed."""
         if x.type != types.float32:
             return t

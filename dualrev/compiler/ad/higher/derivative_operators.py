@@ -358,7 +358,7 @@ def _shadow(tree: Tree) -> Tree:
     return _fresh(_mapped(tree, lambda x: Var("_", _contiguous(x.type) if is_array(x) else x.type)))
 
 
-def _same(x: Any) -> Any:
+def _same(x: Atom) -> Any:
     return x
 
 

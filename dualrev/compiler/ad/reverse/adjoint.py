@@ -116,7 +116,7 @@ class Adjoint(CoreBuilder):
             (self.shadow_of if shadow else self.value_of)[made] = v
         return self._refs[v, shadow]
 
-    def _at(self, s: Statement, x: Any) -> Any:
+    def _at(self, s: Statement, x: Atom) -> Any:
         """An atom in the version that a statement reads."""
         v = self.versions.reads[s].get(x) if isinstance(x, Var) else None
         return x if v is None else self._ref(v)
@@ -128,7 +128,7 @@ class Adjoint(CoreBuilder):
     def _index(self, s: Load | Store) -> tuple[Any, ...]:
         return tuple(replaced(i, lambda x: self._at(s, x)) for i in s.index)
 
-    def _touch(self, x: Any, s: Statement) -> None:
+    def _touch(self, x: Atom, s: Statement) -> None:
         """Note that the adjoint reads elements of an array as they were at a statement."""
         self.touched.setdefault(self.facts.classes.find(x), set()).add(self.versions.reading(s, x))
 
@@ -248,7 +248,7 @@ class Adjoint(CoreBuilder):
                 self._zero |= {x for x in writes(s) if self.facts.is_scalar(x)}
         self._current = outer
 
-    def _has_cotangent(self, x: Any) -> bool:
+    def _has_cotangent(self, x: Atom) -> bool:
         return self.facts.is_scalar(x) and x not in self._zero
 
     def _real(self, s: Real) -> None:
@@ -450,7 +450,7 @@ def _functions_of_one(body: Block, versions: Versions) -> dict[tuple[str, Value]
     return found
 
 
-def zeros_like(writer: CoreBuilder, x: Any, line: int) -> Var:
+def zeros_like(writer: CoreBuilder, x: Atom, line: int) -> Var:
     """Emit a new array of zeros in the shape of another one."""
     target = Var("_", x.type)
     writer.write(Make(target, writer.zeros_like(x), line))

@@ -12,7 +12,7 @@ from dualrev.compiler.analysis.memory.shadow_flow import Carried
 from dualrev.compiler.analysis.ssa import Value
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known
 from dualrev.compiler.ir.core.atom_types import is_array, is_real
-from dualrev.compiler.ir.core.atoms import Symbol, Tree, Var
+from dualrev.compiler.ir.core.atoms import Atom, Symbol, Tree, Var
 from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import Block, Function
 from dualrev.compiler.ir.core.program import Program
@@ -131,7 +131,7 @@ class CallPair:
         content = self.crossing.needs.content
         parameters = {v.variable for v in used if v.kind == "param"}
 
-        def is_read(x: Any) -> bool:
+        def is_read(x: Atom) -> bool:
             """Whether the reverse sweep reads elements of an array."""
             return is_array(x) and facts.classes.find(x) in content
 

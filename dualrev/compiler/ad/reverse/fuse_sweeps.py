@@ -220,7 +220,7 @@ class _Linear:
             found |= {x: self.writing.computed(ct, self.loop.line) for x, ct in found.items() if isinstance(ct, Var)}
         return {x: found.get(x, CoreBuilder(marks).zero) for x in sums}
 
-    def _part(self, s: Real | Copy, name: str, k: int, args: tuple[Any, ...], ct: Atom) -> Atom:
+    def _part(self, s: Real | Copy, name: str, k: int, args: tuple[Atom, ...], ct: Atom) -> Atom:
         """The contribution of a linear operation to the cotangent of its k-th argument."""
         real = self.writing.real
         if name == "neg" or (name == "sub" and k == 1):
@@ -268,7 +268,7 @@ def rounds_of(loop: Fusable, f: Function) -> tuple[Fusable, Function]:
     assigned = {x: None for t in statements((s,)) for x in writes(t) if x not in loop.live}
     new = {x: Var(x.name, x.type, x.of) for x in assigned}
 
-    def of(x: Any) -> Any:
+    def of(x: Atom) -> Any:
         """The new variable for an iteration-local one; other atoms stay."""
         return new.get(x, x) if isinstance(x, Var) else x
 

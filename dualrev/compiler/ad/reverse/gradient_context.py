@@ -17,7 +17,7 @@ from dualrev.compiler.analysis.ssa import Region, Versions
 from dualrev.compiler.analysis.values.finiteness import Wild
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known, Reached
 from dualrev.compiler.ir.core.atom_types import is_real, is_real_array
-from dualrev.compiler.ir.core.atoms import Global, Symbol, Var
+from dualrev.compiler.ir.core.atoms import Atom, Global, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Block, Call, For, Function, Store, While
 from dualrev.compiler.ir.core.traverse import leaves, reads, statements, variables, writes
 
@@ -118,15 +118,15 @@ class Facts:
                     found.setdefault(x, []).append(self.versions.region_of[s])
         return found
 
-    def is_scalar(self, x: Any) -> bool:
+    def is_scalar(self, x: Atom) -> bool:
         """Whether an atom is an active scalar: it has a cotangent."""
         return is_real(x) and self.activity.has(x)
 
-    def has_shadow(self, x: Any) -> bool:
+    def has_shadow(self, x: Atom) -> bool:
         """Whether an atom is an active array: it has a shadow."""
         return is_real_array(x) and self.activity.has(x)
 
-    def shares(self, x: Any) -> bool:
+    def shares(self, x: Atom) -> bool:
         """Whether an argument may alias arrays that have shadows."""
         return is_real_array(x) and (self.activity.has_class(x) if isinstance(x, Global) else self.activity.has(x))
 

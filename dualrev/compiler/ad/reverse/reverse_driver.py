@@ -275,5 +275,5 @@ class Reverse:
         return self._units[key]
 
 
-def _is_float(x: Any) -> bool:
+def _is_float(x: Atom) -> bool:
     return isinstance(x, Constant) and isinstance(x.value, float)

@@ -126,7 +126,7 @@ class ReverseSweep(CoreBuilder):
             self._compute_branch(v)
             return
 
-        def read(x: Any) -> Any:
+        def read(x: Atom) -> Any:
             """An operand in the reverse sweep."""
             u = self.versions.reads[s].get(x) if isinstance(x, Var) else None
             return x if u is None else self._value(u)
@@ -145,7 +145,7 @@ class ReverseSweep(CoreBuilder):
                 """The shadow of an operand in the reverse sweep."""
                 return self._value(self.versions.at(s, x), shadow=True)
 
-            def of_shadow(x: Any) -> Any:
+            def of_shadow(x: Atom) -> Any:
                 """An atom of the statement that makes the shadow, in the reverse sweep."""
                 return crossing.names[v] if x is v.variable else read(x)
 
@@ -183,7 +183,7 @@ class ReverseSweep(CoreBuilder):
             """The variable of a value, defined inside or outside of the branch."""
             return inside(u.variable) if u.region.is_inside(whole) else self._value(u)
 
-        def read(t: Statement, x: Any) -> Any:
+        def read(t: Statement, x: Atom) -> Any:
             """An operand of a statement of the branch, in the reverse sweep."""
             u = self.versions.reads[t].get(x) if isinstance(x, Var) else None
             return x if u is None else named(u)

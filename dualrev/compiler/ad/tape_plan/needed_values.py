@@ -16,7 +16,7 @@ from dualrev.compiler.ad.tape_plan.mincut_plan import Plan, Subject
 from dualrev.compiler.analysis.memory.alias import contents, given
 from dualrev.compiler.analysis.ssa import Reading, Value
 from dualrev.compiler.ir.core.atom_types import is_array, is_real_array
-from dualrev.compiler.ir.core.atoms import Global, Var
+from dualrev.compiler.ir.core.atoms import Atom, Global, Var
 from dualrev.compiler.ir.core.nodes import Block, Call, Copy, For, If, Make, Statement, Store, View, Whole
 from dualrev.compiler.ir.core.traverse import blocks, reads, statements
 
@@ -93,7 +93,7 @@ class Needs:
         views = (v for v in self.plan.recorded if is_array(v.variable) and isinstance(v.statement, View))
         return {self._facts.classes.find(v.variable) for v in views} & self.late.keys()
 
-    def is_late(self, x: Any) -> bool:
+    def is_late(self, x: Atom) -> bool:
         """Whether the reverse sweep allocates the shadow of an array, here or in the caller."""
         return (key := self._facts.classes.find(x)) in self.late or key in self._subject.left
 

@@ -8,13 +8,11 @@ else:
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.analysis.cost_model import Cost
 from dualrev.compiler.analysis.ssa import Value, Versions
-from dualrev.compiler.ir.core.atoms import Constant, Var
+from dualrev.compiler.ir.core.atoms import Atom, Constant, Var
 from dualrev.compiler.ir.core.nodes import Copy, Discrete, If, Load, Real, Statement
 from dualrev.compiler.ir.core.traverse import reads, statements, writes
 
@@ -48,7 +46,7 @@ def _is_cheap(s: Statement, cost: Cost) -> bool:
     return cheap and all(map(_is_number, [*read, *writes(s)]))
 
 
-def _is_number(x: Any) -> bool:
+def _is_number(x: Atom) -> bool:
     if isinstance(x, Constant):
         return isinstance(x.value, bool | int | float)
     return isinstance(x, Var) and isinstance(x.type, types.Number | types.Boolean)

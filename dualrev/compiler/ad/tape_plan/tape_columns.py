@@ -19,7 +19,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Comparison, Constant, Expr, Operator, Var
+from dualrev.compiler.ir.core.atoms import Atom, Comparison, Constant, Expr, Operator, Var
 from dualrev.compiler.ir.core.nodes import (
     Block,
     Call,
@@ -120,7 +120,7 @@ def _records(s: Statement) -> bool:
     return isinstance(s, Call) and s.tape
 
 
-def _column(x: Any) -> Var:
+def _column(x: Atom) -> Var:
     return Var("saved_{k}", types.Array(types.unliteral(x.type), 1, "C"))
 
 

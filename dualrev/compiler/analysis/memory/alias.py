@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from dualrev.compiler.analysis.fixpoint import FixedPoint
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Applied, Field, Global, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Expr, Field, Global, Var
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Function, Hold, Load, Statement, Store, View
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, parts, statements
@@ -58,7 +58,7 @@ class Classes:
         if effects.shared:
             self.join([t for t in s.targets if is_array(t)])
 
-    def find(self, x: Any) -> Any:
+    def find(self, x: Atom) -> Any:
         """Return the representative of an array's alias class. Globals are known by their names."""
         return self._sets.find(_known_as(x))
 
@@ -69,7 +69,7 @@ class Classes:
             self._sets.join(_known_as(x), _known_as(first))
 
 
-def _known_as(x: Any) -> Any:
+def _known_as(x: Atom) -> Any:
     return x.name if isinstance(x, Global) else x
 
 
@@ -161,7 +161,7 @@ def contents(s: Statement) -> list[Any]:
     return list(dict.fromkeys(_read_in(s.value))) if isinstance(s, Discrete) else []
 
 
-def _read_in(e: Any) -> Iterator[Any]:
+def _read_in(e: Expr) -> Iterator[Any]:
     if isinstance(e, (Var, Global)):
         if is_array(e):
             yield e

@@ -10,7 +10,7 @@ from dualrev.compiler.analysis.dependence import Element
 from dualrev.compiler.analysis.memory.alias import contents
 from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.ir.core.atoms import Constant
-from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Load, Make, Real, Store, View
+from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Load, Make, Real, Statement, Store, View
 from dualrev.compiler.ir.core.traverse import blocks, reads, statements, writes
 
 __all__ = ["order_free"]
@@ -72,7 +72,7 @@ class _Iterations:
             known |= set(writes(t)) | (inner[0] & inner[1] if isinstance(t, If) else set())
         return False
 
-    def statement(self, t: Any) -> bool:
+    def statement(self, t: Statement) -> bool:
         """Record a statement's accesses; whether it is reorderable, and uses shared cotangents only as sums."""
         match t:
             case Store():

@@ -17,20 +17,18 @@ mean the same: no number goes from iteration to iteration by such an array. The 
 
 from __future__ import annotations
 
-from typing import Any
-
 from dualrev.compiler.analysis.dependence import Dependence
 from dualrev.compiler.analysis.memory.alias import Classes
 from dualrev.compiler.analysis.values.linear_bounds import Form, is_natural, minus
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Applied, Constant, Field, Item, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Field, Item, Var
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, Function, Load, Make, Opaque, Statement, Store
 from dualrev.compiler.ir.core.traverse import blocks, leaves, reads, statements, variables, writes
 
 __all__ = ["is_scratch"]
 
 
-def is_scratch(x: Any, s: For, f: Function, dependence: Dependence, classes: Classes) -> bool:
+def is_scratch(x: Atom, s: For, f: Function, dependence: Dependence, classes: Classes) -> bool:
     """Whether `x` is privatisable in loop `s` at the top of `f` (each iteration writes before it reads)."""
     if not isinstance(x, Var) or x.type.ndim != 1:
         return False

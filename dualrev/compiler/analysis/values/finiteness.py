@@ -24,6 +24,7 @@ from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import (
     Applied,
+    Atom,
     Choice,
     Constant,
     Expr,
@@ -79,7 +80,7 @@ class Wild:
             for s in statements(f.body):
                 self._statement(s)
 
-    def has(self, x: Any) -> bool:
+    def has(self, x: Atom) -> bool:
         """Whether an atom may be infinite or NaN."""
         if isinstance(x, Constant) and holds_wild(x.value):
             return True
@@ -96,10 +97,10 @@ class Wild:
             self.has(x) for p, x in zip(s.rule.parameters, s.args, strict=True) if p in names or "y" in names
         )
 
-    def _key(self, x: Any) -> Any:
+    def _key(self, x: Atom) -> Any:
         return self._classes.find(x) if is_array(x) else x
 
-    def _add(self, x: Any) -> None:
+    def _add(self, x: Atom) -> None:
         if not _is_whole(x):
             self._found.add(self._key(x))
 
@@ -152,7 +153,7 @@ class Wild:
             if is_so and (x in s.targets or x in written):
                 self._add(x)
 
-    def _first(self, x: Any, inputs: list[Any]) -> Any:
+    def _first(self, x: Atom, inputs: list[Any]) -> Any:
         """The first argument in the alias class of `x`."""
         return next(y for y in inputs if is_array(y) and self._key(y) == self._key(x))
 
@@ -174,7 +175,7 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset(n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name))
 
 
-def holds_wild(x: Any) -> bool:
+def holds_wild(x: Atom) -> bool:
     """Whether a number, or one in an array or a tuple, is infinite, NaN or huge; also true of any text."""
     if isinstance(x, tuple):
         return any(map(holds_wild, x))
@@ -188,7 +189,7 @@ def holds_wild(x: Any) -> bool:
     return False
 
 
-def _is_whole(x: Any) -> bool:
+def _is_whole(x: Atom) -> bool:
     """Whether an atom is an integer, or an array of integers: these are finite."""
     kind = x.type.dtype if is_array(x) else x.type
     return isinstance(kind, (types.Integer, types.Boolean, types.NoneType))

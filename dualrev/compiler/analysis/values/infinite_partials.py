@@ -21,7 +21,7 @@ from typing import Any
 from dualrev.compiler.analysis.memory.alias import Classes, Memory
 from dualrev.compiler.analysis.values.finiteness import names_in
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Constant, Var
+from dualrev.compiler.ir.core.atoms import Atom, Constant, Var
 from dualrev.compiler.ir.core.known_zeros import PRODUCTS
 from dualrev.compiler.ir.core.nodes import Call, Function, Real, Statement, Whole
 from dualrev.compiler.ir.core.program import Program
@@ -62,11 +62,11 @@ class Steep:
                 break
             self._before |= more
 
-    def after(self, x: Any) -> bool:
+    def after(self, x: Atom) -> bool:
         """Whether an atom depends on the result of an operation with an infinite partial."""
         return isinstance(x, Var) and (self._every or self._key(x) in self._after)
 
-    def before(self, x: Any) -> bool:
+    def before(self, x: Atom) -> bool:
         """Whether the tangent of an atom is multiplied by such a partial, or by a factor that depends on one."""
         return isinstance(x, Var) and (self._every or self._key(x) in self._before)
 
@@ -79,7 +79,7 @@ class Steep:
             named.add("y")
         return not named.isdisjoint(names_in(s.rule.partials[k]))
 
-    def _key(self, x: Any) -> Any:
+    def _key(self, x: Atom) -> Any:
         return self._classes.find(x) if is_array(x) else x
 
     def _comes_after(self, s: Statement) -> bool:

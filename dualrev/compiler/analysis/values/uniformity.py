@@ -15,7 +15,7 @@ from dualrev.compiler.analysis.activity import carries, sources
 from dualrev.compiler.analysis.fixpoint import FixedPoint
 from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Applied, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Var
 from dualrev.compiler.ir.core.nodes import Accumulate, Call, Discrete, Function, Make, Pop, Statement, Store
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, reads, statements
@@ -111,7 +111,7 @@ class Flow:
         """Varying flags of the functions' ends."""
         return tuple(self.varies(x) for f in self.functions for x in ends_of(f))
 
-    def _key(self, x: Any) -> Any:
+    def _key(self, x: Atom) -> Any:
         return self._classes.find(x) if is_array(x) else x
 
     def varies(self, x: Any) -> bool:

@@ -7,14 +7,14 @@ from typing import Any
 import numba
 from numba.core import types
 
-from dualrev.compiler.ir.core.atoms import Global, Node, Tree, Var
+from dualrev.compiler.ir.core.atoms import Atom, Global, Node, Tree, Var
 from dualrev.compiler.types import predicates
 from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["is_array", "is_real", "is_real_array", "kind_of", "type_of"]
 
 
-def kind_of(x: Any) -> NumbaType:
+def kind_of(x: Atom) -> NumbaType:
     """Numba type of an atom; None for a constant or a function."""
     return x.type if isinstance(x, (Var, Global)) else None
 
@@ -29,7 +29,7 @@ def is_array(x: Any) -> bool:
     return predicates.is_array(kind_of(x))
 
 
-def is_real_array(x: Any) -> bool:
+def is_real_array(x: Atom) -> bool:
     """Whether an atom is an array of real numbers."""
     return predicates.is_real_array(kind_of(x))
 

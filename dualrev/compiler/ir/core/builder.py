@@ -134,7 +134,7 @@ class CoreBuilder:
         """The constant for a known zero."""
         return NOTHING if self.marks else ZERO
 
-    def zeros_like(self, x: Any) -> Applied:
+    def zeros_like(self, x: Atom) -> Applied:
         """An expression for an array of known zeros."""
         return Applied("runtime.known_zeros_like" if self.marks else "np.zeros_like", (x,))
 

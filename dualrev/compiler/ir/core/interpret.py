@@ -25,7 +25,7 @@ from numba.core import types
 from dualrev.compiler import runtime
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core import atoms, nodes
-from dualrev.compiler.ir.core.atoms import Global, Var
+from dualrev.compiler.ir.core.atoms import Atom, Global, Var
 from dualrev.compiler.ir.core.known_zeros import MARKING, marked
 from dualrev.compiler.ir.core.nodes import Function, Statement
 from dualrev.compiler.types.numba_names import NumbaType
@@ -346,7 +346,7 @@ def cast(x: Any, kind: NumbaType) -> Any:
     return x
 
 
-def boxed(x: Any) -> Any:
+def boxed(x: Atom) -> Any:
     """Convert numpy scalars to Python's numbers, as numba returns them."""
     if isinstance(x, tuple):
         return x._make(map(boxed, x)) if hasattr(x, "_make") else tuple(map(boxed, x))

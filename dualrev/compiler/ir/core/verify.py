@@ -14,7 +14,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.core import atoms, nodes, traverse
-from dualrev.compiler.ir.core.atoms import Constant, Global, Var
+from dualrev.compiler.ir.core.atoms import Atom, Constant, Global, Index, Var
 from dualrev.compiler.ir.core.nodes import Function, Statement
 from dualrev.compiler.ir.core.printer import show_expr
 from dualrev.compiler.types.numba_names import NumbaType
@@ -134,7 +134,7 @@ class _Checking:
             case nodes.Call():
                 self.hold([x for x in traverse.leaves(s.result) if isinstance(x, Var)] == list(s.targets), s, "targets")
 
-    def element(self, s: Statement, array: Var | Global, index: tuple[Any, ...], kind: NumbaType) -> None:
+    def element(self, s: Statement, array: Var | Global, index: tuple[Index, ...], kind: NumbaType) -> None:
         """Verify the index and the type of an array element."""
         of = _plain_type(array)
         self.hold(isinstance(of, types.Array), s, "no array")
@@ -147,7 +147,7 @@ class _Checking:
         self.hold(kind is None or kind == of.dtype or wider, s, f"an element of {of} is no {kind}")
 
 
-def _plain_type(x: Any) -> Any:
+def _plain_type(x: Atom) -> Any:
     """Numba type of an atom, constants included, without its literal value."""
     assert isinstance(x, (Var, Constant, Global))
     return types.unliteral(x.type) if x.type is not None else None
