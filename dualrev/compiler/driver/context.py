@@ -320,7 +320,11 @@ class Front:
             return (id(f), argtypes), lambda: self.rules.stub(s)
         functions = self.functions_passed(f, s.args, argtypes)
         key, frozen = (id(f), argtypes), tuple(isinstance(x, Global) and is_array(x) for x in given(s))
-        make = lambda: self._derived(key, lambda: self.core(f, argtypes, path, functions, apart=False))  # noqa: E731
+
+        def make() -> Function | UnsupportedError:
+            """Core of the callee, or why there is none."""
+            return self._derived(key, lambda: self.core(f, argtypes, path, functions, apart=False))
+
         if any(frozen) and not isinstance(make(), Function):  # what is not derived cannot write to frozen arrays
             return (*key, frozen), lambda: self._whole(s, make())
         return key, lambda: self._whole(s, make())

@@ -28,6 +28,7 @@ from dualrev.compiler.frontend.reading.njit_options import alike, declared, is_c
 from dualrev.compiler.frontend.reading.source import Source, Static
 from dualrev.compiler.frontend.typing import infer
 from dualrev.compiler.frontend.typing.dtype_constants import fold_dtypes
+from dualrev.compiler.frontend.typing.infer_callees import Uncompiled
 from dualrev.compiler.frontend.typing.optional import without_optionals
 from dualrev.compiler.frontend.typing.unreachable import without_unreached
 from dualrev.compiler.frontend.typing.write_truth import write_truth
@@ -76,7 +77,7 @@ class ReadContext(FunctionTable, Protocol):
     """
 
     complexes: ComplexCalls
-    uncompiled: infer.Uncompiled
+    uncompiled: Uncompiled
     root: Any
 
     def inlined(self, f: Any, core: Function) -> Function:

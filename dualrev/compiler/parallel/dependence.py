@@ -110,10 +110,13 @@ def sharing(f: Function, loop: For, memory: Memory) -> Sharing | None:
         return None
     classes = Classes(f, memory, f.together)
     known = {x: k for k, x in enumerate(x for p in f.parameters for x in leaves(p))}
-    sort = lambda some: tuple(sorted(some, key=lambda x: known.get(x, -1)))  # noqa: E731
+
+    def sort(some: Iterable[Var]) -> tuple[Var, ...]:
+        """Arrays in the order of the parameters."""
+        return tuple(sorted(some, key=lambda x: known.get(x, -1)))
+
     dependence = Dependence(versions)
-    distance = lambda s, i: dependence.distance(s, i, loop)  # noqa: E731
-    uses = _Uses(memory, classes, loop.body, distance, set()).found
+    uses = _Uses(memory, classes, loop.body, lambda s, i: dependence.distance(s, i, loop), set()).found
     private: list[Var] = []
     direct: list[Var] = []
     looked_at: list[Group] = []

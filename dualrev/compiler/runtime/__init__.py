@@ -2,7 +2,7 @@
 
 Emitted code has all of them from here, as `runtime.name`. The functions of the tape are in tape/memory.py.
 
-Other rooms import markers, objects/fields, recursion/stack_guard.
+Other rooms import arrays/copies, markers, objects/fields, recursion/stack_guard.
 """
 
 import random as python_random  # where types are inferred, it is called so

@@ -18,6 +18,7 @@ from numba.extending import box, intrinsic, models, overload, register_model
 from dualrev.compiler import runtime
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.entrypoints.vjp import check_cotangent
+from dualrev.compiler.runtime.arrays import copies
 from dualrev.compiler.types.leaves import is_structured, members
 from dualrev.compiler.types.numba_names import NumbaType, Signature, TypingContext
 from dualrev.diagnostics.quoting import execute
@@ -136,7 +137,7 @@ def _copy(x):
 @overload(_copy)
 def _overload_copy(x):
     if isinstance(x, types.Array):  # what a pullback holds is contiguous, unless strides matter
-        return (lambda x: runtime.strided_copy(x)) if x.layout == "A" else (lambda x: runtime.copy(x))
+        return (lambda x: copies.strided_copy(x)) if x.layout == "A" else (lambda x: copies.copy(x))
     if isinstance(x, types.BaseTuple) and x.types:
         space: dict[str, Any] = {"copy": _copy, "made": getattr(x, "instance_class", None)}
         parts = "".join(f"copy(x[{k}]), " for k in range(len(x.types)))

@@ -15,7 +15,7 @@ import ast
 import inspect
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from dualrev.compiler.frontend.desugar.closures import Inlined
 from dualrev.compiler.frontend.lowering.scope import Scope
@@ -187,10 +187,10 @@ class Inside:
             return False
         return isinstance(f.slice, ast.Constant) and f.slice.value == 1
 
-    def refuse(self, node: ast.AST) -> Any:
+    def refuse(self, node: ast.AST) -> NoReturn:
         """Refuse `dr.vjp`, or a pullback, in a position where the pullback is not known by name."""
         why = "a pullback is known by its name only, where the function around it is differentiated"
-        return self.scope.refuse(node, "dr.vjp in this place", why, _FORM)
+        self.scope.refuse(node, "dr.vjp in this place", why, _FORM)
 
 
 def _read(name: str) -> ast.expr:

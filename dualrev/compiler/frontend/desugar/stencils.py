@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class Stencils:
         if near is not None and not all(type(lo) is type(hi) is int and lo <= 0 <= hi for lo, hi in near):
             self.refuse(node, "its neighborhood is not one of constants around the place itself", "one that is")
 
-    def refuse(self, node: ast.AST, why: str, instead: str) -> Any:
+    def refuse(self, node: ast.AST, why: str, instead: str) -> NoReturn:
         """Raise UnsupportedError for the call."""
         assert isinstance(node, ast.Call)
         self.scope.refuse(node, f"the call of the stencil {ast.unparse(node.func)}", why, instead)
@@ -85,7 +85,7 @@ class _Loops:
         self, stencils: Stencils, node: ast.Call, f: Any, source: Source, names: list[str], path: AccessPath
     ) -> None:
         self.stencils, self.node, self.source, self.path = stencils, node, source, path
-        self.local, self.refuse = stencils.local, lambda why, instead: stencils.refuse(node, why, instead)
+        self.local = stencils.local
         self.options = f.options
         self.given = {x: self.local("array") for x in names}
         usual = set(f.options.get("standard_indexing") or ())
@@ -170,8 +170,15 @@ class _Loops:
         if isinstance(inner[0], ast.Return) and inner[0].value is not None:
             return [*start, inner[0].value]
         result = self.local("result")
-        refuse = lambda s: self.refuse("its kernel returns from the `else` of a loop", "loops")  # noqa: E731
-        return [*start, *returning(inner, result, self.local, refuse), read(result)]
+        return [*start, *returning(inner, result, self.local, self.refuse_return), read(result)]
+
+    def refuse(self, why: str, instead: str) -> NoReturn:
+        """Raise UnsupportedError for the call of the stencil."""
+        self.stencils.refuse(self.node, why, instead)
+
+    def refuse_return(self, _: ast.AST) -> NoReturn:
+        """Raise UnsupportedError for a `return` of the kernel."""
+        self.refuse("its kernel returns from the `else` of a loop", "loops")
 
 
 class _Moved(ast.NodeTransformer):

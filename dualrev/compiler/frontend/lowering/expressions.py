@@ -208,7 +208,13 @@ class Expressions(WrittenAsTheyAre):
         def make(xs: list[ast.expr]) -> ast.expr:
             """Build the tests of `x` against each item."""
             tests: list[ast.expr] = [ast.Compare(xs[0], [equal], [x]) for x in xs[1:]]
-            return ast.BoolOp(join, tests) if len(tests) > 1 else tests[0] if tests else ast.Constant(join is ast.And)
+            return (
+                ast.BoolOp(join, tests)
+                if len(tests) > 1
+                else tests[0]
+                if tests
+                else ast.Constant(isinstance(join, ast.And))
+            )
 
         return self.rebuilt(names, [node.left, *right.elts], make) if right.elts else None
 

@@ -6,7 +6,7 @@ import ast
 import enum
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numba.core import types
@@ -47,7 +47,7 @@ class Scope:
         self.assigned = self.assigned_in(source.tree.body)
         self.locals = {*self.parameters, *self.assigned}
 
-    def refuse(self, node: Any, what: str, why: str, instead: str) -> Any:
+    def refuse(self, node: Any, what: str, why: str, instead: str) -> NoReturn:
         """Raise UnsupportedError for a construct."""
         self.source.refuse(node, what, why, instead)
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from dualrev.compiler.frontend.lowering.to_anf import Lowered
+from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.reading.source import is_derivative
 from dualrev.compiler.frontend.typing.infer import Typed
 from dualrev.compiler.ir.anf import to_python

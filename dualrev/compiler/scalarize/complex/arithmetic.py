@@ -7,6 +7,7 @@ with has no derivative there, but a value: it decides about signs of zeros, and 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from numba.core import types
 
@@ -45,7 +46,7 @@ class ComplexNumbers:
             "+": lambda z, kind, line: z,
         }
         self.binary = {"+": self.add, "-": self.sub, "*": self.mul, "/": self.div, "**": self.power}
-        self.real = {
+        self.real: dict[str, Callable[[Pair, NumbaType, int], Atom]] = {
             "abs": self.modulus,
             "phase": lambda z, kind, line: self.function("math.atan2", (z[1], z[0]), kind, line),
             "real": lambda z, kind, line: z[0],
