@@ -21,12 +21,12 @@ def kind_of(x: Atom) -> NumbaType:
 
 def is_real(x: Any) -> bool:
     """Whether an atom is a real scalar variable."""
-    return isinstance(x, Var) and predicates.is_real(x.type)
+    return isinstance(x, Var) and isinstance(x.type, types.Float)  # passes ask it too often for one more call
 
 
 def is_array(x: Any) -> bool:
     """Whether an atom is an array."""
-    return predicates.is_array(kind_of(x))
+    return isinstance(x, (Var, Global)) and isinstance(x.type, types.Array)
 
 
 def is_real_array(x: Atom) -> bool:
