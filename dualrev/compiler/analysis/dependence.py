@@ -111,7 +111,7 @@ class Dependence(LinearForms):
         return None, form.constant
 
     def distance(self, s: Statement, x: Expr, loop: For) -> int | None:
-        """What is added to a loop's counter in an expression that a statement reads; None if it is anything else."""
+        """Constant offset of an expression from a loop's counter; None if it is no such sum."""
         apart = minus(self.form(s, x), self.counter_of(loop))
         return None if apart.factors else apart.constant
 
@@ -232,7 +232,7 @@ class Dependence(LinearForms):
         return self.element(s, s.array, s.index)
 
     def in_function(self, a: Access) -> Access:
-        """The same element of the array that the function has made a view of, of which a loop is the reverse.
+        """The same element, of the array behind the views that the function makes around the loop.
 
         Several views are taken to be of one iteration of the loops around.
         """
@@ -367,6 +367,7 @@ class Dependence(LinearForms):
         step = s.step.value if isinstance(s.step, Constant) else 0
 
         def moved(f: Form | None) -> Form | None:
+            """Form of an index in that iteration; None if it depends on more than the counter."""
             if f is None or not step or any(y is not x and self._is_inside(y, s) for y in f.factors):
                 return None
             return Form(f.constant + by * step * f.factors.get(x, 0), f.factors)

@@ -198,7 +198,7 @@ class _First:
         return {place.store for place in self.places} if self.places and apart else None
 
     def _axes(self, place: _Place) -> list[int | For | None]:
-        """What an element has for each axis: a constant, or the counter of a loop; None for anything else."""
+        """Indices of an element: constants, loops whose counters they are, or None."""
         counters = {s.target: s for s in place.loops}
         sums = [self.dependence.affine(f) for f in place.element.index]
         return [None if x is None else x[1] if x[0] is None else counters.get(x[0]) if not x[1] else None for x in sums]

@@ -181,7 +181,7 @@ class _Uses:
         distance: Callable[[Statement, Any], int | None],
         seen: set[Any],
     ) -> None:
-        """`distance` gives what is added to the counter in an index that a statement reads; None for another index."""
+        """`distance` gives the offset of an index from the counter; None for another index."""
         self.memory, self.classes, self.distance, self.seen = memory, classes, distance, seen
         self.found: dict[Any, set[tuple[Var, Place | None, str]]] = {}
         every = list(statements(body))

@@ -1,4 +1,4 @@
-"""Names of what the compiler's functions take: numba's and llvmlite's classes have no type information of their own."""
+"""Type aliases for the classes of numba and llvmlite, which have no type information, and for common arguments."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class _Scratch:
         )
 
     def _is_below(self, s: Statement, counter: Form) -> bool:
-        """Whether a statement accesses an element up to that of the counter."""
+        """Whether a statement only accesses an element up to the counter."""
         if not isinstance(s, (Load, Store)):
             return False
         (index,) = self.dependence.access(s).index
