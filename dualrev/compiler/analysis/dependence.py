@@ -312,7 +312,7 @@ class Dependence(LinearForms):
             if x.kind in ("join", "header", "after"):
                 return self._are_distinct(x.variable)
             s = x.statement
-            if isinstance(s, View) and isinstance(s.value, Item) and s.value.base is s.base:
+            if _is_part(s):
                 with self._at(s, x.region):
                     return self._has_distinct_elements(self._version(s.base) or s.base)
             return x.kind == "op" and isinstance(s, Make)
@@ -330,7 +330,7 @@ class Dependence(LinearForms):
             seen.add(x)
             made = [v for v in self.versions.values if v.variable is x and v.kind in ("op", "param")]
             some = [v.statement for v in made]
-            if not made or not all(isinstance(t, View) and isinstance(t.value, Item) for t in some):
+            if not made or not all(map(_is_part, some)):
                 return False
             todo += [t.base for t in some]
         return True
@@ -430,6 +430,11 @@ class Dependence(LinearForms):
             ((y, _),) = other.factors.items()
             (y.lower if by > 0 else y.upper).append(plus(counter, constant(by)))
             yield self._renamed(a, inside, {x: other})
+
+
+def _is_part(s: Any) -> bool:
+    """Whether a statement takes a part of an array itself, and not of one that is spread from it."""
+    return isinstance(s, View) and isinstance(s.value, Item) and s.value.base is s.base
 
 
 def _with(f: Form, names: dict[Number, Form]) -> Form:
