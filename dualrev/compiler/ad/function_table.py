@@ -13,7 +13,7 @@ from dualrev.compiler.ir.anf.operations import Ref
 from dualrev.compiler.ir.core.nodes import Call, Function
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.names import Names
-from dualrev.compiler.types.numba_names import AccessPath, ArgNums, NumbaTypes
+from dualrev.compiler.types.aliases import AccessPath, ArgNums, NumbaTypes
 
 __all__ = ["FunctionTable"]
 

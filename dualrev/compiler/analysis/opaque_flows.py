@@ -16,7 +16,7 @@ from dualrev.compiler.analysis.memory.alias import given
 from dualrev.compiler.ir.core.atoms import Atom, Global, Var
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Function, Opaque, Statement
 from dualrev.compiler.ir.core.traverse import leaves, reads, statements
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.opaque_types import holds_floats, holds_text, is_opaque
 
 __all__ = ["check_flows", "is_opaque_atom", "meets_opaque"]

@@ -27,7 +27,7 @@ from dualrev.compiler.bridge.variadic import is_variadic, of_count
 from dualrev.compiler.driver.emit import STAGES, emit, shown
 from dualrev.compiler.driver.passes import PASSES
 from dualrev.compiler.frontend.reading.source import describe, is_numba_function
-from dualrev.compiler.types.numba_names import Dispatcher, NumbaType, NumbaTypes
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes
 from dualrev.eager.arguments import argument_numbers
 from dualrev.eager.copies import copied
 from dualrev.eager.transforms import with_zeros

@@ -24,7 +24,7 @@ from numba.np.numpy_support import as_dtype
 
 from dualrev.compiler.bridge.check_arguments import check_taken
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.types.numba_names import Dispatcher, NumbaType
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType
 from dualrev.diagnostics.quoting import execute, identifier, remember
 from dualrev.errors import BatchError
 

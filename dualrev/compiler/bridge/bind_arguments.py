@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.types.numba_names import Dispatcher
+from dualrev.compiler.types.aliases import Dispatcher
 from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.numbers.overload import DualNumber
 from dualrev.errors import UnsupportedError

@@ -12,7 +12,7 @@ from numba.core import types
 from numba.core.errors import NumbaError
 
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.types.numba_names import Dispatcher
+from dualrev.compiler.types.aliases import Dispatcher
 from dualrev.errors import OutputNumberError, UnsupportedError
 
 __all__ = ["OUTPUTS", "check_taken", "check_writable"]

@@ -19,7 +19,7 @@ from dualrev.compiler.bridge.dispatcher import Derivative, made
 from dualrev.compiler.bridge.object_values import has_instances, taken_apart
 from dualrev.compiler.bridge.variadic import of_count
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.types.numba_names import Dispatcher
+from dualrev.compiler.types.aliases import Dispatcher
 from dualrev.eager.arguments import argument_numbers
 from dualrev.eager.checking.plain_run import PlainRun, difference, is_single
 from dualrev.eager.copies import copied

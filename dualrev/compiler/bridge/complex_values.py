@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.errors import TangentError
 
 __all__ = ["alike", "apart", "holds_complex", "zero_tangent"]

@@ -43,7 +43,7 @@ from dualrev.compiler.frontend.reading.njit_options import inherited, outlined
 from dualrev.compiler.ir.local_names import keep_apart
 from dualrev.compiler.ir.pass_manager import Settings
 from dualrev.compiler.runtime.recursion.stack_guard import need_stack  # noqa: F401 - functions that numba loads from its cache may need it
-from dualrev.compiler.types.numba_names import ArgNums, Dispatcher, NumbaType
+from dualrev.compiler.types.aliases import ArgNums, Dispatcher, NumbaType
 from dualrev.diagnostics.quoting import execute, identifier, remember, unused
 from dualrev.errors import DualrevError
 

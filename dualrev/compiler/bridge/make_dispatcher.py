@@ -7,7 +7,7 @@ from typing import Any
 from dualrev.compiler.bridge.check_mode import Checked
 from dualrev.compiler.bridge.dispatcher import Derivative, made
 from dualrev.compiler.bridge.variadic import TRANSFORMS, Compared, Variadic, is_variadic
-from dualrev.compiler.types.numba_names import ArgNums
+from dualrev.compiler.types.aliases import ArgNums
 from dualrev.eager.checking import plain_run
 
 __all__ = ["derivative"]

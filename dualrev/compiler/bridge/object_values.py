@@ -14,8 +14,8 @@ from numba.core.errors import NumbaError
 
 from dualrev.compiler.bridge.bind_arguments import zeros
 from dualrev.compiler.runtime.objects.fields import mirror_type
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.leaves import is_instance, is_structured, members
-from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.eager.copies import copied
 
 __all__ = ["has_instances", "instances", "same_fields", "taken_apart", "tangent_of", "together"]

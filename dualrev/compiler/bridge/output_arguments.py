@@ -17,7 +17,7 @@ from dualrev.compiler.bridge.cache.frozen_globals import watch
 from dualrev.compiler.bridge.check_arguments import OUTPUTS
 from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.types.numba_names import Dispatcher
+from dualrev.compiler.types.aliases import Dispatcher
 from dualrev.diagnostics.quoting import execute, identifier, remember
 from dualrev.errors import UnsupportedError
 from dualrev.outputs import output_numbers

@@ -22,7 +22,7 @@ from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.bridge.ufunc_calls import callable_of
 from dualrev.compiler.bridge.variadic import of_count
 from dualrev.compiler.frontend.reading.source import StandIn
-from dualrev.compiler.types.numba_names import NumbaTypes
+from dualrev.compiler.types.aliases import NumbaTypes
 from dualrev.eager.arrays.complex.pairs import ComplexArray, ComplexNumber
 from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermost, own, plain, zero
 from dualrev.eager.custom import _Call, _positional, _Rule

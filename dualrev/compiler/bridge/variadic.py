@@ -24,7 +24,7 @@ from dualrev.compiler.bridge.gc_pause import resting_collector
 from dualrev.compiler.bridge.output_arguments import numba_function
 from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.types.numba_names import Dispatcher
+from dualrev.compiler.types.aliases import Dispatcher
 from dualrev.diagnostics.quoting import execute, identifier, unused
 from dualrev.eager.arguments import argument_numbers
 from dualrev.errors import UnsupportedError

@@ -16,7 +16,7 @@ from dualrev.compiler.ir.core.nodes import Call
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.names import Names
 from dualrev.compiler.ir.pass_manager import PassManager
-from dualrev.compiler.types.numba_names import ArgNums
+from dualrev.compiler.types.aliases import ArgNums
 
 __all__ = ["Emitted", "ModuleBuilder"]
 

@@ -17,7 +17,7 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core import nodes
 from dualrev.compiler.ir.core.atoms import Constant, Var
 from dualrev.compiler.ir.names import Names
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["TapeCode", "from_word", "held"]
 

@@ -17,7 +17,7 @@ from dualrev.compiler.driver.slice_out import without
 from dualrev.compiler.frontend.reading.source import Source
 from dualrev.compiler.frontend.typing.infer import UNTYPED
 from dualrev.compiler.ir.core.traverse import leaves
-from dualrev.compiler.types.numba_names import Dispatcher, NumbaTypes
+from dualrev.compiler.types.aliases import Dispatcher, NumbaTypes
 from dualrev.errors import UnsupportedError
 
 __all__ = ["survey"]

@@ -17,8 +17,8 @@ from dualrev.compiler.ir.anf import operations
 from dualrev.compiler.ir.core.atoms import Symbol
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves
+from dualrev.compiler.types.aliases import Dispatcher, NumbaTypes
 from dualrev.compiler.types.complex_parts import holds_complex
-from dualrev.compiler.types.numba_names import Dispatcher, NumbaTypes
 
 __all__ = ["ComplexCalls"]
 

@@ -46,8 +46,8 @@ from dualrev.compiler.ir.core.traverse import leaves, mapped, renewed, statement
 from dualrev.compiler.ir.names import Names
 from dualrev.compiler.ir.pass_manager import PassManager
 from dualrev.compiler.optimize.inline import inlined, is_small
+from dualrev.compiler.types.aliases import AccessPath, ArgNums, Dispatcher, NumbaType, NumbaTypes
 from dualrev.compiler.types.leaves import holds_structured
-from dualrev.compiler.types.numba_names import AccessPath, ArgNums, Dispatcher, NumbaType, NumbaTypes
 from dualrev.compiler.types.opaque_types import is_container
 from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError, UnsupportedError
 

@@ -40,9 +40,9 @@ from dualrev.compiler.ir.core.traverse import variables
 from dualrev.compiler.ir.pass_manager import Pass, PassManager
 from dualrev.compiler.parallel.dependence import sharing
 from dualrev.compiler.parallel.outline import loop_of
+from dualrev.compiler.types.aliases import ArgNums, NumbaTypes
 from dualrev.compiler.types.complex_parts import holds_complex
 from dualrev.compiler.types.leaves import holds_structured
-from dualrev.compiler.types.numba_names import ArgNums, NumbaTypes
 from dualrev.errors import DualrevError, UnsupportedError
 
 __all__ = ["STAGES", "Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]

@@ -52,8 +52,8 @@ from dualrev.compiler.scalarize.lists.to_tuples import as_tuples
 from dualrev.compiler.scalarize.lower import Expanded, Expansion
 from dualrev.compiler.scalarize.numpy.finfo import with_limits
 from dualrev.compiler.scalarize.opaque.opaque_statements import without_listed
+from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaTypes
 from dualrev.compiler.types.complex_parts import in_parts
-from dualrev.compiler.types.numba_names import AccessPath, Dispatcher, NumbaTypes
 
 __all__ = ["Origin", "Reading"]
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
 from dualrev.compiler.entrypoints import hessian, jacobian, jvp, vjp, vjp_residuals
-from dualrev.compiler.types.numba_names import ArgNums, NumbaTypes
+from dualrev.compiler.types.aliases import ArgNums, NumbaTypes
 
 __all__ = ["TRANSFORMS", "Transform"]
 

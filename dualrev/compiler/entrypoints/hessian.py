@@ -26,7 +26,7 @@ from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atom_types import is_real
 from dualrev.compiler.ir.core.atoms import Constant, Node, Symbol
 from dualrev.compiler.ir.core.traverse import leaves
-from dualrev.compiler.types.numba_names import ArgNums, NumbaTypes
+from dualrev.compiler.types.aliases import ArgNums, NumbaTypes
 
 __all__ = ["root"]
 

@@ -30,7 +30,7 @@ from dualrev.compiler.ir.core.atom_types import type_of
 from dualrev.compiler.ir.core.atoms import Comparison, Constant, Node, Operator, Var
 from dualrev.compiler.ir.core.nodes import Copy, Discrete, For, Function, If, Load, Make, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import reads
-from dualrev.compiler.types.numba_names import ArgNums, NumbaTypes
+from dualrev.compiler.types.aliases import ArgNums, NumbaTypes
 from dualrev.errors import OutputError
 
 __all__ = ["root"]

@@ -24,8 +24,8 @@ from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atoms import Node
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves
+from dualrev.compiler.types.aliases import ArgNums, NumbaType, NumbaTypes
 from dualrev.compiler.types.leaves import tangent_type
-from dualrev.compiler.types.numba_names import ArgNums, NumbaType, NumbaTypes
 from dualrev.errors import ArgumentError, TangentError
 
 __all__ = ["Chosen", "Leaf", "is_single", "root"]

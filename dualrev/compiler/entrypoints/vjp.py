@@ -24,8 +24,8 @@ from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array
 from dualrev.compiler.ir.core.atoms import Constant, Node, Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves, statements, writes
+from dualrev.compiler.types.aliases import ArgNums, NumbaTypes
 from dualrev.compiler.types.leaves import apart
-from dualrev.compiler.types.numba_names import ArgNums, NumbaTypes
 from dualrev.compiler.types.predicates import is_list
 from dualrev.errors import CotangentError
 

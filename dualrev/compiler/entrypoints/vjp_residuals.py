@@ -16,8 +16,8 @@ from dualrev.compiler.entrypoints.primal import Plain, rebuilt
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core.atoms import Node
 from dualrev.compiler.ir.core.traverse import leaves
+from dualrev.compiler.types.aliases import ArgNums, NumbaTypes
 from dualrev.compiler.types.leaves import holds_structured
-from dualrev.compiler.types.numba_names import ArgNums, NumbaTypes
 
 __all__ = ["root"]
 

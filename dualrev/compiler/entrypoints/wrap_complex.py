@@ -15,8 +15,8 @@ from numba.core import types
 from dualrev.compiler.codegen.lines import Code
 from dualrev.compiler.codegen.module_builder import ModuleBuilder
 from dualrev.compiler.ir.core.traverse import leaves
+from dualrev.compiler.types.aliases import ArgNums, NumbaType
 from dualrev.compiler.types.complex_parts import holds_complex, in_parts
-from dualrev.compiler.types.numba_names import ArgNums, NumbaType
 
 __all__ = ["Around"]
 

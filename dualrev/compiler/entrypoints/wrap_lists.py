@@ -14,7 +14,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.reading.source import Source, is_derivative
-from dualrev.compiler.types.numba_names import ArgNums, NumbaType, NumbaTypes
+from dualrev.compiler.types.aliases import ArgNums, NumbaType, NumbaTypes
 from dualrev.compiler.types.predicates import is_list
 from dualrev.diagnostics.quoting import docstring
 

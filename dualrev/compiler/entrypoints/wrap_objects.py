@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dualrev.compiler.codegen.lines import Code
 from dualrev.compiler.codegen.module_builder import ModuleBuilder
-from dualrev.compiler.types.numba_names import ArgNums
+from dualrev.compiler.types.aliases import ArgNums
 
 __all__ = ["opening"]
 

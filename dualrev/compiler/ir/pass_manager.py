@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from dualrev.compiler.types.numba_names import Dispatcher
+from dualrev.compiler.types.aliases import Dispatcher
 
 __all__ = ["STOPWATCH", "Pass", "PassManager", "Settings", "Stopwatch", "Unit"]
 

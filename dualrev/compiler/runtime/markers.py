@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.diagnostics.quoting import execute
 from dualrev.eager.custom import stop_gradient
 

@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from dualrev.compiler.runtime.tape.memory import CODE, ERROR, free, raise_noted
-from dualrev.compiler.types.numba_names import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
+from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
 from dualrev.rules.library.njit_internal import inner
 
 __all__ = [

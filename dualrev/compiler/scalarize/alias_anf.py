@@ -15,8 +15,8 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.reading.source import Source, is_numba_function, read
 from dualrev.compiler.ir.anf.operations import Let, Ref, Store, walk
 from dualrev.compiler.ir.union_find import Sets
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.leaves import is_structured
-from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array
 from dualrev.errors import UnsupportedError
 from dualrev.rules.emitted_names import line_of

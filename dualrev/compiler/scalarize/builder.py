@@ -25,9 +25,9 @@ from dualrev.compiler.ir.anf.operations import Atom, Call, Const, For, Let, Node
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.scalarize.arrays.even_strides import are_even
+from dualrev.compiler.types.aliases import AccessPath, NumbaType
 from dualrev.compiler.types.complex_parts import Parts
 from dualrev.compiler.types.leaves import is_structured, members
-from dualrev.compiler.types.numba_names import AccessPath, NumbaType
 from dualrev.rules import library
 
 _NO_NAME = re.compile(r"\W", re.ASCII)  # what stands in names of fields, and in no variable's

@@ -20,8 +20,8 @@ from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.scalarize.numpy.scalar_functions import Numbers
 from dualrev.compiler.scalarize.tuples import Tuples
+from dualrev.compiler.types.aliases import NumbaType, NumbaTypes
 from dualrev.compiler.types.complex_parts import holds_complex, joined
-from dualrev.compiler.types.numba_names import NumbaType, NumbaTypes
 from dualrev.eager.numba_rules import Ruled
 
 __all__ = ["Calls"]

@@ -16,8 +16,8 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.names import readable
 from dualrev.compiler.scalarize.builder import line_of_variable
 from dualrev.compiler.scalarize.type_messages import about
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.leaves import is_linked, is_structured
-from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.opaque_types import holds_floats, holds_memory, is_opaque
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_list
 

@@ -15,7 +15,7 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Let, Node, leaves, walk, writes
 from dualrev.compiler.scalarize.arrays.indices import check_index, is_gathered
 from dualrev.compiler.scalarize.builder import ScalarBuilder
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Conditions"]

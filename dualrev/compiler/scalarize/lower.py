@@ -76,8 +76,8 @@ from dualrev.compiler.scalarize.random.generator_methods import GeneratorDraws
 from dualrev.compiler.scalarize.records.lower_records import Structures
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
 from dualrev.compiler.scalarize.tuples import Tuples
+from dualrev.compiler.types.aliases import NumbaType, NumbaTypes
 from dualrev.compiler.types.complex_parts import Parts
-from dualrev.compiler.types.numba_names import NumbaType, NumbaTypes
 from dualrev.compiler.types.predicates import is_array, is_list, is_real
 
 __all__ = ["Expanded", "Expansion"]

@@ -9,7 +9,7 @@ from numba.core import types
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, If, Let, OfElements
 from dualrev.compiler.scalarize.builder import ScalarBuilder
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import is_real
 from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known

@@ -15,7 +15,7 @@ from numba.core import types
 from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Node, Slice
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic, extremum
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba.core import types
 
 from dualrev.compiler.ir.names import readable
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["about"]
 

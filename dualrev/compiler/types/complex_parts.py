@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Parts", "holds_complex", "in_parts", "is_complex", "joined"]

@@ -19,7 +19,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = [
     "apart",

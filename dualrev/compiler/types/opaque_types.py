@@ -9,8 +9,8 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.leaves import is_linked
-from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["holds_floats", "holds_memory", "holds_text", "is_container", "is_opaque"]
 

@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 
 from numba.core import types
 
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["NUMBERS", "holds_reals", "is_array", "is_list", "is_real", "is_real_array"]
 

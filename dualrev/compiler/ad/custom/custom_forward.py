@@ -16,7 +16,7 @@ from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Effect, Function, If, Load, Make, Real, Store
 from dualrev.compiler.ir.core.program import Gradient
 from dualrev.compiler.ir.core.traverse import leaves, renewed
-from dualrev.compiler.types.numba_names import NumbaType, NumbaTypes
+from dualrev.compiler.types.aliases import NumbaType, NumbaTypes
 from dualrev.diagnostics.quoting import raising
 from dualrev.rules.primitives import PRIMITIVES
 

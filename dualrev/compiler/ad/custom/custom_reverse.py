@@ -56,7 +56,7 @@ from dualrev.compiler.ir.core.nodes import (
     Statement,
 )
 from dualrev.compiler.ir.core.traverse import leaves, mapped, renewed, several
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.rules.primitives import PRIMITIVES
 
 __all__ = ["RuleSweeps"]

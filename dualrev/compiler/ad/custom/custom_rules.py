@@ -34,7 +34,7 @@ from dualrev.compiler.ir.core.atom_types import is_array, type_of
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Global, Node, Pack, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Call, Copy, Function, Make, Statement
 from dualrev.compiler.ir.core.traverse import leaves, mapped
-from dualrev.compiler.types.numba_names import Dispatcher, NumbaType, NumbaTypes
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes
 from dualrev.diagnostics.quoting import identifier
 from dualrev.eager.numba_rules import Ruled
 from dualrev.errors import CustomRuleError, UnsupportedError

@@ -23,7 +23,7 @@ from dualrev.compiler.ir.core.program import Gradient, Program
 from dualrev.compiler.ir.core.traverse import leaves, renewed, variables
 from dualrev.compiler.ir.core.verify import check
 from dualrev.compiler.ir.pass_manager import PassManager
-from dualrev.compiler.types.numba_names import Dispatcher
+from dualrev.compiler.types.aliases import Dispatcher
 
 __all__ = ["Forward", "Pushforward", "Ruled", "Tangents", "add_tangents", "keep_known_zeros"]
 

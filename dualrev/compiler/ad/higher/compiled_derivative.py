@@ -19,7 +19,7 @@ from dualrev.compiler.frontend.reading.njit_options import alike, is_checked
 from dualrev.compiler.frontend.reading.source import Source, Static, describe
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves
-from dualrev.compiler.types.numba_names import AccessPath, Dispatcher, NumbaTypes
+from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaTypes
 from dualrev.errors import ArgumentError
 
 __all__ = ["core", "source_of"]

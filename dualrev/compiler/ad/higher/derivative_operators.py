@@ -38,7 +38,7 @@ from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Function, Load, Make, Store, View
 from dualrev.compiler.ir.core.program import Gradient
 from dualrev.compiler.ir.core.traverse import leaves, mapped
-from dualrev.compiler.types.numba_names import NumbaType, NumbaTypes
+from dualrev.compiler.types.aliases import NumbaType, NumbaTypes
 from dualrev.errors import CotangentError, TangentError
 
 __all__ = ["derivative_in_core"]

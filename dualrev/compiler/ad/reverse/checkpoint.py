@@ -24,7 +24,7 @@ from dualrev.compiler.ir.core.builder import CoreBuilder
 from dualrev.compiler.ir.core.nodes import Accumulate, Block, Call, Function, Keep, Kept, Make, Store
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, renewed, several
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["Checkpoint", "call_and_keep", "copied"]
 

@@ -40,7 +40,7 @@ from dualrev.compiler.ir.core.verify_tape import check_tape
 from dualrev.compiler.ir.pass_manager import PassManager
 from dualrev.compiler.optimize.cse import without_repetition
 from dualrev.compiler.optimize.elide_zeroing import Storing
-from dualrev.compiler.types.numba_names import Dispatcher
+from dualrev.compiler.types.aliases import Dispatcher
 
 __all__ = [
     "ReverseMode",

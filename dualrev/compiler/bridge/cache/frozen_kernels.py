@@ -16,7 +16,7 @@ import llvmlite.binding as llvm
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 
-from dualrev.compiler.types.numba_names import Dispatcher
+from dualrev.compiler.types.aliases import Dispatcher
 
 __all__ = ["is_current"]
 

@@ -39,7 +39,7 @@ from dualrev.compiler.frontend.reading.callables import is_callback, is_generali
 from dualrev.compiler.frontend.reading.jitclass_methods import functions_of, is_jitclass
 from dualrev.compiler.frontend.reading.njit_options import compiled_otherwise
 from dualrev.compiler.frontend.reading.source import is_derivative, text_of
-from dualrev.compiler.types.numba_names import ArgNums
+from dualrev.compiler.types.aliases import ArgNums
 from dualrev.eager.numba_rules import Owner, Ruled
 from dualrev.rules.drawing import drawing_name
 

@@ -34,7 +34,7 @@ from numba.core.caching import NullCache
 from dualrev.compiler.frontend.reading.ad_operators import TRANSFORMATIONS
 from dualrev.compiler.frontend.reading.callables import jitted
 from dualrev.compiler.frontend.reading.njit_options import copied
-from dualrev.compiler.types.numba_names import ArgNums
+from dualrev.compiler.types.aliases import ArgNums
 from dualrev.rules import library
 from dualrev.rules.library.rule_definitions import rule_of
 

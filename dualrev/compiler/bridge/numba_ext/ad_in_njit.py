@@ -22,7 +22,7 @@ from dualrev.compiler.bridge.bind_arguments import zeros
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.bridge.numba_ext.pullback_type import closed, holds_reals, refused, within
 from dualrev.compiler.bridge.variadic import of_count
-from dualrev.compiler.types.numba_names import ArgNums, NumbaTypes
+from dualrev.compiler.types.aliases import ArgNums, NumbaTypes
 from dualrev.diagnostics.quoting import execute
 from dualrev.eager.numba_rules import Ruled
 from dualrev.errors import ArgumentError, DualrevError, OutputError, TangentError

@@ -19,8 +19,8 @@ from dualrev.compiler import runtime
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.entrypoints.vjp import check_cotangent
 from dualrev.compiler.runtime.arrays import copies
+from dualrev.compiler.types.aliases import NumbaType, Signature, TypingContext
 from dualrev.compiler.types.leaves import is_structured, members
-from dualrev.compiler.types.numba_names import NumbaType, Signature, TypingContext
 from dualrev.diagnostics.quoting import execute
 from dualrev.errors import CotangentError, DualrevError
 

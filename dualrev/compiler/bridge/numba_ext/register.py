@@ -17,7 +17,7 @@ from numba.core.typing.typeof import Purpose
 from numba.extending import overload, typeof_impl
 
 from dualrev.compiler.frontend.reading.ad_operators import AT_A_POINT, FROM_PYTHON, MAKING, TRANSFORMATIONS
-from dualrev.compiler.types.numba_names import Signature
+from dualrev.compiler.types.aliases import Signature
 from dualrev.eager.arrays.complex.pairs import ComplexArray, ComplexNumber
 from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.custom import stop_gradient

@@ -24,7 +24,7 @@ from dualrev.compiler.frontend.lowering.scope import Scope
 from dualrev.compiler.frontend.reading.njit_options import differing
 from dualrev.compiler.frontend.reading.source import Static, describe, is_numba_function
 from dualrev.compiler.frontend.reading.source import read as read_source
-from dualrev.compiler.types.numba_names import Dispatcher
+from dualrev.compiler.types.aliases import Dispatcher
 
 __all__ = ["Generators"]
 

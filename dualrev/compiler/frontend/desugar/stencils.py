@@ -25,7 +25,7 @@ from dualrev.compiler.frontend.reading.callables import frozen_in, jitted
 from dualrev.compiler.frontend.reading.source import Source, Static
 from dualrev.compiler.frontend.reading.source import read as read_source
 from dualrev.compiler.runtime.markers import double
-from dualrev.compiler.types.numba_names import AccessPath
+from dualrev.compiler.types.aliases import AccessPath
 
 __all__ = ["Stencils"]
 

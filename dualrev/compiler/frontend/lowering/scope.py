@@ -17,7 +17,7 @@ from dualrev.compiler.frontend.reading.ad_operators import MAKING, TRANSFORMATIO
 from dualrev.compiler.frontend.reading.source import Source, Static, describe, is_numba_function, name_of, unlifted
 from dualrev.compiler.ir.anf.operations import Atom, Const, Let, Ref
 from dualrev.compiler.ir.names import Names, bare
-from dualrev.compiler.types.numba_names import AccessPath, ArgNums
+from dualrev.compiler.types.aliases import AccessPath, ArgNums
 from dualrev.eager.numba_rules import Ruled
 
 __all__ = ["Scope"]

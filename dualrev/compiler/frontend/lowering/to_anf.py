@@ -29,7 +29,7 @@ from dualrev.compiler.frontend.messages import STATEMENTS
 from dualrev.compiler.frontend.reading.source import Source, Static
 from dualrev.compiler.ir.anf.operations import Atom, Const, Effect, For, If, Let, Member, Ref, Store, While, walk
 from dualrev.compiler.ir.names import Names, is_generated
-from dualrev.compiler.types.numba_names import AccessPath
+from dualrev.compiler.types.aliases import AccessPath
 from dualrev.rules.drawing import DRAWING
 from dualrev.rules.emitted_names import BINARY
 

@@ -9,7 +9,7 @@ from numba.core import types
 from dualrev.compiler.frontend.reading.source import Static
 from dualrev.compiler.ir.anf.operations import Ref
 from dualrev.compiler.ir.names import Names
-from dualrev.compiler.types.numba_names import AccessPath
+from dualrev.compiler.types.aliases import AccessPath
 
 __all__ = ["constructor", "functions_of", "is_jitclass", "refer_methods"]
 

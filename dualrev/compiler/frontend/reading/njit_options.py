@@ -20,7 +20,7 @@ from numba.core import compiler, types
 from numba.core.callconv import PythonErrorModel
 from numba.core.registry import CPUDispatcher
 
-from dualrev.compiler.types.numba_names import Dispatcher, NumbaTypes
+from dualrev.compiler.types.aliases import Dispatcher, NumbaTypes
 
 __all__ = [
     *["alike", "check_options", "compiled_otherwise", "copied", "declared", "differing", "inherited", "is_checked"],

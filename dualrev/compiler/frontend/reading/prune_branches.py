@@ -35,7 +35,7 @@ from numba.core import types
 from dualrev.compiler.frontend.desugar.closures import parameters
 from dualrev.compiler.frontend.desugar.unroll import items_of
 from dualrev.compiler.frontend.reading.source import Source
-from dualrev.compiler.types.numba_names import NumbaTypes
+from dualrev.compiler.types.aliases import NumbaTypes
 
 __all__ = ["prune"]
 

@@ -18,7 +18,7 @@ import numba
 
 from dualrev.compiler.frontend.reading.callables import is_callback, jitted, registered, special_name
 from dualrev.compiler.frontend.reading.njit_options import check_options
-from dualrev.compiler.types.numba_names import AccessPath, Dispatcher
+from dualrev.compiler.types.aliases import AccessPath, Dispatcher
 from dualrev.diagnostics.quoting import identifier
 from dualrev.diagnostics.signatures import signature, unwarned
 from dualrev.eager.numba_rules import Owner

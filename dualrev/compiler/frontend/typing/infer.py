@@ -32,7 +32,7 @@ from dualrev.compiler.ir.anf.operations import Effect, For, If, Let, Opaque, Sli
 from dualrev.compiler.ir.local_names import keep_apart
 from dualrev.compiler.ir.names import readable
 from dualrev.compiler.ir.union_find import Sets
-from dualrev.compiler.types.numba_names import NumbaType, NumbaTypes
+from dualrev.compiler.types.aliases import NumbaType, NumbaTypes
 from dualrev.diagnostics.quoting import execute
 
 __all__ = ["UNTYPED", "Typed", "infer"]

@@ -31,7 +31,7 @@ from numba.core.typing import make_concrete_template, signature
 from numba.core.typing.templates import _IntrinsicTemplate, _OverloadFunctionTemplate
 from numba.core.untyped_passes import InlineInlinables
 
-from dualrev.compiler.types.numba_names import Dispatcher, NumbaType, NumbaTypes, Signature
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes, Signature
 
 __all__ = ["Uncompiled", "called_only", "inferred"]
 

@@ -26,7 +26,7 @@ from dualrev.compiler.frontend.reading.source import is_derivative
 from dualrev.compiler.frontend.typing.infer import Typed
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Opaque, Ref, While, blocks, reads, walk
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.diagnostics.quoting import raising
 from dualrev.eager.numba_rules import Ruled
 

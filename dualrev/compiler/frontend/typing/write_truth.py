@@ -20,7 +20,7 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.typing.infer import Typed
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Const, If, Let, While, blocks
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.opaque_types import is_container
 
 __all__ = ["write_truth"]

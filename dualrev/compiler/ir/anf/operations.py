@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualrev.compiler.types.numba_names import AccessPath, NumbaType
+from dualrev.compiler.types.aliases import AccessPath, NumbaType
 
 __all__ = [
     *[

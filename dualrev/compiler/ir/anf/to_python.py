@@ -14,7 +14,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Const, Effect, Let, Member, Ref, Slice
-from dualrev.compiler.types.numba_names import Dispatcher, NumbaType
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType
 
 __all__ = [
     *["applied", "atom", "binary", "call", "dtype_name", "effect", "expression", "flattened", "name", "names_in"],

@@ -9,7 +9,7 @@ from numba.core import types
 
 from dualrev.compiler.ir.core.atoms import Atom, Global, Node, Tree, Var
 from dualrev.compiler.types import predicates
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["is_array", "is_real", "is_real_array", "kind_of", "type_of"]
 

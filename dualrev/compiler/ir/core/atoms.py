@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import EllipsisType
 from typing import Any, TypeAlias
 
-from dualrev.compiler.types.numba_names import AccessPath, NumbaType
+from dualrev.compiler.types.aliases import AccessPath, NumbaType
 from dualrev.rules.primitives import Primitive
 
 __all__ = [

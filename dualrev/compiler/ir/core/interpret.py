@@ -28,7 +28,7 @@ from dualrev.compiler.ir.core import atoms, nodes
 from dualrev.compiler.ir.core.atoms import Atom, Global, Var
 from dualrev.compiler.ir.core.known_zeros import MARKING, marked
 from dualrev.compiler.ir.core.nodes import Function, Statement
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.diagnostics.quoting import execute
 
 __all__ = ["Tape", "run"]

@@ -17,7 +17,7 @@ from dualrev.compiler.ir.core import atoms, nodes, traverse
 from dualrev.compiler.ir.core.atoms import Atom, Constant, Global, Index, Var
 from dualrev.compiler.ir.core.nodes import Function, Statement
 from dualrev.compiler.ir.core.printer import show_expr
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["check"]
 

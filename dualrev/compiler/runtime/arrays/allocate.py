@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, lower_builtin, type_callable
 from numba.np import arrayobj
 
-from dualrev.compiler.types.numba_names import (
+from dualrev.compiler.types.aliases import (
     IRBuilder,
     LLVMValue,
     LLVMValues,

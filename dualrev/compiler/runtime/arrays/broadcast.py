@@ -22,7 +22,7 @@ from numba.extending import lower_builtin, lower_cast, type_callable
 from numba.np import arrayobj
 
 from dualrev.compiler.runtime.arrays.allocate import raise_if
-from dualrev.compiler.types.numba_names import IRBuilder, LLVMValues, NumbaType, Signature, TargetContext, TypingContext
+from dualrev.compiler.types.aliases import IRBuilder, LLVMValues, NumbaType, Signature, TargetContext, TypingContext
 
 __all__ = ["Spread", "spread", "spread_evenly"]
 

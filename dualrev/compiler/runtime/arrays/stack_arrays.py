@@ -13,7 +13,7 @@ from numba.extending import intrinsic, overload
 from numba.np import arrayobj
 
 from dualrev.compiler.runtime.arrays.allocate import zeros_like
-from dualrev.compiler.types.numba_names import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
+from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
 from dualrev.rules.library.njit_internal import inner
 
 __all__ = ["block_in", "few_zeros", "frame", "zeros_in"]

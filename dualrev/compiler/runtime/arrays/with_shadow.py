@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from dualrev.compiler.runtime.arrays.allocate import new_shaped
-from dualrev.compiler.types.numba_names import (
+from dualrev.compiler.types.aliases import (
     IRBuilder,
     LLVMValue,
     LLVMValues,

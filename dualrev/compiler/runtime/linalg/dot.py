@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 from numba.np import linalg
 
 from dualrev.compiler.runtime.arrays.allocate import new_shaped, raise_if
-from dualrev.compiler.types.numba_names import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
+from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
 
 __all__ = ["dot", "is_quick"]
 

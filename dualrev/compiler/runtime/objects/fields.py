@@ -22,8 +22,8 @@ from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import as_dtype
 
 from dualrev.compiler.runtime.tape.memory import attempt
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.leaves import holds_structured, is_record, is_records, is_structured, members
-from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.diagnostics.quoting import execute, identifier
 from dualrev.rules.library.njit_internal import inner
 

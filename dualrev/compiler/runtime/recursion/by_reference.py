@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.core.datamodel import models
 from numba.extending import intrinsic, register_model
 
-from dualrev.compiler.types.numba_names import (
+from dualrev.compiler.types.aliases import (
     IRBuilder,
     LLVMValue,
     LLVMValues,

@@ -21,7 +21,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from dualrev.compiler.runtime.tape.arena import external, function
-from dualrev.compiler.types.numba_names import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
+from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
 
 __all__ = ["need_stack"]
 

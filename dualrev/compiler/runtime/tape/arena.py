@@ -20,7 +20,7 @@ import llvmlite.binding
 from llvmlite import ir
 from numba.core import cgutils
 
-from dualrev.compiler.types.numba_names import IRBuilder
+from dualrev.compiler.types.aliases import IRBuilder
 
 __all__ = ["external", "function", "give_back", "reallocate", "release", "take"]
 

@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from dualrev.compiler.types.numba_names import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
+from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
 
 __all__ = ["bits", "whole"]
 

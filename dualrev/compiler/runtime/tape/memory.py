@@ -45,7 +45,7 @@ from numba.np import arrayobj
 from dualrev.compiler.runtime.arrays.allocate import NO_MEMORY, empty_like, kind_like, known_zeros_like, new, zeros_like
 from dualrev.compiler.runtime.link import call_apart
 from dualrev.compiler.runtime.tape.arena import function, give_back, reallocate, release, take
-from dualrev.compiler.types.numba_names import (
+from dualrev.compiler.types.aliases import (
     IRBuilder,
     LLVMValue,
     LLVMValues,

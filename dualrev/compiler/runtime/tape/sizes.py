@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from dualrev.compiler.types.numba_names import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
+from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
 
 __all__ = ["falling", "rising", "room", "rounds"]
 

@@ -17,7 +17,7 @@ from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.arrays.race_test import raise_for_race
 from dualrev.compiler.scalarize.builder import ScalarBuilder
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import is_array
 from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known

@@ -13,7 +13,7 @@ from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf.operations import Let, walk
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["are_even"]
 

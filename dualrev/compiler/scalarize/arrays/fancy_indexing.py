@@ -19,7 +19,7 @@ from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.indices import check_index, flat_index, unravelled
 from dualrev.compiler.scalarize.arrays.overlap_test import copied_first
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Gathering"]

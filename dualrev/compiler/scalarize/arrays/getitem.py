@@ -16,7 +16,7 @@ from dualrev.compiler.scalarize.arrays.indices import index_of, is_gathered, unr
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.tuples import Tuples
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_real, is_real_array
 
 __all__ = ["Items"]

@@ -17,7 +17,7 @@ from dualrev.compiler.runtime.markers import goes_back
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
 

@@ -14,7 +14,7 @@ from numba.core import types
 from dualrev.compiler.ir.anf.operations import Atom, Const, If, Let, OfElements
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.rules.emitted_names import line_of
 
 __all__ = ["ComplexNumbers", "Pair"]

@@ -28,8 +28,8 @@ from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.complex.arithmetic import ZERO, ComplexNumbers, Pair
 from dualrev.compiler.scalarize.complex.complex_conditions import put_together
 from dualrev.compiler.scalarize.complex.pairs import Pairs
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.complex_parts import Parts, holds_complex
-from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 from dualrev.rules.complexes import how as known_how
 

@@ -15,8 +15,8 @@ from dualrev.compiler.ir.anf.operations import Const, Let, Node, Ref, leaves
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.complex.arithmetic import ZERO, ComplexNumbers, Pair
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.complex_parts import Parts, is_complex
-from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Pairs"]

@@ -12,7 +12,7 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Const, For, If, Let, Slice, Store, Written, blocks, walk
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["Places"]
 

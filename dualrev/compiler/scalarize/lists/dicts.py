@@ -25,7 +25,7 @@ from dualrev.compiler.frontend.messages import Words
 from dualrev.compiler.ir.anf.operations import Let, Store, Written, blocks, reads, walk
 from dualrev.compiler.scalarize.lists.dict_statements import Places
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["by_places"]
 

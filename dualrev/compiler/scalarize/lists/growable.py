@@ -27,7 +27,7 @@ from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import GROWING, INSTEAD_OF_GROWING, METHODS, Lists, is_harmless
 from dualrev.compiler.scalarize.lists.list_methods import ListMethods
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.diagnostics.quoting import raising
 
 __all__ = ["Growing"]

@@ -28,7 +28,7 @@ from dualrev.compiler.scalarize.alias_anf import makes_new, sharing, written_arr
 from dualrev.compiler.scalarize.lists.heap import LIST_METHODS, Heap, item_of
 from dualrev.compiler.scalarize.lists.heap_statements import HeapStatements
 from dualrev.compiler.scalarize.lists.struct_of_lists import METHODS, names_in
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import is_array, is_list
 
 __all__ = ["by_handles"]

@@ -9,7 +9,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import Const, Let, Ref, Slice, Store, Written
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_list
 
 __all__ = ["CHANGING", "LIST_METHODS", "Heap", "item_of", "values_of"]

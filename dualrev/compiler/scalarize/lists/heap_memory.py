@@ -20,7 +20,7 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Atom, Const, Effect, For, If, Let, Slice, Store
 from dualrev.compiler.ir.names import Names
 from dualrev.compiler.scalarize.lists.heap import Heap
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import is_list
 from dualrev.diagnostics.quoting import raising
 

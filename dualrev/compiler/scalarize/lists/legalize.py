@@ -18,7 +18,7 @@ from numba.core import types
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf.operations import Const, Effect, For, If, Let, Opaque, Slice, Store, reads, walk, writes
 from dualrev.compiler.scalarize.builder import ScalarBuilder, line_of_variable
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_list
 from dualrev.diagnostics.quoting import raising
 

@@ -17,7 +17,7 @@ from numba.core import types
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, Let, Slice, Store, blocks, ends, reads, walk, writes
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_list
 
 __all__ = ["METHODS", "by_leaves", "is_known_use", "names_in"]

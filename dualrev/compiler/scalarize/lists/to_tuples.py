@@ -21,7 +21,7 @@ from dualrev.compiler.ir.anf.operations import Const, Let, Slice, walk, writes
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.scalarize.lists.heap import CHANGING
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_list
 
 __all__ = ["SPLITTING", "as_tuples"]

@@ -14,7 +14,7 @@ from dualrev.compiler.ir.anf.operations import Const, Let, Node, Ref
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import ScalarBuilder
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_real
 
 __all__ = ["Making"]

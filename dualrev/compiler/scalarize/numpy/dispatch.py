@@ -26,8 +26,8 @@ from dualrev.compiler.scalarize.numpy.nondifferentiable import Inactive
 from dualrev.compiler.scalarize.numpy.scalar_functions import Numbers
 from dualrev.compiler.scalarize.random.draw_functions import Drawings
 from dualrev.compiler.scalarize.tuples import Tuples
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.leaves import holds_structured
-from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, holds_reals, is_array, is_real
 from dualrev.rules.functions import known
 

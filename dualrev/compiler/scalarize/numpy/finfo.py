@@ -17,7 +17,7 @@ from numba.np.numpy_support import as_dtype, from_dtype
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf.operations import Const, Let, Written, blocks, reads, walk
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["with_limits"]
 

@@ -15,7 +15,7 @@ from dualrev.compiler.ir.anf.operations import Effect, If, Let
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_real, is_real_array
 from dualrev.diagnostics.quoting import raising
 from dualrev.rules.emitted_names import line_of

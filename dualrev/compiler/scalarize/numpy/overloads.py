@@ -25,8 +25,8 @@ from dualrev.compiler.frontend.reading.callables import frozen_in
 from dualrev.compiler.frontend.reading.source import describe, is_readable, name_of
 from dualrev.compiler.ir.anf.operations import Atom, Const, Let, Ref
 from dualrev.compiler.scalarize.builder import ScalarBuilder
+from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaType
 from dualrev.compiler.types.complex_parts import joined
-from dualrev.compiler.types.numba_names import AccessPath, Dispatcher, NumbaType
 from dualrev.compiler.types.opaque_types import holds_floats
 
 __all__ = ["Overloads"]

@@ -19,7 +19,7 @@ from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
 from dualrev.compiler.scalarize.tuples import Tuples
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import is_real, is_real_array
 
 __all__ = ["Reductions"]

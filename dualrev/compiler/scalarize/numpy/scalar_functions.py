@@ -15,8 +15,8 @@ from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic, extremum, product
 from dualrev.compiler.scalarize.tuples import Tuples
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.complex_parts import joined
-from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.predicates import is_array, is_real
 from dualrev.rules.emitted_names import line_of
 from dualrev.rules.functions import known

@@ -15,7 +15,7 @@ from dualrev.compiler.ir.anf.operations import Let, Ref
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.numpy.gufuncs import generalized
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Ufuncs"]

@@ -15,7 +15,7 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Effect, For, If, Let, Opaque, Store, walk
 from dualrev.compiler.ir.union_find import Sets
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.diagnostics.quoting import raising
 
 __all__ = ["READING", "check_loops"]

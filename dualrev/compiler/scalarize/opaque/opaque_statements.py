@@ -37,9 +37,9 @@ from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.scalarize.opaque.container_loops import READING, check_loops
 from dualrev.compiler.scalarize.type_messages import about
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.complex_parts import holds_complex
 from dualrev.compiler.types.leaves import is_linked
-from dualrev.compiler.types.numba_names import NumbaType
 from dualrev.compiler.types.opaque_types import holds_floats, is_opaque
 from dualrev.compiler.types.predicates import is_array, is_list
 

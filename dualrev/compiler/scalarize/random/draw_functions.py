@@ -13,7 +13,7 @@ from dualrev.compiler.ir.anf.operations import Const, Let
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.tuples import Tuples
-from dualrev.compiler.types.numba_names import NumbaType
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import is_array, is_real
 from dualrev.rules.drawing import DRAWING, Drawing
 

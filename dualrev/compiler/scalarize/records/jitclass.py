@@ -22,8 +22,8 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, Let, Node, Ref, Store
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.builder import ScalarBuilder
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType
 from dualrev.compiler.types.leaves import is_bound, members
-from dualrev.compiler.types.numba_names import Dispatcher, NumbaType
 
 __all__ = ["Objects"]
 

@@ -42,8 +42,8 @@ from dualrev.compiler.scalarize.arrays.indices import index_of, is_gathered
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.records.jitclass import Objects
 from dualrev.compiler.scalarize.records.operator_methods import Dunders
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.leaves import is_bound, is_instance, is_record, is_records, is_structured, members
-from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["Structures"]
 

@@ -17,8 +17,8 @@ from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import Const, Let, Slice, Store
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.records.jitclass import Objects
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.leaves import is_instance
-from dualrev.compiler.types.numba_names import NumbaType
 
 __all__ = ["Dunders"]
 
