@@ -36,7 +36,7 @@ from dualrev.compiler.frontend.reading.locals_option import with_conversions
 from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import Source, Static, describe, is_derivative, read
 from dualrev.compiler.frontend.typing.infer_callees import Uncompiled
-from dualrev.compiler.ir.anf.operations import Ref
+from dualrev.compiler.ir.anf.operations import CallKnown, Ref, walk
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atom_types import is_array, is_real, type_of
 from dualrev.compiler.ir.core.atoms import Constant, Global, Var
@@ -230,7 +230,8 @@ class Front:
             return attempt(True)
         kinds, lowered = found.typed.of, found.lowered
         have_places = all(isinstance(kinds.get(x), _PLACES) for x in lowered.iterated)
-        over = (kinds.get(x) for s in lowered.lengths for x in s.args if isinstance(x, str))
+        lengths = (s for s in walk(lowered.body) if isinstance(s, CallKnown) and s.target in lowered.lengths)
+        over = (kinds.get(x) for s in lengths for x in s.args if isinstance(x, str))
         dicts = any(isinstance(kind, types.DictType) for kind in over)  # d[k] is no key
         return found if have_places and not dicts else attempt(True)
 

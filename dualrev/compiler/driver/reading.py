@@ -169,13 +169,13 @@ def lower_to_anf(r: Reading) -> None:
 
 def drop_dead_flags(r: Reading) -> None:
     """Eliminate dead code: flags that nothing reads."""
-    drop_unread(r.lowered.body, r.lowered.result)
+    r.lowered = replace(r.lowered, body=drop_unread(r.lowered.body, r.lowered.result))
 
 
 def infer_types(r: Reading) -> None:
     """Infer types with numba; split names of several types (web splitting)."""
     options, uncompiled = r.f.targetoptions, r.front.uncompiled
-    r.typed = infer.infer(r.lowered, r.argtypes, options, uncompiled, lambda: r.f.compile(r.argtypes))
+    r.lowered, r.typed = infer.infer(r.lowered, r.argtypes, options, uncompiled, lambda: r.f.compile(r.argtypes))
 
 
 # Lower: ANF of scalars, and core
@@ -183,12 +183,12 @@ def infer_types(r: Reading) -> None:
 
 def fold_dtype_constants(r: Reading) -> None:
     """Fold dtypes that type inference knows."""
-    fold_dtypes(r.lowered, r.typed)
+    r.lowered = replace(r.lowered, body=fold_dtypes(r.lowered.body, r.typed))
 
 
 def write_truth_values(r: Reading) -> None:
     """Lower the truth of a condition, of a container whether it is empty, to a bool."""
-    write_truth(r.lowered, r.typed)
+    r.lowered = replace(r.lowered, body=write_truth(r.lowered, r.typed))
 
 
 def remove_optionals(r: Reading) -> None:
@@ -198,45 +198,46 @@ def remove_optionals(r: Reading) -> None:
         r.converts = signature.return_type
     r.returned = r.typed.result if r.converts is None else r.converts
     converts = r.converts is not None
-    without_optionals(r.lowered, r.typed, not (r.apart or converts), converts)
+    r.lowered = without_optionals(r.lowered, r.typed, not (r.apart or converts), converts)
     r.of = {x: in_parts(kind) for x, kind in r.typed.of.items()}
 
 
 def remove_unreachable(r: Reading) -> None:
     """Eliminate dead code: statements that numba never types."""
-    without_unreached(r.lowered.body, r.of)
+    r.lowered = replace(r.lowered, body=without_unreached(r.lowered.body, r.of))
 
 
 def index_iterated(r: Reading) -> None:
     """Replace iterables without indices, in loops, by lists of their items."""
-    without_listed(r.lowered, r.of)
+    r.lowered = replace(r.lowered, body=without_listed(r.lowered, r.of))
 
 
 def fold_limits(r: Reading) -> None:
     """Fold the attributes of `np.finfo` and `np.iinfo` to constants."""
-    with_limits(r.lowered, r.of)
+    r.lowered = replace(r.lowered, body=with_limits(r.lowered, r.of))
 
 
 def split_dicts(r: Reading) -> None:
     """Replace a dict of floats by a dict of indices and a list of values."""
     check_unpacked_dicts(r.lowered, r.of)
-    by_places(r.lowered, r.of)
+    r.lowered = by_places(r.lowered, r.of)
 
 
 def lists_to_tuples(r: Reading) -> None:
     """Replace lists of known length by tuples."""
-    r.tuples = as_tuples(r.lowered, r.of)
+    body, r.tuples = as_tuples(r.lowered, r.of)
+    r.lowered = replace(r.lowered, body=body)
 
 
 def containers_to_heap(r: Reading) -> None:
     """Replace containers of arrays and of lists by containers of handles, with a heap for their items."""
-    r.unchecked = by_handles(r.lowered, r.of, r.apart)
+    r.lowered, r.unchecked = by_handles(r.lowered, r.of, r.apart)
     check_unpacked(r.lowered, r.of)
 
 
 def split_lists_of_tuples(r: Reading) -> None:
     """Replace a list of tuples by one list per tuple component (struct of arrays)."""
-    by_leaves(r.lowered, r.of)
+    r.lowered = by_leaves(r.lowered, r.of)
 
 
 def lists_to_arrays(r: Reading) -> None:

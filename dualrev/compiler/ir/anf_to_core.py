@@ -198,31 +198,30 @@ class _Typing:
         """Translate the exit flags of a loop."""
         return tuple(map(self.var, s.exits))
 
-    def let(self, s: Any) -> nodes.Statement:
+    def let(self, s: operations.Let) -> nodes.Statement:
         """Translate an operation."""
-        target, args = self.var(s.target), s.args
-        match s.op:
-            case "copy":
-                return nodes.Copy(target, self.atom(args[0]), s.line)
-            case "plain":
-                return nodes.Discrete(target, self.expr(s.info), s.line)
-            case "prim":
-                rule, made = s.info
-                spelling = made.info[0] if made.op == "func" else made.info
-                checked = self.checked and not isinstance(made.info, operations.OfElements)
-                return nodes.Real(target, rule, str(spelling), tuple(map(self.atom, args)), s.line, checked)
-            case "load":
-                return nodes.Load(target, self.array(args[0]), self.places(s.info), s.line)
-            case "view":
-                base = self.array(args[0])
-                if isinstance(s.info, tuple):
-                    return nodes.View(target, base, atoms.Item(base, self.places(s.info)), s.line)
-                return nodes.View(target, base, self.expr(s.info, base), s.line)
-            case "alloc":
-                return nodes.Make(target, self.expr(s.info), s.line)
-            case "array":
-                return nodes.Whole(target, s.info[0], tuple(map(self.atom, args)), s.line)
-        raise AssertionError(s.op)
+        target = self.var(s.target)
+        match s:
+            case operations.Copy(source=x):
+                return nodes.Copy(target, self.atom(x), s.line)
+            case operations.Discrete(tree=tree):
+                return nodes.Discrete(target, self.expr(tree), s.line)
+            case operations.Prim(rule=rule, spelling=spelling):
+                checked = self.checked and not s.of_elements
+                return nodes.Real(target, rule, spelling, tuple(map(self.atom, s.args)), s.line, checked)
+            case operations.Load(array=x, index=index):
+                return nodes.Load(target, self.array(x), self.places(index), s.line)
+            case operations.View(array=x, index=index):
+                base = self.array(x)
+                return nodes.View(target, base, atoms.Item(base, self.places(index)), s.line)
+            case operations.ViewExpr(array=x, tree=tree):
+                base = self.array(x)
+                return nodes.View(target, base, self.expr(tree, base), s.line)
+            case operations.Alloc(tree=tree):
+                return nodes.Make(target, self.expr(tree), s.line)
+            case operations.WholeArray(function=function):
+                return nodes.Whole(target, function, tuple(map(self.atom, s.args)), s.line)
+        raise AssertionError(s)
 
 
 def _type_of(x: Any) -> Any:

@@ -13,7 +13,31 @@ from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.reading.source import Source, is_numba_function, read
-from dualrev.compiler.ir.anf.operations import Let, Ref, Store, walk
+from dualrev.compiler.ir.anf.operations import (
+    AllocList,
+    BinOp,
+    CallKnown,
+    CallMethod,
+    CallStarred,
+    CallUfunc,
+    CallUser,
+    Const,
+    Copy,
+    Discrete,
+    GetAttr,
+    GetItem,
+    InplaceOp,
+    Let,
+    MakeArray,
+    MakeList,
+    MakeTuple,
+    OpaqueExpr,
+    Ref,
+    Store,
+    UnaryOp,
+    Window,
+    walk,
+)
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.leaves import is_structured
@@ -24,8 +48,8 @@ from dualrev.rules.functions import canonical, known
 
 __all__ = ["changes_nothing", "has_output", "is_new", "makes_new", "sharing", "written_arrays"]
 
-_NEW = ("binop", "unary", "literal", "plain")
-_QUIET = ("attr", "binop", "copy", "getitem", "list", "literal", "plain", "tuple", "unary", "window")
+_NEW = (BinOp, UnaryOp, MakeArray, Discrete)
+_QUIET = (*_NEW, GetAttr, Copy, GetItem, MakeList, AllocList, MakeTuple, Window)
 _JOINING = ("append", "concatenate", "diff", "dot", "outer", "stack", "stacked", "sum")
 _COPY = ("copy", "copy", "copy")
 _PLAIN = (range, zip, enumerate, reversed)
@@ -40,7 +64,7 @@ def sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
         alias.join(x, parameters[0])
     for s in walk(lowered.body):
         if isinstance(s, Let) and _holds(kind := of.get(s.target)) and not (is_array(kind) and is_new(s)):
-            for y in s.args[:1] if s.op == "iop" and is_array(kind) else s.args:
+            for y in s.args[:1] if isinstance(s, InplaceOp) and is_array(kind) else s.args:
                 if isinstance(y, (str, Ref)):
                     alias.join(s.target, y if isinstance(y, str) else y.name)
     return alias
@@ -63,12 +87,12 @@ def _holds(kind: NumbaType) -> bool:
 
 def is_new(s: Let) -> bool:
     """Whether the result of an operation is a fresh array, which aliases no operand."""
-    if s.op in _NEW:
+    if isinstance(s, _NEW):
         return True
-    if s.op not in ("func", "method"):
+    if not isinstance(s, (CallKnown, CallMethod)):
         return False
-    name = s.info[0] if s.op == "func" else f"np.{s.info[0]}"
-    f = known(name) if known(name).name else known(s.info[0])
+    name = _name(s)
+    f = known(name) if known(name).name or isinstance(s, CallKnown) else known(s.method)
     if f.shares is not None:
         return f.shares == _COPY
     return bool(
@@ -78,14 +102,18 @@ def is_new(s: Let) -> bool:
 
 def makes_new(s: Let) -> bool:
     """Whether an operation makes a new array: one of whole arrays, too, or the call of a function that returns one."""
-    of_arrays = (
-        s.op in ("func", "method") and known(s.info[0] if s.op == "func" else f"np.{s.info[0]}").core in _JOINING
-    )
-    if s.op == "call":
-        return _returns_new(s.info)
-    if s.op == "method" and s.info[0] == "astype":
+    if isinstance(s, CallUser):
+        return _returns_new(s.function)
+    if isinstance(s, CallKnown) and known(s.function).core in _JOINING and not has_output(s.function, len(s.args)):
         return True
-    return is_new(s) or (of_arrays and not has_output(s.info[0], len(s.args))) or (s.op == "binop" and s.info == "@")
+    if isinstance(s, CallMethod) and (s.method == "astype" or known(_name(s)).core in _JOINING):
+        return True
+    return is_new(s) or (isinstance(s, BinOp) and s.symbol == "@")
+
+
+def _name(s: CallKnown | CallMethod) -> str:
+    """Name of a function; of a method, that of numpy's function."""
+    return s.function if isinstance(s, CallKnown) else f"np.{s.method}"
 
 
 def has_output(name: str, count: int) -> bool:
@@ -97,24 +125,25 @@ def has_output(name: str, count: int) -> bool:
 
 def _may_write(s: Let) -> bool:
     """Whether an operation may write to its operands."""
-    if s.op == "iop" or s.op in ("star", "ufunc"):
+    if isinstance(s, (InplaceOp, CallStarred, CallUfunc)):
         return True
-    if s.op in ("func", "method"):
-        return s.info[0] in _WRITING or (s.op == "func" and has_output(s.info[0], len(s.args)))
-    return s.op == "call" and not _only_reads(s.info)
+    if isinstance(s, CallKnown):
+        return s.function in _WRITING or has_output(s.function, len(s.args))
+    if isinstance(s, CallMethod):
+        return s.method in _WRITING
+    return isinstance(s, CallUser) and not _only_reads(s.function)
 
 
 def changes_nothing(s: Let, of: dict[str, Any]) -> bool:
     """Whether an operation certainly writes to no array; False if an operand is a record or an instance."""
     if any(is_structured(of.get(x)) for x in s.args if isinstance(x, str)):
         return False
-    if s.op in ("func", "method"):
-        name = s.info[0] if s.op == "func" else f"np.{s.info[0]}"
-        on_array = s.op == "func" or (isinstance(s.args[0], str) and is_array(of.get(s.args[0])))
-        return known(name).compiled and on_array and not _may_write(s)
-    if s.op == "iop":
+    if isinstance(s, (CallKnown, CallMethod)):
+        on_array = isinstance(s, CallKnown) or (isinstance(s.args[0], str) and is_array(of.get(s.args[0])))
+        return known(_name(s)).compiled and on_array and not _may_write(s)
+    if isinstance(s, InplaceOp):
         return isinstance(of.get(s.target), NUMBERS)
-    return s.op in _QUIET or (s.op == "written" and s.info.pure)
+    return isinstance(s, _QUIET) or (isinstance(s, OpaqueExpr) and s.pure)
 
 
 def _only_reads(callee: Ref) -> bool:
@@ -194,4 +223,4 @@ def _is_new_value(
         return isinstance(f, ast.Attribute) and f.attr == "copy" and not x.args
     value = getattr(found.value, f.attr, None) if isinstance(f, ast.Attribute) else found.value
     name = canonical(value) or ""
-    return bool(name) and makes_new(Let("", "func", (None,) * len(x.args), (name, ()), 0)) and not x.keywords
+    return bool(name) and makes_new(CallKnown("", name, (Const(None),) * len(x.args), 0)) and not x.keywords

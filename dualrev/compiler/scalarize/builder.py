@@ -21,7 +21,25 @@ from numba.core import types
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.reading.njit_options import is_parallel
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Atom, Call, Const, For, Let, Node, OfElements, Ref, Store, leaves, walk
+from dualrev.compiler.ir.anf.operations import (
+    Alloc,
+    Atom,
+    BinOp,
+    Call,
+    CallKnown,
+    Const,
+    Copy,
+    Discrete,
+    For,
+    Let,
+    Load,
+    Node,
+    Ref,
+    Store,
+    ViewExpr,
+    leaves,
+    walk,
+)
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.scalarize.arrays.even_strides import are_even
@@ -170,24 +188,21 @@ class ScalarBuilder:
 
     # Statements
 
-    def let(
-        self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: NumbaType = None, target: str = ""
-    ) -> str:
-        """Emit an operation; without a target, its result is a fresh temporary."""
-        target = target or self.temp(kind)
-        self.out.append(Let(target, op, args, info, line))
-        return target
+    def emit(self, operation: Let) -> str:
+        """Emit an operation; return its target."""
+        self.out.append(operation)
+        return operation.target
 
     def plain(self, text: str, line: int, kind: NumbaType = types.int64, target: str = "", **names: Any) -> str:
         """Emit `target` = a non-differentiable expression, the text with atoms for the names in it."""
         tree = to_python.substitute(to_python.name(text), lambda x: to_python.atom(names[x]) if x in names else None)
         args = tuple(x for x in names.values() if isinstance(x, str))
-        return self.let("plain", args, tree, line, kind, target)
+        return self.emit(Discrete(target or self.temp(kind), args, tree, line))
 
     def copy(self, target: str, source: Atom, line: int) -> None:
         """Emit `target = source`, unless they are one variable."""
         if target != source:
-            self.let("copy", (source,), None, line, target=target)
+            self.emit(Copy(target, source, line))
 
     def copy_tree(self, target: Any, source: Any, line: int) -> None:
         """Emit copies of all leaves of a tree."""
@@ -196,27 +211,27 @@ class ScalarBuilder:
             for t, s in zip(target.parts, source.parts, strict=True):
                 self.copy_tree(t, s, line)
         else:
-            self.let("copy", (source,), None, line, target=target)
+            self.emit(Copy(target, source, line))
 
     def as_written(self, s: Let) -> None:
         """Emit an operation unchanged, as a non-differentiable expression."""
-        if isinstance(s.info, OfElements) and s.info in _DIVISIONS:  # what numba does with elements of arrays
-            s = Let(s.target, "func", s.args, (_DIVISIONS[s.info], ()), s.line)
+        if isinstance(s, BinOp) and s.of_elements and s.symbol in _DIVISIONS:  # what numba does with elements of arrays
+            s = CallKnown(s.target, _DIVISIONS[s.symbol], s.args, s.line)
         expression = self.expression(s)
-        self.let("plain", self.names_in(s.args), expression, s.line, target=s.target)
+        self.emit(Discrete(s.target, self.names_in(s.args), expression, s.line))
 
     def alloc(self, s: Let) -> None:
         """Emit an array allocation unchanged."""
-        self.let("alloc", self.names_in(s.args), self.expression(s), s.line, target=s.target)
+        self.emit(Alloc(s.target, self.names_in(s.args), self.expression(s), s.line))
 
-    def library(self, s: Let, name: str, args: tuple[Any, ...]) -> None:
+    def library(self, target: str, name: str, args: tuple[Any, ...], line: int) -> None:
         """Emit a call of a definition of rules/library/, which is differentiated like a user's function."""
-        result = self.tree(s.target)
+        result = self.tree(target)
         ref = next((r for r in self.lowered.refs.values() if r.path == (("library", name),)), None)
         if ref is None:
             made = self.names.fresh(f"_{name}")
             ref = self.lowered.refs[made] = Ref(made, library.DEFINITIONS[name], (("library", name),))
-        self.call(result, ref, [self.tree(x) for x in args], s.line)
+        self.call(result, ref, [self.tree(x) for x in args], line)
 
     def call(
         self, result: Any, function: Ref, args: list[Any], line: int, kinds: tuple[Any, ...] | None = None
@@ -244,7 +259,7 @@ class ScalarBuilder:
             if backwards
             else f"np.empty({shape}, {dtype_name(kind.dtype)})"
         )
-        self.let("alloc", names, to_python.name(text), line, target=target)
+        self.emit(Alloc(target, names, to_python.name(text), line))
 
     def empty_for(self, target: str, arrays: tuple[str, ...], line: int) -> None:
         """Emit `target` = a new array of the broadcast shape of `arrays`."""
@@ -260,11 +275,11 @@ class ScalarBuilder:
         whole = isinstance(like, str)
         shape, names = (f"{like}.shape", (like,)) if whole else (f"({''.join(f'{n}, ' for n in like)})", like)
         spread = "spread_evenly" if self.even and isinstance(array, str) else "spread"
-        return self.let("view", (array, *names), to_python.name(f"runtime.{spread}(BASE, {shape})"), line, target=made)
+        return self.emit(ViewExpr(made, array, (*names,), to_python.name(f"runtime.{spread}(BASE, {shape})"), line))
 
     def pick(self, array: Any, index: tuple[Any, ...], line: int) -> str:
         """Emit the load of an element."""
-        return self.let("load", (array,), index, line, self.kind(array).dtype)
+        return self.emit(Load(self.temp(self.kind(array).dtype), array, index, line))
 
     def put(self, array: str, index: tuple[Any, ...], value: Atom, line: int) -> None:
         """Emit the store of an element."""
@@ -283,7 +298,10 @@ class ScalarBuilder:
     def common_sizes(self, arrays: tuple[str, ...], ndim: int, line: int) -> Sizes:
         """Emit the axis lengths of the broadcast shape of `arrays`."""
         shape = _common_shape(arrays)
-        return tuple(self.let("plain", arrays, to_python.name(f"{shape}[{k}]"), line, types.int64) for k in range(ndim))
+        return tuple(
+            self.emit(Discrete(self.temp(types.int64), arrays, to_python.name(f"{shape}[{k}]"), line))
+            for k in range(ndim)
+        )
 
     def nest(self, sizes: Sizes, line: int, body: Callable[[tuple[str, ...]], Any], threads: bool = True) -> None:
         """Emit a loop nest below `sizes`; with `threads`, parallel where numba runs elementwise loops in threads."""

@@ -14,7 +14,7 @@ from numba.core import types
 
 from dualrev.compiler.frontend.reading.njit_options import alike, declared
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.ir.anf.operations import Let, Star
+from dualrev.compiler.ir.anf.operations import CallKnown, CallStarred, CallUser, Copy, Let, Star
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import Lists
@@ -44,7 +44,7 @@ class Calls:
         self.code, self.lazy, self.tuples, self.lists, self.numbers = code, lazy, tuples, lists, numbers
         self.expand, self.returned = expand, returned
 
-    def call(self, s: Let, kind: NumbaType) -> None:
+    def call(self, s: CallUser, kind: NumbaType) -> None:
         """Lower `target = g(x)`."""
         self.lazy.flush()
         code = self.code
@@ -53,39 +53,39 @@ class Calls:
         others = any(map(holds_complex, (kind, *kinds))) or any(x in self.lists for x in s.args)
         others |= s.target in code.lowered.paired
         args = [code.tree(x) for x in self._converted(s, kinds)]
-        own = self.returned(s.info.value, kinds) if isinstance(s.info.value, Ruled) and not others else None
+        own = self.returned(s.function.value, kinds) if isinstance(s.function.value, Ruled) and not others else None
         if own in (None, kind):
-            code.call(result, s.info, args, s.line, kinds if others else None)
+            code.call(result, s.function, args, s.line, kinds if others else None)
             return
         made = code.temp(types.unliteral(own))  # a rule is compiled for the types of what the function itself returns
-        code.call(code.tree(made), s.info, args, s.line)
-        self.expand(Let(s.target, "copy", (made,), None, s.line))
+        code.call(code.tree(made), s.function, args, s.line)
+        self.expand(Copy(s.target, made, s.line))
 
-    def _converted(self, s: Let, kinds: NumbaTypes) -> list[Any]:
+    def _converted(self, s: CallUser, kinds: NumbaTypes) -> list[Any]:
         """Arguments of a call, converted to the types of the callee's declared signature."""
         code = self.code
-        signature = declared(s.info.value, kinds)
+        signature = declared(s.function.value, kinds)
         if signature is None:
             return list(s.args)
         made = []
         for x, kind, wanted in zip(s.args, kinds, signature.args, strict=True):
             made.append(x if alike(kind, wanted) else self.numbers.converted(x, wanted, s.line))
             if made[-1] is None:
-                what = f"the call of {describe(s.info.value)} with {kind}"
+                what = f"the call of {describe(s.function.value)} with {kind}"
                 instead = f"np.{wanted}(...) of it" if isinstance(wanted, types.Number) else "arguments of that type"
                 code.refuse(s.line, what, f"its signature says {wanted}, and numba converts that", instead)
         return made
 
-    def star(self, s: Let, kind: NumbaType) -> None:
+    def star(self, s: CallStarred, kind: NumbaType) -> None:
         """Lower `g(x, *t)`, after the length of `t` is known."""
-        star: Star = s.info
+        star: Star = s.star
         count = len(star.stars)
         args: list[Any] = []
         for x, starred in zip(s.args, star.stars, strict=False):
             args += self.tuples.items(x, s.line) if starred else [x]
         args += s.args[count:]
-        if star.op == "func":
-            self.expand(Let(s.target, "func", tuple(args), (star.callee, star.keywords), s.line))
+        if star.makes is CallKnown:
+            self.expand(star.call(s.target, tuple(args), s.line))
             return
 
         def wrong(why: str) -> Any:
@@ -93,4 +93,4 @@ class Calls:
             raise AssertionError(f"numba has bound these arguments: {why}")
 
         bound = star.bound(args, wrong, lambda rest: self.tuples.packed(rest, s.line))
-        self.expand(Let(s.target, star.op, tuple(bound), star.callee, s.line))
+        self.expand(star.call(s.target, tuple(bound), s.line))

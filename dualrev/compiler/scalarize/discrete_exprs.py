@@ -12,7 +12,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Let, Node, leaves, walk, writes
+from dualrev.compiler.ir.anf.operations import Alloc, Discrete, Let, Node, leaves, walk, writes
 from dualrev.compiler.scalarize.arrays.indices import check_index, is_gathered
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.aliases import NumbaType
@@ -27,18 +27,18 @@ class Conditions:
     def __init__(self, code: ScalarBuilder) -> None:
         self.code = code
 
-    def write(self, s: Let, kind: NumbaType) -> None:
+    def write(self, s: Discrete, kind: NumbaType) -> None:
         """Lower `target` = a non-differentiable expression."""
-        code, tree = self.code, s.info
+        code, tree = self.code, s.tree
         inside = any(isinstance(x, (ast.In, ast.NotIn)) for x in ast.walk(tree))
         if inside or any(map(code.is_tuple, s.args)):
-            tree = _TupleParts(code).visit(to_python.substitute(tree, lambda x: None))
+            tree = _TupleParts(code).visit(to_python.copied(tree))
         names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in code.of]
         self._check(tree, names, s.line)
         if isinstance(kind, types.Boolean) and self._may_be_known(tree):
             tree = to_python.call("bool", tree)  # numba cannot compile some programs that branch on it twice
         args = tuple(dict.fromkeys(names))
-        code.let("alloc" if is_array(kind) else "plain", args, tree, s.line, target=s.target)
+        code.emit((Alloc if is_array(kind) else Discrete)(s.target, args, tree, s.line))
 
     def _check(self, tree: ast.expr, names: list[str], line: int) -> None:
         """Refuse tuples, `in`, and unsupported indices."""

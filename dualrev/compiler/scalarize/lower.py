@@ -30,14 +30,32 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.typing.unreachable import is_unreached
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import (
+    Alloc,
+    AllocList,
+    BinOp,
+    CallKnown,
+    CallMethod,
+    CallStarred,
+    CallUfunc,
+    CallUser,
     Const,
+    Copy,
+    Discrete,
     Effect,
     For,
+    GetAttr,
+    GetItem,
     If,
+    InplaceOp,
     Let,
+    MakeArray,
+    MakeList,
+    MakeObject,
+    MakeTuple,
     Node,
     Ref,
     Store,
+    UnaryOp,
     While,
     leaves,
     reads,
@@ -141,8 +159,8 @@ class Expansion:
         self.rules = self._rules()
         self.operations = self._operations()
 
-    def _operations(self) -> Mapping[str, Callable[[Let, Any], None]]:
-        """Handlers of operations, by their names in core; elementwise.py handles arithmetic of arrays."""
+    def _operations(self) -> Mapping[type[Let], Callable[[Any, Any], None]]:
+        """Handlers of operations, by their classes; elementwise.py handles arithmetic of arrays."""
         code, lazy, tuples = self.code, self.lazy, self.tuples
         drawings, inactive = Drawings(code, lazy, tuples), Inactive(code, lazy)
         windows = Windows(code, lazy, self.layouts)
@@ -150,22 +168,23 @@ class Expansion:
         functions = Functions(code, lazy, tuples, self.lists, ways, self.rules)
         calls = Calls(code, lazy, tuples, self.lists, self.numbers, self.operation, self.returned)
         return {
-            "copy": self._copy,
-            "plain": Conditions(code).write,
-            "binop": self._binary,
-            "iop": self._binary,
-            "unary": self._unary,
-            "func": functions.write,
-            "method": functions.method,
-            "call": calls.call,
-            "star": calls.star,
-            "ufunc": Ufuncs(code, lazy).call,
-            "getitem": self.items.getitem,
-            "attr": self.items.attribute,
-            "object": self.structures.objects.construct,
-            "tuple": tuples.make,
-            "list": self.making.list_of,
-            "literal": self.making.literal,
+            Copy: self._copy,
+            Discrete: Conditions(code).write,
+            BinOp: self._binary,
+            InplaceOp: self._binary,
+            UnaryOp: self._unary,
+            CallKnown: functions.write,
+            CallMethod: functions.method,
+            CallUser: calls.call,
+            CallStarred: calls.star,
+            CallUfunc: Ufuncs(code, lazy).call,
+            GetItem: self.items.getitem,
+            GetAttr: self.items.attribute,
+            MakeObject: self.structures.objects.construct,
+            MakeTuple: tuples.make,
+            MakeList: self.making.list_of,
+            AllocList: self.making.list_of,
+            MakeArray: self.making.literal,
         }
 
     def _rules(self) -> TableRules:
@@ -174,7 +193,7 @@ class Expansion:
         reductions = Reductions(self.code, self.lazy, self.tuples)
         constant, windows = Inactive(self.code, self.lazy), Windows(self.code, self.lazy, self.layouts)
         splitting = Splitting(self.code, self.lazy)
-        core: dict[str, Callable[[Let, Any], None]] = {
+        core: dict[str, Callable[[CallKnown, Any], None]] = {
             "alloc": self.making.alloc,
             "append": joining.append,
             "broadcast_arrays": splitting.broadcast,
@@ -205,7 +224,7 @@ class Expansion:
             "strided": windows.strided,
             "sum": reductions.sum,
         }
-        scalar: dict[str, Callable[[Let, Any], bool]] = {
+        scalar: dict[str, Callable[[CallKnown, Any], bool]] = {
             "divmod": self.numbers.divmod,
             "extremum": self.numbers.extremum,
             "float": self.numbers.to_float,
@@ -257,10 +276,10 @@ class Expansion:
             if is_array(kind):
                 shape = ast.Tuple([ast.Constant(0)] * kind.ndim, ast.Load())
                 empty = to_python.call("np.empty", shape, to_python.name(dtype_name(kind.dtype)))
-                code.let("alloc", (), empty, line, target=x)
+                code.emit(Alloc(x, (), empty, line))
             elif not isinstance(kind, types.NoneType):
                 zero: Any = 0.0 if is_real(kind) else False if isinstance(kind, types.Boolean) else 0
-                code.let("copy", (Const(zero),), None, line, target=x)
+                code.emit(Copy(x, Const(zero), line))
 
     # Statements
 
@@ -275,8 +294,8 @@ class Expansion:
     def _statement(self, s: Any) -> None:
         if is_unreached(s, self.code.of):
             return
-        if s in self.code.lowered.unpacked and s.info == (Const(0),):
-            self._check_count(s.args[0], self.code.lowered.unpacked[s], s.line)
+        if isinstance(s, GetItem) and s.unpacked is not None and s.index == (Const(0),):
+            self._check_count(s.base, s.unpacked, s.line)
         if isinstance(s, Let):
             self.lazy.settle(s)
         if isinstance(s, Store) or (isinstance(s, Let) and not changes_nothing(s, self.code.of)):
@@ -284,10 +303,11 @@ class Expansion:
         if self.growing.takes(s) or self.structures.takes(s):
             return
         check_places(self.code, self.lists, s)
-        if isinstance(s, (Let, Store)):
-            self.opaques.without_slices(s)
-        if isinstance(s, Let) and (self.overloads.takes(s) or self.draws.takes(s)):
-            return
+        s = self.opaques.without_slices(s)
+        if isinstance(s, Let):
+            s = self.overloads.lowered(s)
+            if s is None or self.draws.takes(s):
+                return
         if self.opaques.takes(s):
             return
         self.complexes.check(s)
@@ -301,8 +321,6 @@ class Expansion:
                 for x in reads(s):
                     self.lazy.materialise(x)
                 self.lazy.flush()
-                if isinstance(s, If):
-                    s.test = self.complexes.truth(s.test, s.line)
                 self.code.out.append(self._compound(s))
 
     def _check_count(self, x: Any, count: int, line: int) -> None:
@@ -324,7 +342,8 @@ class Expansion:
         code = self.code
         match s:
             case If():
-                return If(s.test, self._block(s.then), self._block(s.orelse), s.line)
+                test = self.complexes.truth(s.test, s.line)
+                return If(test, self._block(s.then), self._block(s.orelse), s.line)
             case For():
                 outside, code.in_rounds = code.in_rounds, code.in_rounds or s.parallel
                 body, code.in_rounds = self._block(s.body), outside
@@ -349,25 +368,27 @@ class Expansion:
         """Lower an operation of core."""
         kind = self.code.of[s.target]
         self.lazy.settle(s)
-        if self.complexes.takes(s, kind) or self.elementwise.takes(s, kind):
+        left = self.complexes.lowered(s, kind)
+        if left is None or self.elementwise.takes(left, kind):
             return
+        s = left
         for x in reads(s):
-            if s.op not in ("func", "method"):  # these may make better use of what has been put off
+            if not isinstance(s, (CallKnown, CallMethod)):  # these may make better use of what has been put off
                 self.lazy.materialise(x)
-        self.operations[s.op](s, kind)
+        self.operations[type(s)](s, kind)
 
     def _copy(self, s: Let, kind: NumbaType) -> None:
         self.code.copy_tree(self.code.tree(s.target), self.code.tree(s.args[0]), s.line)
 
-    def _binary(self, s: Let, kind: NumbaType) -> None:
-        if s.info == "@":
+    def _binary(self, s: BinOp | InplaceOp, kind: NumbaType) -> None:
+        if s.symbol == "@":
             self.composed.dot(s, kind)
         elif isinstance(kind, types.BaseTuple):
             self.tuples.join(s)
         else:
-            arithmetic(self.code, Let(s.target, "binop", s.args, s.info, s.line), kind)
+            arithmetic(self.code, s.binop() if isinstance(s, InplaceOp) else s, kind)
 
-    def _unary(self, s: Let, kind: NumbaType) -> None:
+    def _unary(self, s: UnaryOp, kind: NumbaType) -> None:
         arithmetic(self.code, s, kind)
 
 

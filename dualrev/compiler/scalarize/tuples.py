@@ -12,7 +12,20 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Node, Slice
+from dualrev.compiler.ir.anf.operations import (
+    BinOp,
+    CallKnown,
+    Const,
+    Copy,
+    Discrete,
+    Effect,
+    GetItem,
+    If,
+    Let,
+    MakeTuple,
+    Node,
+    Slice,
+)
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic, extremum
 from dualrev.compiler.types.aliases import NumbaType
@@ -58,13 +71,13 @@ class Tuples:
     def packed(self, items: list[Any], line: int) -> str:
         """Return a new tuple of these atoms."""
         made = self.code.temp(types.BaseTuple.from_types([types.unliteral(self.code.kind(x)) for x in items]))
-        self._copy_parts(Let(made, "tuple", tuple(items), None, line), [self.code.tree(x) for x in items])
+        self._copy_parts(MakeTuple(made, tuple(items), line), [self.code.tree(x) for x in items])
         return made
 
-    def item(self, s: Let) -> None:
+    def item(self, s: GetItem) -> None:
         """Lower `t[k]` and `t[i:j]`."""
         code, tree = self.code, self.code.tree(s.args[0])
-        (entry,) = s.info
+        (entry,) = s.index
         if isinstance(entry, Slice):
             if not all(isinstance(x, Const) for x in entry.atoms()):
                 code.refuse(s.line, "a slice of a tuple", "its bounds are not constant", "constants")
@@ -85,26 +98,26 @@ class Tuples:
             test = code.temp(types.boolean)
             equal = ast.Compare(ast.Name(k), [ast.Eq()], [ast.Constant(number)])
             then = code.collect(functools.partial(code.copy_tree, target, part, s.line))
-            code.let("plain", (k,), equal, s.line, target=test)  # all before the first branch: numba is not
+            code.emit(Discrete(test, (k,), equal, s.line))  # all before the first branch: numba is not
             rest = [If(test, then, rest, s.line)]  # good at names that are bound in some branches only
         code.out.extend(rest)
 
-    def reduce(self, s: Let, kind: NumbaType) -> None:
+    def reduce(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `sum`, `min` and `max` of a tuple's items."""
         code = self.code
         parts = tuple(code.tree(s.args[0]).parts)
-        text = s.info[0].split(".")[-1]
+        text = s.function.split(".")[-1]
         if any(isinstance(x, Node) or is_array(code.kind(x)) for x in parts) or text not in ("sum", "min", "max"):
             code.refuse(s.line, f"{text} of this tuple", "its items are no numbers", "a loop")
         if text != "sum":
-            extremum(code, Let(s.target, "func", parts, s.info, s.line), kind, "<" if text == "min" else ">")
+            extremum(code, s.target, parts, kind, "<" if text == "min" else ">", s.line)
             return
         total: Any = s.args[1] if len(s.args) > 1 else Const(0)
         for x in parts:
             made = code.temp(kind)
             if total == Const(0):
-                code.let("copy", (x,), None, s.line, target=made)
+                code.emit(Copy(made, x, s.line))
             else:
-                arithmetic(code, Let(made, "binop", (total, x), "+", s.line), kind)
+                arithmetic(code, BinOp(made, "+", total, x, s.line), kind)
             total = made
-        code.let("copy", (total,), None, s.line, target=s.target)
+        code.emit(Copy(s.target, total, s.line))

@@ -26,7 +26,31 @@ from dualrev.compiler.frontend.reading.jitclass_methods import constructor, is_j
 from dualrev.compiler.frontend.reading.njit_options import copied, differing, is_copied, of_caller
 from dualrev.compiler.frontend.reading.source import Static, describe, is_derivative, is_numba_function
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Atom, Const, If, Ref, Slice, Star
+from dualrev.compiler.ir.anf.operations import (
+    AllocList,
+    Atom,
+    BinOp,
+    CallKnown,
+    CallMethod,
+    CallStarred,
+    CallUfunc,
+    CallUser,
+    Const,
+    Copy,
+    Discrete,
+    GetAttr,
+    GetItem,
+    If,
+    InplaceOp,
+    MakeArray,
+    MakeList,
+    MakeObject,
+    MakeTuple,
+    Ref,
+    Slice,
+    Star,
+    UnaryOp,
+)
 from dualrev.eager.numba_rules import Ruled
 from dualrev.rules.emitted_names import BINARY, CASTS, COMPARE
 from dualrev.rules.functions import known
@@ -51,7 +75,7 @@ class Expressions(WrittenAsTheyAre):
         x = self.atom(node)
         if isinstance(x, str):
             return x
-        return self.let(self.temp(), "copy", (x,), None, node.lineno)
+        return self.emit(Copy(self.temp(), x, node.lineno))
 
     def expr(self, node: ast.expr, target: str | None = None) -> Atom:
         """Lower an expression, and bind its value to `target` or to a temporary."""
@@ -63,7 +87,7 @@ class Expressions(WrittenAsTheyAre):
             if target is None:
                 assert static is not None
                 return self.constant(node, static)
-            return self.let(target, "copy", (self.atom(node),), None, node.lineno)
+            return self.emit(Copy(target, self.atom(node), node.lineno))
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
             unknown = f"a {type(node).__name__} expression", "the compiler does not know it", "it in other words"
@@ -71,14 +95,14 @@ class Expressions(WrittenAsTheyAre):
         return method(node, target if target is not None else self.temp())
 
     def _BinOp(self, node: ast.BinOp, target: str) -> Atom:
-        args = (self.atom(node.left), self.atom(node.right))
-        return self.let(target, "binop", args, BINARY[type(node.op)], node.lineno)
+        left, right = self.atom(node.left), self.atom(node.right)
+        return self.emit(BinOp(target, BINARY[type(node.op)], left, right, node.lineno))
 
     def _UnaryOp(self, node: ast.UnaryOp, target: str) -> Atom:
         if isinstance(node.op, ast.Not):
             return self.condition(node, target)
         symbol = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}[type(node.op)]
-        return self.let(target, "unary", (self.atom(node.operand),), symbol, node.lineno)
+        return self.emit(UnaryOp(target, symbol, self.atom(node.operand), node.lineno))
 
     def _Compare(self, node: ast.Compare, target: str) -> Atom:
         return self.condition(node, target)
@@ -91,12 +115,12 @@ class Expressions(WrittenAsTheyAre):
         names: list[str] = []
         expression = self.plain(node, names)
         if expression is not None:
-            return self.let(target, "plain", tuple(dict.fromkeys(names)), expression, node.lineno)
+            return self.emit(Discrete(target, tuple(dict.fromkeys(names)), expression, node.lineno))
         line = node.lineno
         if isinstance(node, ast.UnaryOp):
             operand = self.variable(node.operand)
             tree = ast.UnaryOp(ast.Not(), _truth(node.operand, ast.Name(operand)))
-            return self.let(target, "plain", (operand,), tree, line)
+            return self.emit(Discrete(target, (operand,), tree, line))
         result = self.temp()  # what follows may read the target
         if isinstance(node, ast.BoolOp):
             self.operand(node.values[0], result)
@@ -104,14 +128,14 @@ class Expressions(WrittenAsTheyAre):
         else:
             assert isinstance(node, ast.Compare)
             self.comparison(self.variable(node.left), node.ops, node.comparators, result, node)
-        return self.let(target, "copy", (result,), None, line)
+        return self.emit(Copy(target, result, line))
 
     def operand(self, node: ast.expr, result: str) -> None:
         """The truth of an operand of `and` or `or`."""
         if is_bool(node):
             self.expr(node, result)
         else:
-            self.let(result, "func", (self.atom(node),), ("bool", ()), node.lineno)
+            self.emit(CallKnown(result, "bool", (self.atom(node),), node.lineno))
 
     def shortcut(self, conjunction: bool, values: list[ast.expr], result: str, line: int) -> None:
         """Emit the other operands of an `and` or `or`, evaluated only while the result is undecided."""
@@ -132,7 +156,7 @@ class Expressions(WrittenAsTheyAre):
         else:
             right = self.variable(others[0])
         tree = ast.Compare(ast.Name(left), ops[:1], [ast.Name(right)])
-        self.let(result, "plain", tuple(dict.fromkeys((left, right))), tree, node.lineno)
+        self.emit(Discrete(result, tuple(dict.fromkeys((left, right))), tree, node.lineno))
         if len(ops) > 1:
             more = self.collect(lambda: self.comparison(right, ops[1:], others[1:], result, node))
             self.out.append(If(result, more, [], node.lineno))
@@ -224,7 +248,7 @@ class Expressions(WrittenAsTheyAre):
         then = self.collect(lambda: self.expr(node.body, result))
         orelse = self.collect(lambda: self.expr(node.orelse, result))
         self.out.append(If(test, then, orelse, node.lineno))
-        return self.let(target, "copy", (result,), None, node.lineno)
+        return self.emit(Copy(target, result, node.lineno))
 
     def _Inlined(self, node: Inlined, target: str) -> Atom:
         self.block_into(node.body)
@@ -233,23 +257,23 @@ class Expressions(WrittenAsTheyAre):
     def _Tuple(self, node: ast.Tuple, target: str) -> Atom:
         if any(isinstance(x, ast.Starred) for x in node.elts):
             return self.expr(joined(node), target)
-        return self.let(target, "tuple", tuple(self.atom(x) for x in node.elts), None, node.lineno)
+        return self.emit(MakeTuple(target, tuple(self.atom(x) for x in node.elts), node.lineno))
 
     def _List(self, node: ast.List, target: str) -> Atom:
         if any(isinstance(x, ast.Starred) for x in node.elts):
             return self.refuse(node, "a starred expression in a list", "its length is not known", "an array (np.empty)")
         if not node.elts:
-            return self.empty_list(target, None, node.lineno)
-        made = self.let(self.temp(), "list", tuple(self.atom(x) for x in node.elts), "items", node.lineno)
-        return self.let(target, "copy", (made,), None, node.lineno)
+            return self.empty_list(target, False, node.lineno)
+        made = self.emit(MakeList(self.temp(), tuple(self.atom(x) for x in node.elts), node.lineno))
+        return self.emit(Copy(target, made, node.lineno))
 
-    def empty_list(self, target: str, info: Any, line: int) -> Atom:
+    def empty_list(self, target: str, typed: bool, line: int) -> Atom:
         """Emit an empty list: `[]`, or numba's typed `List()`."""
-        made = self.let(self.temp(), "list", (Const(0),), info, line)
-        return self.let(target, "copy", (made,), None, line)
+        made = self.emit(AllocList(self.temp(), Const(0), line, typed))
+        return self.emit(Copy(target, made, line))
 
     def _Attribute(self, node: ast.Attribute, target: str) -> Atom:
-        return self.let(target, "attr", (self.variable(node.value),), node.attr, node.lineno)
+        return self.emit(GetAttr(target, self.variable(node.value), node.attr, node.lineno))
 
     def _Subscript(self, node: ast.Subscript, target: str) -> Atom:
         base = self.atom(node.value)
@@ -257,7 +281,7 @@ class Expressions(WrittenAsTheyAre):
             base = self.variable(node.value)
         if isinstance(base, Const):
             return self.refuse(node, "an index of a constant", "it is no array or tuple", "the value itself")
-        return self.let(target, "getitem", (base,), self.index(node.slice), node.lineno)
+        return self.emit(GetItem(target, base, self.index(node.slice), node.lineno))
 
     def index(self, node: ast.expr) -> tuple[Any, ...]:
         """Lower the entries of a subscript."""
@@ -287,10 +311,11 @@ class Expressions(WrittenAsTheyAre):
             return called
         if static is None:
             if isinstance(node.func, ast.Attribute) and not starred:
-                args = [self.variable(node.func.value), *(self.function_argument(x) for x in node.args)]
-                args += [self.function_argument(k.value) for k in node.keywords]
+                base = self.variable(node.func.value)
+                values = [*node.args, *(k.value for k in node.keywords)]
+                arguments = tuple(self.function_argument(x) for x in values)
                 keywords = tuple(str(k.arg) for k in node.keywords)
-                return self.let(target, "method", tuple(args), (node.func.attr, keywords), node.lineno)
+                return self.emit(CallMethod(target, base, node.func.attr, arguments, node.lineno, keywords))
             of = self.static(node.func.func) if isinstance(node.func, ast.Call) else None
             if of is not None and describe(of.value).startswith("dualrev."):
                 return self.refuse(node, f"dr.{of.value.__name__} in a numba function", *FROM_PYTHON)
@@ -306,20 +331,20 @@ class Expressions(WrittenAsTheyAre):
             return self.call_of_numba_function(node, static, target)
         if isinstance(f, type) and issubclass(f, tuple) and hasattr(f, "_fields"):
             defaults = {k: self.constant(node, Static(x, ())) for k, x in getattr(f, "_field_defaults", {}).items()}
-            return self.call_of(node, "tuple", self.ref(static), list(f._fields), defaults, target)
+            return self.call_of(node, MakeTuple, self.ref(static), list(f._fields), defaults, target)
         if is_jitclass(f):
             names, defaults = self.signature(node, constructor(self.refs, self.names, static))
-            return self.call_of(node, "object", self.ref(static), names[1:], defaults, target)
+            return self.call_of(node, MakeObject, self.ref(static), names[1:], defaults, target)
         if name := global_value(f):
             why = f"numba has frozen the global {name} in it, and does not tell when"
             return self.refuse(node, f"the call of {describe(f)}", why, f"{name} as an argument, or njit")
         if is_ufunc(f) or is_generalized(f):
             if node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
                 return self.refuse(node, f"the call of {describe(f)}", "only plain arguments are known", "its inputs")
-            return self.let(target, "ufunc", tuple(self.atom(x) for x in node.args), self.ref(static), node.lineno)
+            return self.emit(CallUfunc(target, self.ref(static), tuple(self.atom(x) for x in node.args), node.lineno))
         text = callable_name(f)
         if f in (list, List) and not (node.args or node.keywords):
-            return self.empty_list(target, None if f is list else "typed", node.lineno)
+            return self.empty_list(target, f is List, node.lineno)
         if (
             getattr(f, "__module__", "") == "_operator"
             and f in IN_PLACE
@@ -327,9 +352,9 @@ class Expressions(WrittenAsTheyAre):
             and not (node.keywords or starred)
         ):
             changed = self.expr(node.args[0], self.temp())  # another name of an array, and a number of its own
-            same = self.let(self.temp(), "copy", (changed,), None, node.lineno)
-            self.let(same, "iop", (same, self.atom(node.args[1])), IN_PLACE[f], node.lineno)
-            return self.let(target, "copy", (same,), None, node.lineno)
+            same = self.emit(Copy(self.temp(), changed, node.lineno))
+            self.emit(InplaceOp(same, IN_PLACE[f], same, self.atom(node.args[1]), node.lineno))
+            return self.emit(Copy(target, same, node.lineno))
         if text is None:
             return self.unknown_call(node, static, target)
         if text in ("np.array", "np.asarray") and node.args and isinstance(node.args[0], (ast.Tuple, ast.List)):
@@ -341,8 +366,8 @@ class Expressions(WrittenAsTheyAre):
         atoms = tuple(made[id(x)] for _, x in given)
         if starred:
             stars = tuple(isinstance(x, ast.Starred) for _, x in given)
-            return self.let(target, "star", atoms, Star("func", text, stars, keywords, (), {}), node.lineno)
-        return self.let(target, "func", atoms, (text, keywords), node.lineno)
+            return self.emit(CallStarred(target, Star(CallKnown, text, stars, keywords, (), {}), atoms, node.lineno))
+        return self.emit(CallKnown(target, text, atoms, node.lineno, keywords))
 
     def call_of_numba_function(self, node: ast.Call, static: Static, target: str) -> Atom:
         """Emit the call of a numba function; clone one that numba inlines under other options."""
@@ -360,25 +385,25 @@ class Expressions(WrittenAsTheyAre):
             why = "it is known in a loop over it: `for y in g(x):`"
             return self.refuse(node, what, why, "such a loop, or an array of the results")
         self.calls.append(static)
-        return self.call_of(node, "call", self.ref(static), *self.signature(node, static), target)
+        return self.call_of(node, CallUser, self.ref(static), *self.signature(node, static), target)
 
     def literal(self, node: ast.Call, target: str) -> Atom:
         """Lower `np.array` of a list or a tuple, which may be nested."""
-        atoms: list[Atom] = []
+        items: list[Atom] = []
 
         def visit(x: ast.expr) -> Any:
             """Lower the items; return their positions, nested as they are."""
             if isinstance(x, (ast.Tuple, ast.List)):
                 return [visit(y) for y in x.elts]
-            atoms.append(self.atom(x))
-            return len(atoms) - 1
+            items.append(self.atom(x))
+            return len(items) - 1
 
         places = visit(node.args[0])
         dtypes = [*node.args[1:], *(k.value for k in node.keywords)]
         if len(dtypes) > 1 or any(k.arg != "dtype" for k in node.keywords):
             self.refuse(node, "np.array with these arguments", "only dtype is known", "np.array(values, dtype)")
-        dtype = self.function_argument(dtypes[0]) if dtypes else None
-        return self.let(target, "literal", (*atoms, *([] if dtype is None else [dtype])), places, node.lineno)
+        dtype = tuple(map(self.function_argument, dtypes))
+        return self.emit(MakeArray(target, tuple(items), places, node.lineno, dtype))
 
     def function_argument(self, node: ast.expr) -> Atom:
         """Lower an argument of a function with a rule: to an atom, or to a reference to a dtype."""
@@ -412,23 +437,29 @@ class Expressions(WrittenAsTheyAre):
         return names, defaults
 
     def call_of(
-        self, node: ast.Call, op: str, ref: Ref, names: list[str], defaults: dict[str, Atom], target: str
+        self,
+        node: ast.Call,
+        makes: type[CallUser] | type[MakeTuple] | type[MakeObject],
+        ref: Ref,
+        names: list[str],
+        defaults: dict[str, Atom],
+        target: str,
     ) -> Atom:
         """Emit a call, its arguments bound to these parameters; starred arguments are bound later."""
         values = [*node.args, *(k.value for k in node.keywords)]
         atoms = tuple(self.atom(x.value if isinstance(x, ast.Starred) else x) for x in values)
         keywords = tuple(str(k.arg) for k in node.keywords)
         stars = tuple(isinstance(x, ast.Starred) for x in values)
-        rest = names[-1] if op == "call" and to_python.takes_rest(ref.value) else ""
-        star = Star(op, ref, stars, keywords, tuple(names), defaults, rest)
+        rest = names[-1] if makes is CallUser and to_python.takes_rest(ref.value) else ""
+        star = Star(makes, ref, stars, keywords, tuple(names), defaults, rest)
         if any(stars):
-            return self.let(target, "star", atoms, star, node.lineno)
+            return self.emit(CallStarred(target, star, atoms, node.lineno))
         args = star.bound(
             list(atoms),
             lambda why: self.refuse(node, f"the call of {describe(ref.value)}", why, "its arguments"),
-            lambda rest: self.let(self.temp(), "tuple", tuple(rest), None, node.lineno),
+            lambda rest: self.emit(MakeTuple(self.temp(), tuple(rest), node.lineno)),
         )
-        return self.let(target, op, tuple(args), ref, node.lineno)
+        return self.emit(star.call(target, tuple(args), node.lineno))
 
 
 def _truth(written: ast.expr, tree: ast.expr) -> ast.expr:

@@ -11,7 +11,22 @@ import numpy as np
 from dualrev.compiler.frontend.lowering.expressions import Expressions
 from dualrev.compiler.frontend.reading.njit_options import is_parallel
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.ir.anf.operations import Atom, Const, For, If, Slice, Store
+from dualrev.compiler.ir.anf.operations import (
+    AllocList,
+    AsList,
+    Atom,
+    BinOp,
+    CallKnown,
+    Const,
+    Copy,
+    For,
+    GetAttr,
+    GetItem,
+    If,
+    InplaceOp,
+    Slice,
+    Store,
+)
 
 __all__ = ["Sequences"]
 
@@ -76,8 +91,8 @@ class Sequences(Expressions):
         (loop,), line = node.generators, node.lineno  # rewriter.py writes several as a list that grows
         self.check_lists(loop.iter, [node.elt, *loop.ifs])
         n, element = self.sequence(loop.iter, {self.name(x) for x in self.assigned_in([ast.Expr(loop.target)])})
-        made, k = self.let(self.temp(), "list", (n,), None, line), self.temp()
-        count = self.let(self.temp(), "copy", (Const(0),), None, line) if loop.ifs else None
+        made, k = self.emit(AllocList(self.temp(), n, line)), self.temp()
+        count = self.emit(Copy(self.temp(), Const(0), line)) if loop.ifs else None
 
         def add(tests: list[ast.expr]) -> None:
             """Emit the remaining conditions, and inside of them the store of the element."""
@@ -87,7 +102,7 @@ class Sequences(Expressions):
                 return
             self.out.append(Store(made, (k if count is None else count,), self.atom(node.elt), line))
             if count is not None:
-                self.let(count, "iop", (count, Const(1)), "+", line)
+                self.emit(InplaceOp(count, "+", count, Const(1), line))
 
         def one() -> None:
             """Emit the body of one iteration."""
@@ -96,8 +111,8 @@ class Sequences(Expressions):
 
         self.out.append(For(k, Const(0), n, Const(1), self.collect(one), [], line))
         if count is None:
-            return self.let(target, "copy", (made,), None, line)
-        return self.let(target, "getitem", (made,), (Slice(None, count, None),), line)
+            return self.emit(Copy(target, made, line))
+        return self.emit(GetItem(target, made, (Slice(None, count, None),), line))
 
     def check_lists(self, over: ast.expr, body: Sequence[ast.AST]) -> None:
         """Refuse a loop over a list that its body makes longer or shorter: its end would move."""
@@ -123,19 +138,19 @@ class Sequences(Expressions):
     def keep(self, x: Atom, changing: set[str], line: int) -> Atom:
         """Copy an atom that the loop's body may change: Python evaluates it once."""
         if isinstance(x, str) and x in changing:
-            return self.let(self.temp(), "copy", (x,), None, line)
+            return self.emit(Copy(self.temp(), x, line))
         return x
 
     def _of_range(self, bounds: list[Atom], line: int) -> tuple[Atom, Callable[[Atom, int], Any]]:
         start, stop, step = bounds
-        length = self.let(self.temp(), "func", (start, stop, step), ("runtime.range_length", ()), line)
+        length = self.emit(CallKnown(self.temp(), "runtime.range_length", (start, stop, step), line))
 
         def nth(k: Atom, line: int) -> Any:
             """Emit `start + k * step`."""
             if start == Const(0) and step == Const(1):
                 return k
-            scaled = k if step == Const(1) else self.let(self.temp(), "binop", (k, step), "*", line)
-            return self.let(self.temp(), "binop", (start, scaled), "+", line)
+            scaled = k if step == Const(1) else self.emit(BinOp(self.temp(), "*", k, step, line))
+            return self.emit(BinOp(self.temp(), "+", start, scaled, line))
 
         return length, nth
 
@@ -149,8 +164,8 @@ class Sequences(Expressions):
             static = self.static(node.func)
             if static is not None and self.is_over_places(static.value) and len(node.args) == 1:
                 shape = self.keep(self.atom(node.args[0]), changing, line)
-                total = self.let(self.temp(), "func", (shape,), ("runtime.places_in", ()), line)
-                return total, lambda k, line: self.let(self.temp(), "func", (shape, k), ("runtime.place_of", ()), line)
+                total = self.emit(CallKnown(self.temp(), "runtime.places_in", (shape,), line))
+                return total, lambda k, line: self.emit(CallKnown(self.temp(), "runtime.place_of", (shape, k), line))
             if static is not None and static.value is enumerate:
                 n, inner = self.sequence(node.args[0], changing)
                 extra = [*node.args[1:], *(k.value for k in node.keywords)]
@@ -158,7 +173,7 @@ class Sequences(Expressions):
 
                 def numbered(k: Atom, line: int) -> Any:
                     """Emit the counter and the k-th element."""
-                    number = k if first == Const(0) else self.let(self.temp(), "binop", (first, k), "+", line)
+                    number = k if first == Const(0) else self.emit(BinOp(self.temp(), "+", first, k, line))
                     return [number, inner(k, line)]
 
                 return n, numbered
@@ -166,28 +181,28 @@ class Sequences(Expressions):
                 parts = [self.sequence(x, changing) for x in node.args]
                 n = parts[0][0]
                 for m, _ in parts[1:]:
-                    n = self.let(self.temp(), "func", (n, m), ("min", ()), line)
+                    n = self.emit(CallKnown(self.temp(), "min", (n, m), line))
                 return n, lambda k, line: [inner(k, line) for _, inner in parts]
             if static is not None and static.value is reversed:
                 n, inner = self.sequence(node.args[0], changing)
 
                 def backwards(k: Atom, line: int) -> Any:
                     """Emit the k-th element from the end."""
-                    last = self.let(self.temp(), "binop", (n, Const(1)), "-", line)
-                    return inner(self.let(self.temp(), "binop", (last, k), "-", line), line)
+                    last = self.emit(BinOp(self.temp(), "-", n, Const(1), line))
+                    return inner(self.emit(BinOp(self.temp(), "-", last, k, line)), line)
 
                 return n, backwards
         if isinstance(node, ast.Attribute) and node.attr == "flat":
             base = self.keep(self.variable(node.value), changing, line)
-            flat = self.let(self.temp(), "attr", (base,), "flat", line)
-            n = self.let(self.temp(), "attr", (base,), "size", line)
-            return n, lambda k, line: self.let(self.temp(), "getitem", (flat,), (k,), line)
+            flat = self.emit(GetAttr(self.temp(), base, "flat", line))
+            n = self.emit(GetAttr(self.temp(), base, "size", line))
+            return n, lambda k, line: self.emit(GetItem(self.temp(), flat, (k,), line))
         value = self.keep(self.atom(node), changing, line)
         if self.listed:
-            value = self.let(self.temp(), "listed", (value,), None, line)
-        n = self.let(self.temp(), "func", (value,), ("len", ()), line)
-        self.lengths.append(self.out[-1])
-        return n, lambda k, line: self.let(self.temp(), "getitem", (value,), (k,), line)
+            value = self.emit(AsList(self.temp(), value, line))
+        n = self.emit(CallKnown(self.temp(), "len", (value,), line))
+        self.lengths.add(n)
+        return n, lambda k, line: self.emit(GetItem(self.temp(), value, (k,), line))
 
 
 def _is_prange(f: Any) -> bool:

@@ -14,9 +14,12 @@ from dualrev.compiler.ir.names import Names
 __all__ = ["Lowered"]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Lowered:
-    """A function in core that computes `result` from its parameters."""
+    """A function in ANF that computes `result` from its parameters: a pass returns another one.
+
+    `names` gives new names, and `refs` grows by what emitted code names.
+    """
 
     source: Source
     parameters: list[str]
@@ -30,8 +33,7 @@ class Lowered:
     calls: list[Static] = field(default_factory=list)  # the functions that it calls
     paired: set[str] = field(default_factory=set)  # the values of functions that may be None: see optional.py
     iterated: set[str] = field(default_factory=set)  # what iterators go over, if that has places: see iter_next.py
-    lengths: list[Any] = field(default_factory=list)  # the lengths of what loops go over
-    unpacked: dict[Any, int] = field(default_factory=dict)  # the items of what is assigned to so many names
+    lengths: set[str] = field(default_factory=set)  # the lengths of what loops go over
     blamed: dict[str, Words] = field(default_factory=dict)  # dicts that are not known because of one of their uses
 
     def class_ref(self, cls: Any) -> Ref:

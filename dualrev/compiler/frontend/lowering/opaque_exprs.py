@@ -30,7 +30,7 @@ from dualrev.compiler.frontend.reading.ast_purity import gives_new_arrays
 from dualrev.compiler.frontend.reading.callables import callable_name, is_pointer
 from dualrev.compiler.frontend.reading.source import Static, describe
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Atom, Opaque, Written
+from dualrev.compiler.ir.anf.operations import Atom, Copy, Opaque, OpaqueExpr
 from dualrev.rules.functions import canonical as of_the_table
 from dualrev.transformed import Transformed
 
@@ -65,7 +65,7 @@ class WrittenAsTheyAre(Scope):
     def written(self, tree: ast.expr, args: list[Atom], target: str, node: ast.AST, said: Words, **how: Any) -> Atom:
         """Emit `target = expression` as opaque code; `args` are the atoms in it."""
         names = tuple(dict.fromkeys(x for x in args if isinstance(x, str)))
-        return self.let(target, "written", names, Written(tree, said, **how), node.lineno)  # type: ignore[attr-defined]
+        return self.emit(OpaqueExpr(target, names, tree, said, node.lineno, **how))  # type: ignore[attr-defined]
 
     def _Set(self, node: ast.Set, target: str) -> Atom:
         items = [self.atom(x) for x in node.elts]
@@ -128,7 +128,7 @@ class WrittenAsTheyAre(Scope):
                 ast.copy_location(x, node)
         self.written(start, [], items, node, EXPRESSIONS[type(node).__name__])
         self.block_into(body)
-        return self.let(target, "copy", (items,), None, node.lineno)
+        return self.emit(Copy(target, items, node.lineno))
 
     def class_method(self, node: ast.Call, target: str) -> Atom | None:
         """Lower the call of a method of a class, such as `Dict.empty`; None for any other call."""

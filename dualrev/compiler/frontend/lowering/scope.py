@@ -36,7 +36,7 @@ class Scope:
         self.calls: list[Static] = []
         self.listed = False  # whether loops may go over what has no places: see iterables.py
         self.iterated: set[str] = set()  # what iterators go over: see iter_next.py
-        self.lengths: list[Any] = []  # the lengths of what loops go over
+        self.lengths = set[str]()  # the lengths of what loops go over
         args = source.tree.args
         if args.kwarg:
             self.refuse(source.tree, "**kwargs", "the names of the arguments are not known", "every argument")
@@ -201,10 +201,10 @@ class Scope:
 
     # Writing
 
-    def let(self, target: str, op: str, args: tuple[Any, ...], info: Any, line: int) -> str:
-        """Emit an operation."""
-        self.out.append(Let(target, op, args, info, line))
-        return target
+    def emit(self, operation: Let) -> str:
+        """Emit an operation; return its target."""
+        self.out.append(operation)
+        return operation.target
 
     def collect(self, work: Callable[[], object]) -> list[Any]:
         """Run a piece of work, and return the statements that it emits."""

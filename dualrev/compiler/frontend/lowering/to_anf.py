@@ -27,7 +27,29 @@ from dualrev.compiler.frontend.lowering.iterables import Sequences
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.messages import STATEMENTS
 from dualrev.compiler.frontend.reading.source import Source, Static
-from dualrev.compiler.ir.anf.operations import Atom, Const, Effect, For, If, Let, Member, Ref, Store, While, walk
+from dualrev.compiler.ir.anf.operations import (
+    Atom,
+    CallKnown,
+    CallMethod,
+    CallStarred,
+    CallUser,
+    Const,
+    Copy,
+    Discrete,
+    Effect,
+    For,
+    GetAttr,
+    GetItem,
+    If,
+    InplaceOp,
+    Let,
+    MakeTuple,
+    Member,
+    Ref,
+    Store,
+    While,
+    walk,
+)
 from dualrev.compiler.ir.names import Names, is_generated
 from dualrev.compiler.types.aliases import AccessPath
 from dualrev.rules.drawing import DRAWING
@@ -50,7 +72,6 @@ class Lowering(Sequences):
     """
 
     loops: list[_LoopFlags]
-    unpacked: dict[Let, int]
 
     def __init__(
         self,
@@ -71,7 +92,6 @@ class Lowering(Sequences):
 
     def lowered(self) -> Lowered:
         """Lower the function to ANF."""
-        self.unpacked = {}
         tree, self.loops = self.source.tree, []
         self.exit_flag, self.exit_value = self.names.fresh("_return"), self.names.fresh("_result")
         for node in ast.walk(tree):
@@ -87,10 +107,10 @@ class Lowering(Sequences):
             assert isinstance(last, ast.Return)
             result = self.atom(last.value) if last.value is not None else Const(None)
         else:
-            self.let(self.exit_flag, "copy", (Const(False),), None, tree.lineno)
+            self.emit(Copy(self.exit_flag, Const(False), tree.lineno))
             self.block_into(body)
             if not always(body):
-                result_set = Let(self.exit_value, "copy", (Const(None),), None, tree.lineno)
+                result_set = Copy(self.exit_value, Const(None), tree.lineno)
                 if any(isinstance(n, ast.Return) for n in ast.walk(tree)):
                     self.out.append(If(self.exit_flag, [], [result_set], tree.lineno))
                     result = self.exit_value
@@ -102,9 +122,8 @@ class Lowering(Sequences):
         left = self.exit_flag, self.exit_value
         refs, functions, calls = self.refs, self.functions, self.calls
         made = Lowered(self.source, parameters, self.out, result, self.names, *left, refs, functions, calls)
-        made.unpacked.update(self.unpacked)
         made.iterated.update(self.iterated)
-        made.lengths.extend(self.lengths)
+        made.lengths.update(self.lengths)
         return made
 
     def block(self, body: list[ast.stmt]) -> list[Any]:
@@ -143,7 +162,7 @@ class Lowering(Sequences):
         if ast.Continue in left_by:
             flags.append(self.loops[-1].skip)
         test = ast.parse(" or ".join(flags), mode="eval").body
-        left = flags[0] if len(flags) == 1 else self.let(self.temp(), "plain", tuple(flags), test, line)
+        left = flags[0] if len(flags) == 1 else self.emit(Discrete(self.temp(), tuple(flags), test, line))
         self.out.append(If(left, [], self.block(rest), line))
 
     def statement(self, s: ast.stmt) -> Any:
@@ -158,14 +177,14 @@ class Lowering(Sequences):
         pass
 
     def _Break(self, s: ast.Break) -> None:
-        self.let(self.loops[-1].stop, "copy", (Const(True),), None, s.lineno)
+        self.emit(Copy(self.loops[-1].stop, Const(True), s.lineno))
 
     def _Continue(self, s: ast.Continue) -> None:
-        self.let(self.loops[-1].skip, "copy", (Const(True),), None, s.lineno)
+        self.emit(Copy(self.loops[-1].skip, Const(True), s.lineno))
 
     def _Return(self, s: ast.Return) -> None:
         self.expr(s.value if s.value is not None else ast.Constant(None, lineno=s.lineno), self.exit_value)
-        self.let(self.exit_flag, "copy", (Const(True),), None, s.lineno)
+        self.emit(Copy(self.exit_flag, Const(True), s.lineno))
 
     def _Expr(self, s: ast.Expr) -> None:
         if isinstance(s.value, ast.Constant):
@@ -232,7 +251,7 @@ class Lowering(Sequences):
             values = []
             for x in value.elts:
                 v = self.atom(x)
-                values.append(self.let(self.temp(), "copy", (v,), None, s.lineno) if v in names else v)
+                values.append(self.emit(Copy(self.temp(), v, s.lineno)) if v in names else v)
             for t, v in zip(target.elts, values, strict=True):
                 self.store(t, v, s)
         else:
@@ -241,14 +260,13 @@ class Lowering(Sequences):
     def store(self, target: ast.expr, value: Atom, s: ast.stmt) -> None:
         """Store an atom in a target: a name, a tuple, an element or a field."""
         if isinstance(target, ast.Name):
-            self.let(self.name(target.id), "copy", (value,), None, s.lineno)
+            self.emit(Copy(self.name(target.id), value, s.lineno))
         elif isinstance(target, (ast.Tuple, ast.List)):
             for t in target.elts:
                 if isinstance(t, ast.Starred):
                     self.refuse(t, "a starred target", "its length is not known", "one name per value")
-            places = range(len(target.elts))
-            items = [self.let(self.temp(), "getitem", (value,), (Const(k),), s.lineno) for k in places]
-            self.unpacked.update(dict.fromkeys(self.out[len(self.out) - len(items) :], len(items)))
+            count = len(target.elts)
+            items = [self.emit(GetItem(self.temp(), value, (Const(k),), s.lineno, count)) for k in range(count)]
             for t, item in zip(target.elts, items, strict=True):  # all are there before the first name changes
                 self.store(t, item, s)
         elif isinstance(target, ast.Subscript):
@@ -263,21 +281,22 @@ class Lowering(Sequences):
         if isinstance(s.target, ast.Name):
             value = self.atom(s.value)
             name = self.name(s.target.id)
-            self.let(name, "iop", (name, value), symbol, s.lineno)
+            self.emit(InplaceOp(name, symbol, name, value, s.lineno))
         else:
             array = self.variable(s.target.value)
             member = isinstance(s.target, ast.Attribute)
             index = (Member(s.target.attr),) if isinstance(s.target, ast.Attribute) else self.index(s.target.slice)
             values: list[Atom] = []
             right = self.collect(lambda: values.append(self.atom(s.value)))
-            effects = any(isinstance(t, Let) and t.op in ("call", "star", "method") for t in walk(right))
+            effects = any(isinstance(t, (CallUser, CallStarred, CallMethod)) for t in walk(right))
             if not effects:  # then it may come before the old element is read, and `a[i] += x` can be one statement
                 self.out += right
-            how, info = ("attr", index[0].value) if member else ("getitem", index)
-            old = self.let(self.temp(), how, (array,), info, s.lineno)
+            old = self.temp()
+            read = GetAttr(old, array, index[0].value, s.lineno) if member else GetItem(old, array, index, s.lineno)
+            self.emit(read)
             if effects:
                 self.out += right
-            self.let(old, "iop", (old, values[0]), symbol, s.lineno)
+            self.emit(InplaceOp(old, symbol, old, values[0], s.lineno))
             self.out.append(Store(array, index, old, s.lineno))
 
     def _If(self, s: ast.If) -> None:
@@ -292,7 +311,7 @@ class Lowering(Sequences):
         found = exits_of(s.body)
         flags = [flag for kind, flag in [(ast.Break, loop.stop), (ast.Return, self.exit_flag)] if kind in found]
         if ast.Break in found:
-            self.let(loop.stop, "copy", (Const(False),), None, s.lineno)
+            self.emit(Copy(loop.stop, Const(False), s.lineno))
         return loop, flags
 
     def loop_body(self, loop: _LoopFlags, body: list[ast.stmt], before: Callable[[], object]) -> list[Any]:
@@ -303,7 +322,7 @@ class Lowering(Sequences):
             def work() -> None:
                 """Clear the flag of `continue`, and emit the body."""
                 if ast.Continue in exits_of(body):
-                    self.let(loop.skip, "copy", (Const(False),), None, body[0].lineno)
+                    self.emit(Copy(loop.skip, Const(False), body[0].lineno))
                 before()
                 self.block_into(body)
 
@@ -319,16 +338,15 @@ class Lowering(Sequences):
         if any(
             isinstance(t, (Store, Effect, For, While))
             or (isinstance(t, Let) and not is_generated(t.target))
-            or (
-                isinstance(t, Let) and (t.op in ("call", "star", "method") or (t.op == "func" and t.info[0] in DRAWING))
-            )
+            or isinstance(t, (CallUser, CallStarred, CallMethod))
+            or (isinstance(t, CallKnown) and t.function in DRAWING)
             for t in walk(test_block)
         ):
             # the condition has effects, or is worth differentiating: it becomes the first part of the body
             flag = self.names.fresh("_stop{k}")
-            self.let(flag, "copy", (Const(False),), None, s.lineno)
+            self.emit(Copy(flag, Const(False), s.lineno))
             inner = self.loop_body(loop, s.body, lambda: None)
-            ended = [Let(flag, "copy", (Const(True),), None, s.lineno)]
+            ended = [Copy(flag, Const(True), s.lineno)]
             body = [*test_block, If(test, inner, ended, s.lineno)]
             self.out.append(While([], Const(True), body, [*flags, flag], s.lineno))
         else:
@@ -343,7 +361,7 @@ class Lowering(Sequences):
         flags = [f for kind, f in [(ast.Break, loop.stop), (ast.Return, self.exit_flag)] if kind in exits_of(s.body)]
         if flags:
             test = ast.parse(" or ".join(flags), mode="eval").body
-            left = self.let(self.temp(), "plain", tuple(flags), test, s.lineno)
+            left = self.emit(Discrete(self.temp(), tuple(flags), test, s.lineno))
             self.out.append(If(left, [], self.block(s.orelse), s.lineno))
         else:
             self.block_into(s.orelse)
@@ -360,7 +378,7 @@ class Lowering(Sequences):
                 self.out.append(For(name, start, stop, step, body, flags, s.lineno, together))
             else:
                 k = self.temp()
-                body = self.loop_body(loop, s.body, lambda: self.let(name, "copy", (k,), None, s.lineno))
+                body = self.loop_body(loop, s.body, lambda: self.emit(Copy(name, k, s.lineno)))
                 self.out.append(For(k, start, stop, step, body, flags, s.lineno, together))
         else:
             self.check_lists(s.iter, s.body)
@@ -379,11 +397,11 @@ class Lowering(Sequences):
                 for t, e in zip(target.elts, element, strict=True):
                     self.store_element(t, e, s)
                 return
-            element = self.let(self.temp(), "tuple", tuple(self.joined(e, s) for e in element), None, s.lineno)
+            element = self.emit(MakeTuple(self.temp(), tuple(self.joined(e, s) for e in element), s.lineno))
         self.store(target, element, s)
 
     def joined(self, element: Any, s: ast.stmt) -> Atom:
         """Build tuples from an element in parts."""
         if isinstance(element, list):
-            return self.let(self.temp(), "tuple", tuple(self.joined(e, s) for e in element), None, s.lineno)
+            return self.emit(MakeTuple(self.temp(), tuple(self.joined(e, s) for e in element), s.lineno))
         return element

@@ -12,26 +12,29 @@ from typing import Any
 from numba.core import types
 from numba.np.numpy_support import as_dtype
 
-from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.typing.infer import Typed
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Const, Let, walk
+from dualrev.compiler.ir.anf.operations import Const, Copy, Discrete, GetAttr
+from dualrev.compiler.ir.anf.rewrite import rewritten
 
 __all__ = ["fold_dtypes"]
 
 
-def fold_dtypes(lowered: Lowered, typed: Typed) -> None:
-    """Replace kinds and comparisons of dtypes by constants, in place."""
+def fold_dtypes(body: list[Any], typed: Typed) -> list[Any]:
+    """Return the block with constants for kinds and comparisons of dtypes."""
     dtypes = {x: kind.dtype for x, kind in typed.of.items() if isinstance(kind, types.DType)}
-    for s in walk(lowered.body) if dtypes else ():
-        if not isinstance(s, Let) or not dtypes.keys() & set(s.args):
-            continue
-        if s.op == "attr" and s.info == "kind":
-            s.op, s.info, s.args = "copy", None, (Const(as_dtype(dtypes[s.args[0]]).kind),)
-        elif s.op == "plain":
-            s.info = _Compared(dtypes).visit(to_python.substitute(s.info, lambda _: None))
-            left = {x.id for x in ast.walk(s.info) if isinstance(x, ast.Name)}
-            s.args = tuple(x for x in s.args if x in left)
+
+    def folded(s: Any) -> Any:
+        """Fold in one statement."""
+        match s:
+            case GetAttr(base=x, name="kind") if x in dtypes:
+                return Copy(s.target, Const(as_dtype(dtypes[x]).kind), s.line)
+            case Discrete() if dtypes.keys() & set(s.names):
+                tree = _Compared(dtypes).visit(to_python.copied(s.tree))
+                return Discrete(s.target, to_python.left_of(s.names, tree), tree, s.line)
+        return s
+
+    return rewritten(body, lambda s: [folded(s)]) if dtypes else body
 
 
 class _Compared(ast.NodeTransformer):

@@ -27,8 +27,8 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.typing.infer_callees import Uncompiled, called_only, inferred
 from dualrev.compiler.frontend.typing.one_op_per_line import Listing
 from dualrev.compiler.frontend.typing.pruned_branches import drop_pruned
-from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Effect, For, If, Let, Opaque, Slice, Store, walk
+from dualrev.compiler.ir.anf.operations import Atom, For, GetItem, Let, MakeTuple, Opaque, walk
+from dualrev.compiler.ir.anf.rewrite import with_reads
 from dualrev.compiler.ir.local_names import keep_apart
 from dualrev.compiler.ir.names import readable
 from dualrev.compiler.ir.union_find import Sets
@@ -59,8 +59,8 @@ def infer(
     options: dict[str, Any],
     uncompiled: Uncompiled,
     compile_itself: Callable[[], object],
-) -> Typed:
-    """Infer the types of all variables with numba; names that hold several types are split in place.
+) -> tuple[Lowered, Typed]:
+    """Infer the types of all variables with numba; return the function with names that hold several types split.
 
     `options` are those of the function: what it calls, and numba compiles here for good, inherits some of them.
     `uncompiled` has what it calls and numba need not compile. Where numba finds no types, `compile_itself` raises its
@@ -93,8 +93,9 @@ def infer(
             failed.clear()
             failed.update(before)
             found = inferred(space["function"], argtypes, flags, {})
-    drop_pruned(lowered.body, listing, found[0])
-    return _webs(lowered, argtypes, listing, uncompiled.returned, renamed, *found)
+    made, split, result = _webs(lowered, argtypes, listing, uncompiled.returned, renamed, *found)
+    body = drop_pruned(lowered.body, listing, found[0], split)
+    return replace(lowered, body=body, result=result), made
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -112,7 +113,7 @@ def _refusing(lowered: Lowered, listing: Listing, compile_itself: Callable[[], o
         found = re.findall(r'File "<A-normal form[^"]*", line (\d+)', str(error))
         statement = next((listing.places[int(n)][0] for n in found if int(n) in listing.places), None)
         line = getattr(statement, "line", lowered.source.tree.lineno)
-        if statement in lowered.unpacked:
+        if isinstance(statement, GetItem) and statement.unpacked is not None:
             why = "only items of tuples, lists and arrays are known, by their places"
             lowered.source.refuse(line, "this assignment to several names", why, "a loop over it")
         why = f"{UNTYPED} ({_ADDRESS.sub('', readable(reason))})"
@@ -131,7 +132,8 @@ def _webs(
     func_ir: Any,
     typemap: Any,
     result: Any,
-) -> Typed:
+) -> tuple[Typed, dict[Any, Any], Atom]:
+    """Return the types, the statements that have other names now, and the result."""
     sets = Sets[str]()
     at: dict[int, dict[str, dict[str, str]]] = {}  # line -> {"read", "write"} -> variable -> version
     instructions = [inst for block in func_ir.blocks.values() for inst in block.body]
@@ -176,12 +178,11 @@ def _webs(
     for name, kind in zip(lowered.parameters, argtypes, strict=True):
         of.setdefault(name, types.unliteral(_given(kind)))
     for s in walk(lowered.body):  # of g(*t, k=x) numba makes a call of the items, and leaves out t
-        if isinstance(s, Let) and s.op == "tuple" and s.info is None and s.target not in of:
+        if isinstance(s, MakeTuple) and s.cls is None and s.target not in of:
             parts = [of.get(x) if isinstance(x, str) else numba.typeof(x.value) for x in s.args]
             if None not in parts:
                 of[s.target] = types.BaseTuple.from_types(parts)
-    _rename(lowered, listing, at, sets, new)
-    return Typed(of, types.unliteral(result), returned)
+    return Typed(of, types.unliteral(result), returned), *_renamed(lowered, listing, at, sets, new)
 
 
 def _same_variable(inst: Any) -> bool:
@@ -199,9 +200,12 @@ def _unify(kinds: list[NumbaType]) -> Any:
     return kinds[0] if unified is None else types.unliteral(unified)
 
 
-def _rename(lowered: Lowered, listing: Listing, at: Any, sets: Sets[str], new: dict[tuple[str, str], str]) -> None:
+def _renamed(
+    lowered: Lowered, listing: Listing, at: Any, sets: Sets[str], new: dict[tuple[str, str], str]
+) -> tuple[dict[Any, Any], Atom]:
+    """Return the statements whose names are split, with the new names, and the result."""
     if not new:
-        return
+        return {}, lowered.result
     split = {variable for variable, _ in new}
     for s, _ in listing.places.values():
         if isinstance(s, Opaque) and split & {*s.targets, *s.args}:
@@ -217,47 +221,23 @@ def _rename(lowered: Lowered, listing: Listing, at: Any, sets: Sets[str], new: d
             return x
         return new[x, sets.find(found)]
 
+    made: dict[Any, Any] = {}
+    result = lowered.result
     for line, (s, part) in listing.places.items():
+        now = made.get(s, s)
 
         def read(x: Any, line: int = line) -> Any:
             """Rename an atom that is read on this line."""
             return version(line, x, "read")
 
         if part == "result":
-            lowered.result = read(lowered.result)
+            result = read(result)
         elif part == "test":
-            s.test = read(s.test)
+            made[s] = replace(now, test=read(now.test))
         elif part.startswith("exit"):
             k = int(part.split()[1])
-            s.exits[k] = read(s.exits[k])
+            made[s] = replace(now, exits=[*now.exits[:k], read(now.exits[k]), *now.exits[k + 1 :]])
         else:
-            _rename_in(s, read)
-            if isinstance(s, (Let, For)):
-                s.target = version(line, s.target, "write")
-
-
-def _rename_in(s: Any, read: Any) -> None:
-    def entry(x: Any) -> Any:
-        """Rename an index entry, slices included."""
-        return Slice(*(read(y) for y in (x.lower, x.upper, x.step))) if isinstance(x, Slice) else read(x)
-
-    if isinstance(s, Let):
-        if s.op == "plain":
-            names = {x: read(x) for x in s.args}
-            s.info = to_python.substitute(s.info, lambda x: to_python.name(names[x]) if x in names else None)
-        if s.op == "written":
-            names = {x: read(x) for x in s.args}
-            tree = to_python.substitute(s.info.tree, lambda x: to_python.name(names[x]) if x in names else None)
-            s.info = replace(s.info, tree=tree)
-        if s.op == "getitem":
-            s.info = tuple(entry(x) for x in s.info)
-        s.args = tuple(read(x) for x in s.args)
-    elif isinstance(s, Store):
-        s.array, s.value = read(s.array), read(s.value)
-        s.index = tuple(entry(x) for x in s.index)
-    elif isinstance(s, If):
-        s.test = read(s.test)
-    elif isinstance(s, For):
-        s.start, s.stop, s.step = read(s.start), read(s.stop), read(s.step)
-    elif isinstance(s, Effect):
-        s.args = tuple(read(x) for x in s.args)
+            now = with_reads(now, read)
+            made[s] = replace(now, target=version(line, s.target, "write")) if isinstance(s, (Let, For)) else now
+    return made, result

@@ -11,7 +11,21 @@ from typing import Any
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Const, Effect, For, If, Let, Opaque, Store, While, walk
+from dualrev.compiler.ir.anf.operations import (
+    AllocList,
+    CallKnown,
+    Const,
+    Effect,
+    For,
+    If,
+    InplaceOp,
+    Let,
+    MakeList,
+    Opaque,
+    Store,
+    While,
+    walk,
+)
 
 __all__ = ["Listing"]
 
@@ -26,7 +40,7 @@ class Listing:
         self.lowered = lowered
         self.places: dict[int, tuple[Any, str]] = {}
         self._lines = [f"def function({', '.join(lowered.parameters)}):"]
-        self._lists = {s.target for s in walk(lowered.body) if isinstance(s, Let) and s.op == "list"}
+        self._lists = {s.target for s in walk(lowered.body) if isinstance(s, (MakeList, AllocList))}
         self._block(lowered.body, 1)
         if lowered.result == lowered.exit_value:
             self._write(1, "raise RuntimeError")
@@ -102,10 +116,10 @@ def _text(x: Any) -> str:
 
 def _assignment(s: Let) -> str:
     """Return an operation as text."""
-    if s.op == "iop":
-        return f"{s.target} {s.info}= {_text(s.args[1])}"
-    if s.op == "func" and s.info[0] == "np.array":  # numba would make an array of the list at once
-        s = Let(s.target, "func", s.args, ("np.asarray", s.info[1]), s.line)
-    if s.op == "func" and s.info[0] == "np.linalg.matrix_power":  # numba takes it for one that may be None
-        s = Let(s.target, "func", (s.args[0], s.args[0]), ("np.dot", ()), s.line)
+    if isinstance(s, InplaceOp):
+        return f"{s.target} {s.symbol}= {_text(s.args[1])}"
+    if isinstance(s, CallKnown) and s.function == "np.array":  # numba would make an array of the list at once
+        s = CallKnown(s.target, "np.asarray", s.args, s.line, s.keywords)
+    if isinstance(s, CallKnown) and s.function == "np.linalg.matrix_power":  # numba takes it for one that may be None
+        s = CallKnown(s.target, "np.dot", (s.args[0], s.args[0]), s.line)
     return f"{s.target} = {to_python.text(to_python.expression(s, to_python.atom))}"

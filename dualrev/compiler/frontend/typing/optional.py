@@ -16,6 +16,7 @@ core; the one that is differentiated raises it at its end, where there is nothin
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,30 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.reading.source import is_derivative
 from dualrev.compiler.frontend.typing.infer import Typed
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Opaque, Ref, While, blocks, reads, walk
+from dualrev.compiler.ir.anf.operations import (
+    AllocList,
+    CallKnown,
+    CallMethod,
+    CallStarred,
+    CallUfunc,
+    CallUser,
+    Const,
+    Copy,
+    Discrete,
+    Effect,
+    GetItem,
+    If,
+    Let,
+    MakeList,
+    MakeTuple,
+    Opaque,
+    OpaqueExpr,
+    Ref,
+    While,
+    reads,
+    walk,
+)
+from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.types.aliases import NumbaType
 from dualrev.diagnostics.quoting import raising
 from dualrev.eager.numba_rules import Ruled
@@ -33,26 +57,25 @@ from dualrev.eager.numba_rules import Ruled
 __all__ = ["without_optionals"]
 
 _NEVER_NONE = {("get", (), 3), ("pop", (), 2), ("pop", (), 3)}
-_CALLS = ("call", "star", "tuple", "list", "ufunc")
+_CALLS = (CallUser, CallStarred, MakeTuple, MakeList, AllocList, CallUfunc)
 
 
-def without_optionals(lowered: Lowered, typed: Typed, paired: bool, converts: bool) -> None:
-    """Lower the optional variables of a function, in its body and types; parameters excepted.
+def without_optionals(lowered: Lowered, typed: Typed, paired: bool, converts: bool) -> Lowered:
+    """Return the function without optional variables, whose types change, too; parameters excepted.
 
     `paired` says that the function may give a pair, if its result is optional, too; else it has to have a value, and
     with `converts` one of another type.
     """
     result = lowered.result
     _defaults(lowered, typed, {*lowered.parameters, *([result, lowered.exit_value] if paired else [])})
-    passed = {x for s in walk(lowered.body) if isinstance(s, Let) and s.op in _CALLS for x in s.args}
+    passed = {x for s in walk(lowered.body) if isinstance(s, _CALLS) for x in s.args}
     made = {s.target for s in walk(lowered.body) if isinstance(s, Let) and _may_be_none(s, typed)}
     plain = {x for x, kind in typed.of.items() if isinstance(kind, types.Optional) and _is_plain(kind)}
     plain -= passed | made  # these stay, and are refused
     optional = isinstance(typed.result, types.Optional) and result not in lowered.parameters and not converts
     maybe = optional and result in plain
     found = plain - ({*lowered.parameters} if maybe else {*lowered.parameters, result, lowered.exit_value})
-    if found:
-        _Optionals(lowered, typed, found).run(maybe, paired)
+    return _Optionals(lowered, typed, found).run(maybe, paired) if found else lowered
 
 
 def _defaults(lowered: Lowered, typed: Typed, kept: set[Any]) -> None:
@@ -75,10 +98,10 @@ def _defaults(lowered: Lowered, typed: Typed, kept: set[Any]) -> None:
 
 def _is_given(s: Let, typed: Typed, never: set[str]) -> bool:
     """Whether an operation is never None, assuming that the variables `never` are not."""
-    if s.op == "copy" and s.args[0] in never:
+    if isinstance(s, Copy) and s.args[0] in never:
         return True
-    if s.op in ("copy", "call"):
-        kind = _returned(s, typed) if s.op == "call" else _kind(s.args[0], typed)
+    if isinstance(s, (Copy, CallUser)):
+        kind = _returned(s, typed) if isinstance(s, CallUser) else _kind(s.args[0], typed)
         return not isinstance(kind, types.Optional | types.NoneType | None)
     return not _may_miss(s, typed) and not _may_be_none(s, typed)
 
@@ -89,7 +112,7 @@ def _kind(x: Any, typed: Typed) -> NumbaType:
 
 
 def _has_default(s: Let, typed: Typed) -> bool:
-    if s.op != "method" or (*s.info, len(s.args)) not in _NEVER_NONE:
+    if not isinstance(s, CallMethod) or (s.method, s.keywords, len(s.args)) not in _NEVER_NONE:
         return False
     if any(isinstance(x, str) and x not in typed.of for x in (s.target, *s.args)):
         return False
@@ -103,10 +126,10 @@ def _may_be_none(s: Let, typed: Typed) -> bool:
         return False  # numba has found that it is never reached
     if _has_default(s, typed) or _may_miss(s, typed):  # _Optionals knows the latter
         return False
-    if s.op in ("getitem", "method"):
+    if isinstance(s, (GetItem, CallMethod)):
         return not isinstance(typed(s.args[0]), types.Array)
-    if s.op != "call":
-        return s.op in ("star", "list", "written")
+    if not isinstance(s, CallUser):
+        return isinstance(s, (CallStarred, MakeList, AllocList, OpaqueExpr))
     found = _returned(s, typed)
     return (
         found is None
@@ -117,19 +140,19 @@ def _may_be_none(s: Let, typed: Typed) -> bool:
 
 def _may_miss(s: Let, typed: Typed) -> bool:
     """Whether an operation is `d.get(k)` of a dict: None where the key is missing."""
-    known = s.op == "method" and s.info == ("get", ()) and len(s.args) == 2
+    known = isinstance(s, CallMethod) and s.method == "get" and len(s.args) == 2 and not s.keywords
     return known and isinstance(typed.of.get(s.args[0]), types.DictType) and s.target != s.args[1]
 
 
-def _returned(s: Let, typed: Typed) -> Any:
+def _returned(s: CallUser, typed: Typed) -> Any:
     """Return the result type of a call; None if it is not known."""
     kinds = tuple(types.unliteral(typed(x)) for x in s.args)
-    return typed.returned(s.info.value, kinds)
+    return typed.returned(s.function.value, kinds)
 
 
-def _pairs(s: Let, kind: NumbaType) -> bool:
+def _pairs(s: CallUser, kind: NumbaType) -> bool:
     """Whether a callee with this optional result returns a (value, flag) pair in core."""
-    f = s.info.value
+    f = s.function.value
     return _is_plain(kind) and not isinstance(f, Ruled) and not is_derivative(f) and f._can_compile
 
 
@@ -142,26 +165,27 @@ def _is_plain(kind: NumbaType) -> bool:
 
 class _Optionals:
     def __init__(self, lowered: Lowered, typed: Typed, found: set[str]) -> None:
-        self.lowered, self.of = lowered, typed.of
-        called = [s for s in walk(lowered.body) if isinstance(s, Let) and s.op == "call" and s.target in found]
+        self.lowered, self.of, self.pairs = lowered, typed.of, set[str]()
+        called = [s for s in walk(lowered.body) if isinstance(s, CallUser) and s.target in found]
         self.calls = {s for s in called if isinstance(_returned(s, typed), types.Optional)}
         self.missing = {s for s in walk(lowered.body) if isinstance(s, Let) and _may_miss(s, typed)}
         self.given = {x: lowered.names.fresh("{}_given", x) for x in sorted(found)}
         for x, flag in self.given.items():
             self.of[x], self.of[flag] = self.of[x].type, types.boolean
 
-    def run(self, maybe: bool, paired: bool) -> None:
+    def run(self, maybe: bool, paired: bool) -> Lowered:
         """Lower the whole body; a result that `maybe` is None becomes a pair, or is checked at the end."""
         lowered, line = self.lowered, self.lowered.source.tree.lineno
-        body, x = self.block(lowered.body), lowered.result
+        body, x = rewritten(lowered.body, self.statement), lowered.result
+        result = x
         if maybe:
             assert isinstance(x, str)
             end = self.check(x, line)
             if paired:
-                lowered.result = self.pair(x)
-                end = [Let(lowered.result, "tuple", (x, self.given[x]), None, line)]
+                result = self.pair(x)
+                end = [MakeTuple(result, (x, self.given[x]), line)]
             body = [self.say(self.given[x], Const(False), line), *self.nothing(x, line), *body, *end]
-        lowered.body[:] = body
+        return replace(lowered, body=body, result=result, paired=lowered.paired | self.pairs)
 
     def pair(self, x: str) -> str:
         """Allocate a variable for the (value, flag) pair of an optional one."""
@@ -169,48 +193,37 @@ class _Optionals:
         self.of[made] = types.Tuple((self.of[x], types.boolean))
         return made
 
-    def called(self, s: Let) -> list[Any]:
+    def called(self, s: CallUser) -> list[Any]:
         """Lower a call whose callee returns a (value, flag) pair, and unpack it."""
         made = self.pair(s.target)
-        self.lowered.paired.add(made)
-        parts = [
-            Let(x, "getitem", (made,), (Const(k),), s.line) for k, x in enumerate((s.target, self.given[s.target]))
-        ]
-        return [Let(made, "call", s.args, s.info, s.line), *parts]
+        self.pairs.add(made)
+        parts = [GetItem(x, made, (Const(k),), s.line) for k, x in enumerate((s.target, self.given[s.target]))]
+        return [CallUser(made, s.function, s.args, s.line), *parts]
 
     def looked_up(self, s: Let, flag: str) -> list[Any]:
         """Lower `target = d.get(k)` to a membership test and a lookup."""
         d, k = s.args
         tree = ast.Compare(to_python.atom(k), [ast.In()], [to_python.name(d)])
-        test = Let(flag, "plain", tuple(x for x in (k, d) if isinstance(x, str)), tree, s.line)
-        found = Let(s.target, "getitem", (d,), (k,), s.line)
+        test = Discrete(flag, tuple(x for x in (k, d) if isinstance(x, str)), tree, s.line)
+        found = GetItem(s.target, d, (k,), s.line)
         return [test, If(flag, [found], self.nothing(s.target, s.line), s.line)]
-
-    def block(self, body: list[Any]) -> list[Any]:
-        """Lower the statements of a block."""
-        made: list[Any] = []
-        for s in body:
-            for inner in blocks(s):
-                inner[:] = self.block(inner)
-            if isinstance(s, While) and any(isinstance(t, Effect) for t in walk(s.test_block)):
-                what, why = "the condition of this loop", "it reads a variable that is None on some paths"
-                self.lowered.source.refuse(s.line, what, why, "`is not None and` before it")
-            made += self.statement(s)
-        return made
 
     def statement(self, s: Any) -> list[Any]:
         """Lower one statement: check the optionals that it reads, and set the flag of its target."""
-        if isinstance(s, Let) and s.op == "plain":
-            checked = self.condition(s)
+        if isinstance(s, While) and any(isinstance(t, Effect) for t in walk(s.test_block)):
+            what, why = "the condition of this loop", "it reads a variable that is None on some paths"
+            self.lowered.source.refuse(s.line, what, why, "`is not None and` before it")
+        if isinstance(s, Discrete):
+            s, checked = self.condition(s)
         else:
             checked = [x for x in dict.fromkeys(reads(s)) if x in self.given]
         target = s.target if isinstance(s, Let) and s.target in self.given else None
         if target is None:
             return [*(t for x in checked for t in self.check(x, s.line)), s]
         flag = self.given[target]
-        if s.op == "copy" and self.is_none(s.args[0]):
+        if isinstance(s, Copy) and self.is_none(s.args[0]):
             return [self.say(flag, Const(False), s.line), *self.nothing(target, s.line)]
-        if s.op == "copy" and s.args[0] in self.given:
+        if isinstance(s, Copy) and s.args[0] in self.given:
             return [s, self.say(flag, self.given[s.args[0]], s.line)]
         if s in self.missing:
             return [*(t for x in checked for t in self.check(x, s.line)), *self.looked_up(s, flag)]
@@ -223,33 +236,32 @@ class _Optionals:
 
     def say(self, flag: str, value: Any, line: int) -> Let:
         """Set a flag."""
-        return Let(flag, "copy", (value,), None, line)
+        return Copy(flag, value, line)
 
     def nothing(self, x: str, line: int) -> list[Any]:
         """Assign a dummy value that is never used: numba needs definite assignment."""
         kind = self.of[x]
         if not isinstance(kind, types.Array):
             zero = 0.0 if isinstance(kind, types.Float) else False if isinstance(kind, types.Boolean) else 0
-            return [Let(x, "copy", (Const(zero),), None, line)]
+            return [Copy(x, Const(zero), line)]
         shape = self.lowered.names.temporary()
         self.of[shape] = types.UniTuple(types.int64, kind.ndim)
         name = "bool_" if isinstance(kind.dtype, types.Boolean) else str(kind.dtype)
         dtype = Ref(f"np.{name}", getattr(np, name))
-        sizes = Let(shape, "tuple", (Const(0),) * kind.ndim, None, line)
-        return [sizes, Let(x, "func", (shape, dtype), ("np.empty", ()), line)]
+        sizes = MakeTuple(shape, (Const(0),) * kind.ndim, line)
+        return [sizes, CallKnown(x, "np.empty", (shape, dtype), line)]
 
     def check(self, x: str, line: int) -> list[Any]:
         """Raise TypeError if an optional is None, as numba does where it needs a value."""
         text = raising("TypeError", f"expected {self.of[x]}, got None")
         return [If(self.given[x], [], [Effect(text, (), line, True)], line)]
 
-    def condition(self, s: Let) -> list[str]:
+    def condition(self, s: Discrete) -> tuple[Discrete, list[str]]:
         """Replace `x is None` in a condition by the flag; return the optionals that must have a value."""
         looked: set[str] = set()
-        tree = _Tests(self.given, looked).visit(to_python.substitute(s.info, lambda _: None))
-        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        s.info, s.args = tree, tuple(x for x in [*s.args, *self.given.values()] if x in names)
-        return [x for x in s.args if x in self.given and x not in looked]
+        tree = _Tests(self.given, looked).visit(to_python.copied(s.tree))
+        names = to_python.left_of([*s.names, *self.given.values()], tree)
+        return Discrete(s.target, names, tree, s.line), [x for x in names if x in self.given and x not in looked]
 
 
 class _Tests(ast.NodeTransformer):

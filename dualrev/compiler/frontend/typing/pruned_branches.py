@@ -12,37 +12,45 @@ pass may look at it: here y is a float. The lines that are missing in numba's IR
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dualrev.compiler.frontend.typing.one_op_per_line import Listing
-from dualrev.compiler.ir.anf.operations import If, While, blocks, walk
+from dualrev.compiler.ir.anf.operations import If, While, blocks
+from dualrev.compiler.ir.anf.rewrite import with_blocks
 
 __all__ = ["drop_pruned"]
 
 
-def drop_pruned(body: list[Any], listing: Listing, func_ir: Any) -> None:
-    """Remove dead code: branch sides and `while` bodies that are missing from numba's IR."""
+def drop_pruned(body: list[Any], listing: Listing, func_ir: Any, renamed: Mapping[Any, Any]) -> list[Any]:
+    """Return the block without dead code: branch sides and `while` bodies that are missing from numba's IR.
+
+    `renamed` are the statements of the listing that read or assign other names.
+    """
     lines = {inst.loc.line for block in func_ir.blocks.values() for inst in block.body}
-    live = {id(s) for line, (s, _) in listing.places.items() if line in lines}
-    _drop(body, live)
+    live = {s for line, (s, _) in listing.places.items() if line in lines}
 
+    def left(block: list[Any]) -> tuple[list[Any], bool]:
+        """Return what is left of a block, and whether numba's IR has none of it."""
+        made: list[Any] = []
+        alive = False
+        for s in block:
+            inner = list(map(left, blocks(s)))
+            kept, dead = [b for b, _ in inner], [is_dead for _, is_dead in inner]
+            match s, dead:
+                case If(), [True, False]:
+                    made += kept[1]
+                    alive |= bool(kept[1])
+                case If(), [False, True]:
+                    made += kept[0]
+                    alive |= bool(kept[0])
+                case While(), [_, True]:
+                    made += kept[0]
+                    alive |= bool(kept[0]) and not dead[0]
+                case _:
+                    new = renamed.get(s, s)
+                    made.append(with_blocks(new, kept) if kept else new)
+                    alive |= s in live or any(b and not is_dead for b, is_dead in inner)
+        return made, bool(made) and not alive
 
-def _drop(body: list[Any], live: set[int]) -> None:
-    made: list[Any] = []
-    for s in body:
-        for inner in blocks(s):
-            _drop(inner, live)
-        match s:
-            case If() if _is_dead(s.then, live) and not _is_dead(s.orelse, live):
-                made += s.orelse
-            case If() if _is_dead(s.orelse, live) and not _is_dead(s.then, live):
-                made += s.then
-            case While() if _is_dead(s.body, live):
-                made += s.test_block
-            case _:
-                made.append(s)
-    body[:] = made
-
-
-def _is_dead(body: list[Any], live: set[int]) -> bool:
-    return bool(body) and not any(id(s) in live for s in walk(body))
+    return left(body)[0]

@@ -10,17 +10,15 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from dualrev.compiler.ir.anf.operations import Opaque, blocks, ends, reads, writes
+from dualrev.compiler.ir.anf.operations import Opaque, ends, reads, writes
+from dualrev.compiler.ir.anf.rewrite import rewritten
 
 __all__ = ["is_unreached", "without_unreached"]
 
 
-def without_unreached(body: list[Any], of: Mapping[str, Any]) -> None:
-    """Remove unreachable statements from a block and its nested blocks; `of` are the names that have a type."""
-    body[:] = [s for s in body if not is_unreached(s, of)]
-    for s in body:
-        for inner in blocks(s):
-            without_unreached(inner, of)
+def without_unreached(body: list[Any], of: Mapping[str, Any]) -> list[Any]:
+    """Return a block without unreachable statements, nested ones included; `of` are the names that have a type."""
+    return rewritten([s for s in body if not is_unreached(s, of)], lambda s: [] if is_unreached(s, of) else [s])
 
 
 def is_unreached(s: Any, of: Mapping[str, Any]) -> bool:

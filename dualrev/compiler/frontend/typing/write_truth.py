@@ -11,6 +11,7 @@ so that numba finds types for them. What is left has conditions that are bools, 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import Any
 
 from numba.core import types
@@ -19,7 +20,8 @@ from dualrev.compiler.frontend.desugar.spellings import is_bool
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.typing.infer import Typed
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Atom, Const, If, Let, While, blocks
+from dualrev.compiler.ir.anf.operations import Atom, CallKnown, Const, Copy, Discrete, If, Let, While
+from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.opaque_types import is_container
 
@@ -29,32 +31,30 @@ _SCALARS = (types.Number, types.Boolean)
 _TEXT = (types.UnicodeType, types.Bytes, types.ByteArray)
 
 
-def write_truth(lowered: Lowered, typed: Typed) -> None:
-    """Replace the truth of containers, in place; new variables get their types."""
-    _Truth(lowered, typed).block(lowered.body)
+def write_truth(lowered: Lowered, typed: Typed) -> list[Any]:
+    """Return the body with bools for the truth of containers; new variables get their types."""
+    return rewritten(lowered.body, _Truth(lowered, typed).statement)
 
 
 class _Truth:
     def __init__(self, lowered: Lowered, typed: Typed) -> None:
         self.lowered, self.of = lowered, typed.of
 
-    def block(self, body: list[Any]) -> None:
-        """The statements of a block, and of those inside of it."""
-        made: list[Any] = []
-        for s in body:
-            for inner in blocks(s):
-                self.block(inner)
-            match s:
-                case If():
-                    s.test = self.test(s.test, made, s.line)
-                case While():
-                    s.test = self.test(s.test, s.test_block, s.line)
-                case Let(op="func", info=("bool", ())):
-                    s = self.bool_of(s.target, s.args[0], s.line)
-                case Let(op="plain"):
-                    self.expression(s)
-            made.append(s)
-        body[:] = made
+    def statement(self, s: Any) -> list[Any]:
+        """The statements for one, whose blocks are done."""
+        before: list[Any] = []
+        match s:
+            case If():
+                test = self.test(s.test, before, s.line)
+                return [*before, replace(s, test=test)]
+            case While():
+                test = self.test(s.test, before, s.line)
+                return [replace(s, test_block=[*s.test_block, *before], test=test)]
+            case CallKnown(function="bool", arguments=(x,)):
+                return [self.bool_of(s.target, x, s.line)]
+            case Discrete():
+                return [self.expression(s)]
+        return [s]
 
     def test(self, x: Atom, before: list[Any], line: int) -> Atom:
         """A condition; of anything but a number, what asks for its truth is written to `before`."""
@@ -70,18 +70,18 @@ class _Truth:
         """target = bool(x)."""
         match self.of_container(to_python.atom(x)):
             case None:
-                return Let(target, "func", (x,), ("bool", ()), line)
+                return CallKnown(target, "bool", (x,), line)
             case ast.Constant(value):
-                return Let(target, "copy", (Const(value),), None, line)
+                return Copy(target, Const(value), line)
             case tree:
-                return Let(target, "plain", (x,), tree, line)
+                return Discrete(target, (str(x),), tree, line)
 
-    def expression(self, s: Let) -> None:
+    def expression(self, s: Discrete) -> Discrete:
         """An expression that is written as it is."""
-        if any(_asked(x) is not None for x in ast.walk(s.info)):
-            s.info = _Operands(self).whole(to_python.substitute(s.info, lambda _: None))
-            left = {x.id for x in ast.walk(s.info) if isinstance(x, ast.Name)}
-            s.args = tuple(x for x in s.args if x in left)
+        if all(_asked(x) is None for x in ast.walk(s.tree)):
+            return s
+        tree = _Operands(self).whole(to_python.copied(s.tree))
+        return Discrete(s.target, to_python.left_of(s.names, tree), tree, s.line)
 
     def kind(self, node: ast.expr) -> NumbaType:
         """The type of a variable, or of an item of a tuple."""

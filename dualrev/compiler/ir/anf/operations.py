@@ -15,41 +15,67 @@ and a name for its result, so that numba can tell the type of every intermediate
 There is no break, continue or early return: to_anf.py has turned them into flags, and a loop ends after the iteration
 that has set one of its `exits`. A variable may be assigned many times.
 
-Operations, by the pass that leaves them there:
+Operations:
 
-    to_anf.py   copy plain written binop iop unary func getitem attr method tuple list literal call star ufunc
-    lower.py  copy plain prim load view alloc array call      (no tuples; elementwise work has become loops)
+    of a Python function           Copy Discrete OpaqueExpr BinOp ... MakeArray
+    of scalars and elements        Copy Discrete Prim Load View ViewExpr Alloc WholeArray, and Call
+                                   (no tuples or lists; elementwise work has become loops)
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 from dualrev.compiler.types.aliases import AccessPath, NumbaType
 
 __all__ = [
     *[
+        "Alloc",
+        "AllocList",
+        "AsList",
         "Atom",
+        "BinOp",
         "Call",
+        "CallKnown",
+        "CallMethod",
+        "CallStarred",
+        "CallUfunc",
+        "CallUser",
         "Const",
+        "Copy",
+        "Discrete",
         "Effect",
         "For",
+        "GetAttr",
+        "GetItem",
         "If",
+        "Index",
+        "InplaceOp",
         "Let",
+        "Load",
+        "MakeArray",
+        "MakeList",
+        "MakeObject",
+        "MakeTuple",
         "Member",
         "Node",
-        "OfElements",
         "Opaque",
+        "OpaqueExpr",
+        "Prim",
         "Ref",
         "Slice",
         "Star",
         "Stmt",
         "Store",
+        "UnaryOp",
+        "View",
+        "ViewExpr",
         "While",
-        "Written",
+        "WholeArray",
+        "Window",
     ],
     *["blocks", "ends", "index_atoms", "leaves", "reads", "walk", "writes"],
 ]
@@ -82,12 +108,6 @@ class Ref:
 Atom = str | Const | Ref
 
 
-class OfElements(str):
-    """An elementwise operator of arrays: as in numpy, a division by zero raises no error."""
-
-    __slots__ = ()
-
-
 @dataclass(frozen=True)
 class Slice:
     """A slice `lower:upper:step` in an index; None for an omitted part."""
@@ -104,18 +124,402 @@ class Slice:
 Index = tuple[Any, ...]  # of Atom, Slice, Ellipsis and None
 
 
-@dataclass(eq=False)
 class Let:
-    """Operation `target = op(args)`."""
+    """Operation whose value is assigned to `target`; each operation is a class of its own.
+
+    Operations are equal only to themselves, and never change: `on` and `dataclasses.replace` make others.
+    """
 
     target: str
-    op: str
-    args: tuple[Any, ...]
-    info: Any
     line: int
 
+    _operands: ClassVar[tuple[str, ...]] = ()  # the fields with an operand each, in order
+    _others: ClassVar[str] = ""  # the field with any number of operands behind them
 
-@dataclass(eq=False)
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """Operands: all atoms that the operation reads, but for those of an index."""
+        fixed = tuple(getattr(self, x) for x in self._operands)
+        return fixed + tuple(getattr(self, self._others)) if self._others else fixed
+
+    def on(self, *args: Any, target: str = "") -> Self:
+        """Return the same operation on other operands, as many as it has now where their number is fixed."""
+        count = len(self._operands)
+        fields: dict[str, Any] = dict(zip(self._operands, args[:count], strict=True))
+        if self._others:
+            fields[self._others] = args[count:]
+        else:
+            assert len(args) == count, self
+        return replace(self, **fields, target=target or self.target)  # type: ignore[type-var]
+
+    def to(self, target: str) -> Self:
+        """Return the same operation with another target."""
+        return replace(self, target=target)  # type: ignore[type-var]
+
+
+# Operations of a Python function
+
+
+@dataclass(frozen=True, eq=False)
+class Copy(Let):
+    """Copy of an atom; of an array, another name."""
+
+    target: str
+    source: Atom
+    line: int
+
+    _operands = ("source",)
+
+
+@dataclass(frozen=True, eq=False)
+class Discrete(Let):
+    """Expression that is not differentiated, such as a condition or an integer: Python, over the variables `names`."""
+
+    target: str
+    names: tuple[str, ...]
+    tree: ast.expr
+    line: int
+
+    _others = "names"
+
+
+@dataclass(frozen=True, eq=False)
+class OpaqueExpr(Let):
+    """Opaque expression over the variables `names`, unchanged by passes; `refusal` as in Opaque.
+
+    A `pure` one has no effects; the effects of others are unknown. A `fixed` one does the same in another run.
+    """
+
+    target: str
+    names: tuple[str, ...]
+    tree: ast.expr
+    refusal: tuple[str, str, str] | tuple[str, str, str, int]  # the last: a line
+    line: int
+    pure: bool = True
+    fixed: bool = False
+
+    _others = "names"
+
+
+@dataclass(frozen=True, eq=False)
+class BinOp(Let):
+    """Operator of two operands, `left symbol right`; of arrays, element by element.
+
+    One of scalars that are elements of arrays (`of_elements`) divides by zero without an error, as in numpy.
+    """
+
+    target: str
+    symbol: str
+    left: Atom
+    right: Atom
+    line: int
+    of_elements: bool = False
+
+    _operands = ("left", "right")
+
+
+@dataclass(frozen=True, eq=False)
+class InplaceOp(Let):
+    """In-place operator, `target symbol= right`, where `left` is the target itself; it changes an array."""
+
+    target: str
+    symbol: str
+    left: Atom
+    right: Atom
+    line: int
+
+    _operands = ("left", "right")
+
+    def binop(self, target: str = "") -> BinOp:
+        """Return the operator of the same operands that changes nothing."""
+        return BinOp(target or self.target, self.symbol, self.left, self.right, self.line)
+
+
+@dataclass(frozen=True, eq=False)
+class UnaryOp(Let):
+    """Operator of one operand: `-`, `+` or `~`."""
+
+    target: str
+    symbol: str
+    operand: Atom
+    line: int
+
+    _operands = ("operand",)
+
+
+@dataclass(frozen=True, eq=False)
+class GetItem(Let):
+    """Item `base[index]` of an array, a tuple, a list or a dict.
+
+    `unpacked` is the number of names in `u, v = base`, which has to have so many items; None for other items.
+    """
+
+    target: str
+    base: Atom
+    index: Index
+    line: int
+    unpacked: int | None = None
+
+    _operands = ("base",)
+
+
+@dataclass(frozen=True, eq=False)
+class GetAttr(Let):
+    """Attribute `base.name`."""
+
+    target: str
+    base: Atom
+    name: str
+    line: int
+
+    _operands = ("base",)
+
+
+@dataclass(frozen=True, eq=False)
+class CallKnown(Let):
+    """Call of a function that has a line in the table of functions: of numpy, of `math`, or a builtin.
+
+    The last arguments are those that have a keyword.
+    """
+
+    target: str
+    function: str
+    arguments: tuple[Atom, ...]
+    line: int
+    keywords: tuple[str, ...] = ()
+
+    _others = "arguments"
+
+
+@dataclass(frozen=True, eq=False)
+class CallMethod(Let):
+    """Call of a method, `base.method(*arguments)`; the last arguments are those that have a keyword."""
+
+    target: str
+    base: Atom
+    method: str
+    arguments: tuple[Atom, ...]
+    line: int
+    keywords: tuple[str, ...] = ()
+
+    _operands = ("base",)
+    _others = "arguments"
+
+
+@dataclass(frozen=True, eq=False)
+class CallUser(Let):
+    """Call of a numba function of the user's."""
+
+    target: str
+    function: Ref
+    arguments: tuple[Atom, ...]
+    line: int
+
+    _others = "arguments"
+
+
+@dataclass(frozen=True, eq=False)
+class CallUfunc(Let):
+    """Call of a ufunc that numba has made, with `vectorize` or `guvectorize`."""
+
+    target: str
+    function: Ref
+    arguments: tuple[Atom, ...]
+    line: int
+
+    _others = "arguments"
+
+
+@dataclass(frozen=True, eq=False)
+class CallStarred(Let):
+    """Call with unpacked tuples, `g(x, *t)`: another call when the lengths of the tuples are known."""
+
+    target: str
+    star: Star
+    arguments: tuple[Atom, ...]
+    line: int
+
+    _others = "arguments"
+
+
+@dataclass(frozen=True, eq=False)
+class MakeTuple(Let):
+    """Tuple of these items, a named one if it has a class."""
+
+    target: str
+    items: tuple[Atom, ...]
+    line: int
+    cls: Ref | None = None
+
+    _others = "items"
+
+
+@dataclass(frozen=True, eq=False)
+class MakeObject(Let):
+    """Instance of a jitclass."""
+
+    target: str
+    cls: Ref
+    arguments: tuple[Atom, ...]
+    line: int
+
+    _others = "arguments"
+
+
+@dataclass(frozen=True, eq=False)
+class MakeList(Let):
+    """List of these items."""
+
+    target: str
+    items: tuple[Atom, ...]
+    line: int
+
+    _others = "items"
+
+
+@dataclass(frozen=True, eq=False)
+class AllocList(Let):
+    """List of a length, whose items are stored later; of length 0, an empty one, which may be numba's `typed` list."""
+
+    target: str
+    length: Atom
+    line: int
+    typed: bool = False
+
+    _operands = ("length",)
+
+
+@dataclass(frozen=True, eq=False)
+class AsList(Let):
+    """List of the items of an iterable that has no indices, as a set or a dict."""
+
+    target: str
+    iterable: Atom
+    line: int
+
+    _operands = ("iterable",)
+
+
+@dataclass(frozen=True, eq=False)
+class MakeArray(Let):
+    """Array of these items, as `np.array` of a nested list; `places` are their numbers, nested as they are."""
+
+    target: str
+    items: tuple[Atom, ...]
+    places: list[Any]
+    line: int
+    dtype: tuple[Atom, ...] = ()  # one, or none
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """Items and the dtype."""
+        return self.items + self.dtype
+
+    def on(self, *args: Any, target: str = "") -> MakeArray:
+        """Return an array of other items; the dtype is the last argument, if it has one."""
+        count = len(args) - len(self.dtype)
+        return replace(self, items=args[:count], dtype=args[count:], target=target or self.target)
+
+
+# Operations on scalars and elements, which scalarize/lower.py makes of them
+
+
+@dataclass(frozen=True, eq=False)
+class Prim(Let):
+    """Differentiable operation on scalars: a line of the table of primitives, as the program spells it.
+
+    Those of elements (`of_elements`) divide by zero without an error, as in numpy.
+    """
+
+    target: str
+    rule: Any
+    spelling: str
+    arguments: tuple[Atom, ...]
+    line: int
+    of_elements: bool = False
+
+    _others = "arguments"
+
+
+@dataclass(frozen=True, eq=False)
+class Load(Let):
+    """Load of an element, `array[index]`."""
+
+    target: str
+    array: Atom
+    index: Index
+    line: int
+
+    _operands = ("array",)
+
+
+@dataclass(frozen=True, eq=False)
+class View(Let):
+    """View of a part of an array, `array[index]`: it shares the array's memory."""
+
+    target: str
+    array: Atom
+    index: Index
+    line: int
+
+    _operands = ("array",)
+
+
+@dataclass(frozen=True, eq=False)
+class ViewExpr(Let):
+    """View of an array that an expression of BASE, the array, and of the variables `names` gives, as `BASE.T`."""
+
+    target: str
+    array: Atom
+    names: tuple[Any, ...]
+    tree: ast.expr
+    line: int
+
+    _operands = ("array",)
+    _others = "names"
+
+
+@dataclass(frozen=True, eq=False)
+class Window(Let):
+    """View of the elements from `start` to `end` of a heap of lists, as a list of its own."""
+
+    target: str
+    array: Atom
+    start: Atom
+    end: Atom
+    line: int
+
+    _operands = ("array", "start", "end")
+
+
+@dataclass(frozen=True, eq=False)
+class Alloc(Let):
+    """New array, which an expression of the variables `names` gives, as `np.zeros(n)`."""
+
+    target: str
+    names: tuple[str, ...]
+    tree: ast.expr
+    line: int
+
+    _others = "names"
+
+
+@dataclass(frozen=True, eq=False)
+class WholeArray(Let):
+    """Operation on whole arrays that has a rule of its own, as `np.dot`."""
+
+    target: str
+    function: str
+    arguments: tuple[Atom, ...]
+    line: int
+
+    _others = "arguments"
+
+
+# Other statements
+
+
+@dataclass(frozen=True, eq=False)
 class Store:
     """Store `array[index] op value`, where `op` is `=`, `+=` or `-=`."""
 
@@ -126,7 +530,7 @@ class Store:
     op: str = "="
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class If:
     """Branch on a condition."""
 
@@ -136,7 +540,7 @@ class If:
     line: int
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class For:
     """Loop over `range(start, stop, step)`, which ends early after an iteration that has set one of `exits`.
 
@@ -155,7 +559,7 @@ class For:
     elements: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class While:
     """Loop with a condition, which `test_block` computes without effects."""
 
@@ -166,7 +570,7 @@ class While:
     line: int
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Effect:
     """Effect of the forward sweep: `raise` or `print`, as text with atoms in braces; `assert` is an If with a raise."""
 
@@ -176,20 +580,7 @@ class Effect:
     raises: bool = False
 
 
-@dataclass(frozen=True)
-class Written:
-    """Opaque expression over renamed variables, unchanged by passes; `refusal` as in Opaque.
-
-    A `pure` one has no effects; the effects of others are unknown. A `fixed` one does the same in another run.
-    """
-
-    tree: ast.expr
-    refusal: tuple[str, str, str] | tuple[str, str, str, int]  # the last: a line
-    pure: bool = True
-    fixed: bool = False
-
-
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Opaque:
     """Opaque Python statements over renamed variables: they read `args` and assign `targets`; nodes.py says more."""
 
@@ -202,7 +593,7 @@ class Opaque:
     refusal: tuple[str, str, str] | tuple[str, str, str, int]  # the last: a line
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Call:
     """Call of another numba function in expanded core: `targets = function(*args)`.
 
@@ -235,19 +626,29 @@ def leaves(tree: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Star:
-    """Call with unpacked tuples, `g(x, *t)`: it becomes `op` when the tuples' lengths are known.
+    """Callee of a call with unpacked tuples, `g(x, *t)`, and how the arguments are bound to its parameters.
 
-    `names` and `defaults` are the parameters of the callee; the table's functions have none here. `rest` is the last
-    of them if it is `*rest`.
+    It is a numba function, or a class of named tuples or of objects, as `makes` says, or a function of the table.
+    `names` and `defaults` are its parameters; the table's functions have none here. `rest` is the last of them if it
+    is `*rest`.
     """
 
-    op: str
+    makes: type[CallUser] | type[MakeTuple] | type[MakeObject] | type[CallKnown]
     callee: Any  # a Ref, or the name of a function of the table
     stars: tuple[bool, ...]
     keywords: tuple[str, ...]
     names: tuple[str, ...]
     defaults: dict[str, Atom]
     rest: str = ""
+
+    def call(self, target: str, args: tuple[Atom, ...], line: int) -> Let:
+        """Return the operation `target = callee(*args)`, whose arguments stand in the parameters' order."""
+        if self.makes is CallKnown:
+            return CallKnown(target, self.callee, args, line, self.keywords)
+        if self.makes is MakeTuple:
+            return MakeTuple(target, args, line, self.callee)
+        made = MakeObject if self.makes is MakeObject else CallUser
+        return made(target, self.callee, args, line)
 
     def bound(
         self, atoms: list[Atom], refuse: Callable[[str], Any], packed: Callable[[list[Atom]], Atom]
@@ -309,8 +710,8 @@ def reads(s: Any) -> list[Atom]:
     """Return the atoms that a statement itself reads (not the ones its blocks read)."""
     if isinstance(s, Let):
         atoms = list(s.args)
-        if s.op in ("getitem", "load", "view") and isinstance(s.info, tuple):
-            atoms += index_atoms(s.info)
+        if isinstance(s, (GetItem, Load, View)):
+            atoms += index_atoms(s.index)
         return atoms
     if isinstance(s, Store):
         return [s.array, *index_atoms(s.index), s.value]

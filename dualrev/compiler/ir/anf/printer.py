@@ -11,7 +11,20 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Call, For, If, Let, Opaque, Store, While
+from dualrev.compiler.ir.anf.operations import (
+    Alloc,
+    Call,
+    For,
+    If,
+    InplaceOp,
+    Let,
+    Opaque,
+    Prim,
+    Store,
+    ViewExpr,
+    While,
+    WholeArray,
+)
 from dualrev.compiler.ir.names import Names, renamed, words_of
 
 __all__ = ["show_lowered"]
@@ -78,8 +91,8 @@ class _AnfPrinter:
     def simple(self, s: Any) -> str:
         """Print a statement without blocks."""
         if isinstance(s, Let):
-            if s.op == "iop":
-                return f"{s.target} {s.info}= {self.atom(s.args[1])}"
+            if isinstance(s, InplaceOp):
+                return f"{s.target} {s.symbol}= {self.atom(s.args[1])}"
             return f"{self.declared(s.target)} = {self.value(s)}"
         if isinstance(s, Store):
             array = to_python.text(to_python.subscript(to_python.atom(s.array), s.index, to_python.atom))
@@ -91,9 +104,11 @@ class _AnfPrinter:
 
     def value(self, s: Let) -> str:
         """Print the right-hand side of an operation, operations of scalarize/lower.py included."""
-        if s.op in ("prim", "array"):
-            what = s.info[0].name if s.op == "prim" else s.info[0]
-            return f"{what}({', '.join(map(self.atom, s.args))})"
-        if s.op == "alloc" or (s.op == "view" and not isinstance(s.info, tuple)):
-            return to_python.text(s.info)
+        match s:
+            case Prim(rule=rule):
+                return f"{rule.name}({', '.join(map(self.atom, s.args))})"
+            case WholeArray(function=function):
+                return f"{function}({', '.join(map(self.atom, s.args))})"
+            case Alloc(tree=tree) | ViewExpr(tree=tree):
+                return to_python.text(tree)
         return to_python.text(to_python.expression(s, to_python.atom))

@@ -13,12 +13,54 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Const, Effect, Let, Member, Ref, Slice
+from dualrev.compiler.ir.anf.operations import (
+    AllocList,
+    AsList,
+    BinOp,
+    CallKnown,
+    CallMethod,
+    CallStarred,
+    CallUfunc,
+    CallUser,
+    Const,
+    Copy,
+    Discrete,
+    Effect,
+    GetAttr,
+    GetItem,
+    InplaceOp,
+    Let,
+    Load,
+    MakeArray,
+    MakeList,
+    MakeObject,
+    MakeTuple,
+    Member,
+    OpaqueExpr,
+    Ref,
+    Slice,
+    Star,
+    UnaryOp,
+    View,
+)
 from dualrev.compiler.types.aliases import Dispatcher, NumbaType
 
 __all__ = [
-    *["applied", "atom", "binary", "call", "dtype_name", "effect", "expression", "flattened", "name", "names_in"],
-    *["number", "opaque", "subscript", "substitute", "takes_rest", "text"],
+    *[
+        "applied",
+        "atom",
+        "binary",
+        "call",
+        "dtype_name",
+        "effect",
+        "expression",
+        "copied",
+        "flattened",
+        "left_of",
+        "name",
+        "names_in",
+    ],
+    *["number", "opaque", "renamed", "subscript", "substitute", "takes_rest", "text"],
     "SYMBOLS",
 ]
 
@@ -166,59 +208,64 @@ def substitute(tree: ast.expr, sub: Callable[[str], ast.expr | None]) -> ast.exp
     return made
 
 
+def copied(tree: ast.expr) -> ast.expr:
+    """Copy an expression, to change it in place."""
+    return substitute(tree, lambda _: None)
+
+
+def renamed(tree: ast.expr, names: Mapping[str, str]) -> ast.expr:
+    """Rename variables of an expression; a copy."""
+    return substitute(tree, lambda x: name(names[x]) if x in names else None)
+
+
 def expression(s: Let, sub: Sub) -> ast.expr:
-    """Syntax tree of the right-hand side of a Let; `sub` gives the expression for an atom."""
-    args = s.args
-    if s.op == "copy":
-        return sub(args[0])
-    if s.op in ("plain", "written"):
-        inside = set(args)
-        return substitute(s.info if s.op == "plain" else s.info.tree, lambda x: sub(x) if x in inside else None)
-    if s.op == "listed":
-        return call("runtime.listed", sub(args[0]))
-    if s.op == "binop":
-        return binary(s.info, sub(args[0]), sub(args[1]))
-    if s.op == "unary":
-        op = {"-": ast.USub(), "+": ast.UAdd(), "~": ast.Invert()}[s.info]
-        return ast.UnaryOp(op, sub(args[0]))
-    if s.op == "func":
-        function, keywords = s.info
-        return _call(name(function), [sub(x) for x in args], keywords)
-    if s.op == "method":
-        method, keywords = s.info
-        f = ast.Attribute(sub(args[0]), method, ast.Load())
-        return _call(f, [sub(x) for x in args[1:]], keywords)
-    if s.op in ("getitem", "load", "view"):
-        return subscript(sub(args[0]), s.info, sub)
-    if s.op == "attr":
-        return ast.Attribute(sub(args[0]), s.info, ast.Load())
-    if s.op == "tuple":
-        items = [sub(x) for x in args]
-        return ast.Tuple(items, ast.Load()) if s.info is None else call(s.info.name, *items)
-    if s.op == "object":
-        return call(s.info.name, *map(sub, args))
-    if s.op in ("call", "ufunc"):
-        return applied(s.info, [sub(x) for x in args])
-    if s.op == "list" and s.info == "typed":
-        return call("runtime.List")
-    if s.op == "list":
-        return ast.List([sub(x) for x in args] if s.info else [], ast.Load())
-    if s.op == "literal":
-        count = sum(1 for _ in flattened(s.info))
-        keywords = () if len(args) == count else ("dtype",)
-        return _call(name("np.array"), [nested(s.info, lambda k: sub(args[k])), *map(sub, args[count:])], keywords)
-    if s.op == "star":
-        return _starred(s, sub)
-    raise AssertionError(s.op)
+    """Syntax tree of the value of an operation; `sub` gives the expression for an atom."""
+    match s:
+        case Copy(source=x):
+            return sub(x)
+        case Discrete() | OpaqueExpr():
+            inside = set(s.names)
+            return substitute(s.tree, lambda x: sub(x) if x in inside else None)
+        case AsList(iterable=x):
+            return call("runtime.listed", sub(x))
+        case BinOp() | InplaceOp():
+            return binary(s.symbol, sub(s.left), sub(s.right))
+        case UnaryOp(symbol=symbol, operand=x):
+            return ast.UnaryOp({"-": ast.USub(), "+": ast.UAdd(), "~": ast.Invert()}[symbol], sub(x))
+        case CallKnown(function=f):
+            return _call(name(f), list(map(sub, s.args)), s.keywords)
+        case CallMethod(base=x, method=method):
+            return _call(ast.Attribute(sub(x), method, ast.Load()), list(map(sub, s.arguments)), s.keywords)
+        case GetItem(base=x, index=places) | Load(array=x, index=places) | View(array=x, index=places):
+            return subscript(sub(x), places, sub)
+        case GetAttr(base=x, name=attribute):
+            return ast.Attribute(sub(x), attribute, ast.Load())
+        case MakeTuple(items=items, cls=cls):
+            return ast.Tuple(list(map(sub, items)), ast.Load()) if cls is None else call(cls.name, *map(sub, items))
+        case MakeObject(cls=cls):
+            return call(cls.name, *map(sub, s.args))
+        case CallUser(function=f) | CallUfunc(function=f):
+            return applied(f, list(map(sub, s.args)))
+        case CallStarred(star=star):
+            return _starred(star, s.args, sub)
+        case AllocList(typed=typed):
+            return call("runtime.List") if typed else ast.List([], ast.Load())
+        case MakeList(items=items):
+            return ast.List(list(map(sub, items)), ast.Load())
+        case MakeArray(items=items, places=places, dtype=dtype):
+            values = nested(places, lambda k: sub(items[k]))
+            return _call(name("np.array"), [values, *map(sub, dtype)], ("dtype",) if dtype else ())
+    raise AssertionError(s)
 
 
-def _starred(s: Let, sub: Sub) -> ast.expr:
+def _starred(star: Star, args: tuple[Any, ...], sub: Sub) -> ast.expr:
     """Syntax tree of `g(x, *t, k=y)`."""
-    stars = s.info.stars
-    made = [ast.Starred(sub(x), ast.Load()) if star else sub(x) for x, star in zip(s.args, stars, strict=False)]
-    made += [sub(x) for x in s.args[len(made) :]]
-    callee = s.info.callee if isinstance(s.info.callee, str) else s.info.callee.name
-    return _call(name(callee), made, s.info.keywords)
+    made = [
+        ast.Starred(sub(x), ast.Load()) if starred else sub(x) for x, starred in zip(args, star.stars, strict=False)
+    ]
+    made += [sub(x) for x in args[len(made) :]]
+    callee = star.callee if isinstance(star.callee, str) else star.callee.name
+    return _call(name(callee), made, star.keywords)
 
 
 def nested(places: Any, sub: Callable[[int], ast.expr]) -> ast.expr:
@@ -243,6 +290,12 @@ def _call(f: ast.expr, args: list[ast.expr], keywords: tuple[str, ...]) -> ast.e
 def effect(s: Effect, sub: Sub) -> str:
     """Python text of a `raise` or a `print`."""
     return s.text.format(*(text(sub(x)) for x in s.args))
+
+
+def left_of(names: Iterable[str], tree: ast.expr) -> tuple[str, ...]:
+    """Names among these that stand in an expression."""
+    inside = {x.id for x in ast.walk(tree) if isinstance(x, ast.Name)}
+    return tuple(x for x in names if x in inside)
 
 
 def names_in(code: Iterable[ast.AST]) -> list[str]:

@@ -15,14 +15,18 @@ from numba.core import types
 
 from dualrev.compiler.ir.anf.operations import (
     Atom,
+    BinOp,
     Const,
+    Copy,
     Effect,
+    GetItem,
     If,
+    InplaceOp,
     Let,
     Node,
-    OfElements,
     Slice,
     Store,
+    View,
     index_atoms,
     leaves,
     walk,
@@ -91,7 +95,7 @@ class Assignments:
         if index == (Ellipsis,):
             view = s.array
         else:
-            code.let("view", (s.array,), index, s.line, target=view)
+            code.emit(View(view, s.array, index, s.line))
             code.alias.join(view, s.array)
         tree = code.tree(s.value)
         if isinstance(tree, Node):
@@ -136,11 +140,11 @@ class Assignments:
         found: dict[str, str] = {}
         made: dict[str, Let] = {}
         for s in walk(code.lowered.body):
-            if isinstance(s, Let) and s.op == "getitem" and code.names.is_temporary(s.target):
-                chosen = [x for x in index_atoms(s.info) if not isinstance(x, str) or x in code.of]
+            if isinstance(s, GetItem) and code.names.is_temporary(s.target):
+                chosen = [x for x in index_atoms(s.index) if not isinstance(x, str) or x in code.of]
                 if not any(is_array(code.kind(x)) for x in chosen):  # what an array chooses is a copy
                     made[s.target] = s
-            if isinstance(s, Let) and s.op == "iop" and s.args[0] in made and is_array(code.of.get(s.target)):
+            if isinstance(s, InplaceOp) and s.args[0] in made and is_array(code.of.get(s.target)):
                 found[s.target] = made[s.args[0]].args[0]
         return found
 
@@ -169,7 +173,7 @@ class Assignments:
             new = element(i)
             if symbol is not None:
                 old = code.pick(array, i, line)
-                made = Let(code.temp(kind), "binop", (old, new), OfElements(symbol), line)
+                made = BinOp(code.temp(kind), symbol, old, new, line, True)
                 new = arithmetic(code, made, kind)
             code.put(array, i, new, line)
 
@@ -182,6 +186,6 @@ class Assignments:
             self.lazy.materialise(value)
             return value
         copied = code.temp(types.Array(kind.dtype, kind.ndim, "C"))
-        base = value if isinstance(value, str) else code.let("copy", (value,), None, line, kind)
+        base = value if isinstance(value, str) else code.emit(Copy(code.temp(kind), value, line))
         code.copy_elements(copied, base, line)
         return copied

@@ -15,11 +15,13 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Atom, Const, If, Let, OfElements, Store, reads
+from dualrev.compiler.ir.anf.operations import Atom, BinOp, CallKnown, Const, Copy, If, Let, Store, UnaryOp, reads
 from dualrev.compiler.scalarize.builder import ScalarBuilder, Sizes, named
 from dualrev.compiler.scalarize.scalar_ops import arithmetic, product
 from dualrev.compiler.types.predicates import is_array
 from dualrev.rules.functions import known
+
+_COSTLY = ("/", "//", "%", "**")
 
 __all__ = ["Expression", "Lazy"]
 
@@ -67,7 +69,7 @@ class Lazy:
     def is_costly(self, x: str) -> bool:
         """Whether a deferred expression takes more than sums and products: a function, a division or a power."""
         inside = [self._waiting[y].let for y in self._names_in(x)]
-        return any(s.op == "func" or s.info in ("/", "//", "%", "**") for s in inside)
+        return any(isinstance(s, CallKnown) or (isinstance(s, BinOp) and s.symbol in _COSTLY) for s in inside)
 
     # When it is written
 
@@ -112,9 +114,9 @@ class Lazy:
 
     def _may_raise(self, s: Let) -> bool:
         """Whether an operation may raise for a zero base: a power whose integer exponent may be negative."""
-        if (s.op, s.info) != ("binop", "**"):
+        if not isinstance(s, BinOp) or s.symbol != "**":
             return False
-        exponent = s.args[1]
+        exponent = s.right
         if isinstance(exponent, Const):
             return isinstance(exponent.value, int) and exponent.value < 0
         kind = self.code.kind(exponent)
@@ -185,15 +187,15 @@ class Lazy:
     def _scalar(self, expression: Expression, args: list[Callable[[], Atom]]) -> Atom:
         """Emit the operation of a deferred expression on scalar operands."""
         s, kind, code = expression.let, expression.dtype, self.code
-        if s.op == "func" and known(s.info[0]).product:
-            return product(code, s.info[0], args[0](), kind, s.line)
+        if isinstance(s, CallKnown) and known(s.function).product:
+            return product(code, s.function, args[0](), kind, s.line)
         target = code.temp(kind)
-        if s.op == "func" and s.info[0] == "np.where":
+        if isinstance(s, CallKnown) and s.function == "np.where":
             test = args[0]()
 
             def chosen(a: Callable[[], Atom]) -> list[Any]:
                 """Statements of one branch of `np.where`."""
-                return code.collect(lambda: code.let("copy", (a(),), None, s.line, target=target))
+                return code.collect(lambda: code.emit(Copy(target, a(), s.line)))
 
             code.out.append(If(test, chosen(args[1]), chosen(args[2]), s.line))
             return target
@@ -204,5 +206,7 @@ class Lazy:
             if isinstance(x, str):  # constants that are equal may differ in type, or in the sign of 0
                 written[x] = atom
             atoms.append(atom)
-        info = OfElements(s.info) if s.op == "binop" else s.info
-        return arithmetic(code, Let(target, s.op, tuple(atoms), info, s.line), kind)
+        if isinstance(s, BinOp):
+            return arithmetic(code, BinOp(target, s.symbol, atoms[0], atoms[1], s.line, True), kind)
+        assert isinstance(s, (UnaryOp, CallKnown)), s
+        return arithmetic(code, s.on(*atoms, target=target), kind)

@@ -11,7 +11,20 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Const, Let, Slice, Store, reads, walk
+from dualrev.compiler.ir.anf.operations import (
+    BinOp,
+    CallKnown,
+    CallMethod,
+    Const,
+    GetItem,
+    InplaceOp,
+    Let,
+    Slice,
+    Store,
+    UnaryOp,
+    reads,
+    walk,
+)
 from dualrev.compiler.scalarize.alias_anf import has_output
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
@@ -41,24 +54,24 @@ class Elementwise:
 
     def takes(self, s: Let, kind: NumbaType) -> bool:
         """Lower or defer elementwise arithmetic; False for any other operation."""
-        if s.op == "iop" and is_array(self.code.kind(s.args[0])):
+        if isinstance(s, InplaceOp) and is_array(self.code.kind(s.args[0])):
             array, value = s.args
             self.lazy.flush(keep=value)
             if value not in self.lazy:
                 raise_for_race(self.code, array, value, s.line)
-            self.assignments.assign(array, value, s.line, s.info)
+            self.assignments.assign(array, value, s.line, s.symbol)
             self.code.copy(s.target, array, s.line)
             return True
         if not self._is_of_elements(s):
             return False
         if not is_array(kind):
             return self._number(s, kind)
-        if s.op == "iop":
-            s = Let(s.target, "binop", s.args, s.info, s.line)
-        operator = "" if s.op == "func" else s.info if s.op == "binop" else f"{s.info}x"
+        if isinstance(s, InplaceOp):
+            s = s.binop()
+        operator = s.symbol if isinstance(s, BinOp) else f"{s.symbol}x" if isinstance(s, UnaryOp) else ""
         if operator and isinstance(kind.dtype, types.Float) and line_of(operator) is None:
             return False
-        if s.op == "func" and s.info[0] == "np.where":
+        if isinstance(s, CallKnown) and s.function == "np.where":
             for x in s.args[1:]:
                 self.lazy.raise_for_all(x)
         for x in s.args:
@@ -91,12 +104,12 @@ class Elementwise:
 
     def _is_of_elements(self, s: Let) -> bool:
         """Whether an operation is elementwise: an operator with an array operand, or a scalar function."""
-        if s.op == "func":
-            text, keywords = s.info
+        if isinstance(s, CallKnown):
+            text, keywords = s.function, s.keywords
             line = line_of(text)
             count = 3 if text == "np.where" else 1 if known(text).product else len(line.partials) if line else 0
             return not keywords and len(s.args) == count > 0  # one more is an array for the result
-        operator = s.op in ("binop", "unary", "iop") and s.info != "@"
+        operator = isinstance(s, (BinOp, UnaryOp, InplaceOp)) and s.symbol != "@"
         return operator and any(is_array(self.code.kind(x)) for x in s.args)
 
     def _number(self, s: Let, kind: NumbaType) -> bool:
@@ -108,21 +121,21 @@ class Elementwise:
         for x in s.args:
             self.lazy.materialise(x)
             args.append(self.code.pick(x, (), s.line) if x in arrays else x)
-        self.expand(Let(s.target, s.op, tuple(args), s.info, s.line))
+        self.expand(s.on(*args))
         return True
 
 
 def _short_axes(s: Let) -> tuple[bool, ...]:
     """Axes of length 1 that the syntax shows, as in `x[:, None]` or `x.reshape(-1, 1)`: a flag for each axis."""
-    if s.op == "getitem" and Ellipsis not in s.info:
-        return tuple(x is None for x in s.info if x is None or isinstance(x, Slice))
-    if s.op == "method" and s.info[0] == "reshape":
+    if isinstance(s, GetItem) and Ellipsis not in s.index:
+        return tuple(x is None for x in s.index if x is None or isinstance(x, Slice))
+    if isinstance(s, CallMethod) and s.method == "reshape":
         return tuple(x == Const(1) for x in s.args[1:])
     return ()
 
 
 def _operands(s: Any) -> Iterable[Any]:
     """Atoms that a statement reads: each once, as `y * y` reads y once, unless it writes to one: `y += y`."""
-    stores = isinstance(s, Store) or (isinstance(s, Let) and s.op == "iop")
-    output = isinstance(s, Let) and s.op == "func" and has_output(s.info[0], len(s.args))
+    stores = isinstance(s, (Store, InplaceOp))
+    output = isinstance(s, CallKnown) and has_output(s.function, len(s.args))
     return reads(s) if stores or output else {*reads(s)}

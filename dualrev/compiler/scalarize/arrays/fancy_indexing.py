@@ -14,7 +14,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Const, If, Let, Ref, Slice, Store
+from dualrev.compiler.ir.anf.operations import Const, Copy, GetItem, If, Let, Load, Ref, Slice, Store, View
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.indices import check_index, flat_index, unravelled
 from dualrev.compiler.scalarize.arrays.overlap_test import copied_first
@@ -34,12 +34,12 @@ class Gathering:
     def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
-    def read(self, s: Let, kind: NumbaType) -> None:
+    def read(self, s: GetItem, kind: NumbaType) -> None:
         """Gather: `target = array[index]`, a copy."""
         code = self.code
-        view, shape, place = self._subspace(s.args[0], flat_index(code, s.info), s.line)
+        view, shape, place = self._subspace(s.args[0], flat_index(code, s.index), s.line)
         if not is_array(kind):
-            code.let("load", (view,), place(()), s.line, target=s.target)
+            code.emit(Load(s.target, view, place(()), s.line))
             return
         names = tuple(dict.fromkeys(n for n, _ in shape))
         made = s.target if s.target not in (*names, view, s.args[0]) else code.temp(kind)
@@ -97,7 +97,7 @@ class Gathering:
         whole = tuple(_WHOLE if n in arrays else x for n, x in enumerate(entries))
         if any(x != _WHOLE for x in whole):
             view = code.temp(types.Array(code.kind(base).dtype, len(axes), "A"))
-            code.let("view", (base,), whole, line, target=view)
+            code.emit(View(view, base, whole, line))
             code.alias.join(view, named(base))
         masks = any(isinstance(code.kind(x).dtype, types.Boolean) for x in arrays.values())
         lists = self._index_arrays([*arrays.values()], line)
@@ -174,7 +174,7 @@ class Gathering:
         text = places.replace("p_", f"np.reshape({start}, x_.shape)" if code.kind(base).ndim != 1 else start)
         if not is_array(kind):
             k = code.plain(text, s.line, types.int64, x_=base, **names)
-            code.let("load", (base,), unravelled(code, base, k, s.line), s.line, target=s.target)
+            code.emit(Load(s.target, base, unravelled(code, base, k, s.line), s.line))
             return
         chosen = code.plain(text, s.line, types.Array(types.int64, kind.ndim, "A"), x_=base, **names)
         made = s.target if s.target != base else code.temp(kind)
@@ -198,10 +198,8 @@ class Gathering:
         from_one = code.plain("k - 1", line, k=k)
         value = code.temp(kind)
         nothing = code.plain("k == 0", line, types.boolean, k=k)
-        none: list[Any] = [Let(value, "copy", (Const(0.0),), None, line)]
-        some = code.collect(
-            lambda: code.let("load", (base,), unravelled(code, base, from_one, line), line, target=value)
-        )
+        none: list[Any] = [Copy(value, Const(0.0), line)]
+        some = code.collect(lambda: code.emit(Load(value, base, unravelled(code, base, from_one, line), line)))
         code.out.append(If(nothing, none, some, line))
         return value
 

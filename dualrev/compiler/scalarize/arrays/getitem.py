@@ -8,7 +8,18 @@ from __future__ import annotations
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Const, Let, Store
+from dualrev.compiler.ir.anf.operations import (
+    Alloc,
+    CallKnown,
+    Const,
+    Copy,
+    GetAttr,
+    GetItem,
+    Load,
+    Store,
+    View,
+    ViewExpr,
+)
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
@@ -30,26 +41,26 @@ class Items:
         self.layouts = layouts
         self._flats: dict[str, str] = {}  # the arrays of `a.flat`
 
-    def getitem(self, s: Let, kind: NumbaType) -> None:
+    def getitem(self, s: GetItem, kind: NumbaType) -> None:
         """Lower `a[index]` to a load, a view or a gather; of a tuple, to a component."""
         code, base = self.code, s.args[0]
         of = code.kind(base)
         if isinstance(of, types.BaseTuple):
             self.tuples.item(s)
         elif base in self._flats:
-            (k,), array = s.info, self._flats[base]
-            code.let("load", (array,), unravelled(code, array, k, s.line), s.line, target=s.target)
-        elif is_array(of) and is_gathered(code, s.info):
+            (k,), array = s.index, self._flats[base]
+            code.emit(Load(s.target, array, unravelled(code, array, k, s.line), s.line))
+        elif is_array(of) and is_gathered(code, s.index):
             self.gathering.read(s, kind)
         elif is_array(of):
-            index = index_of(code, s.info, of.ndim, s.line)
-            code.let("view" if is_array(kind) else "load", (base,), index, s.line, target=s.target)
+            index = index_of(code, s.index, of.ndim, s.line)
+            code.emit((View if is_array(kind) else Load)(s.target, base, index, s.line))
         else:
             code.refuse(s.line, f"an index of a value of numba type {of}", "it is no array or tuple", "an array")
 
-    def attribute(self, s: Let, kind: NumbaType) -> None:
+    def attribute(self, s: GetAttr, kind: NumbaType) -> None:
         """Lower attributes of arrays, such as `a.shape`, and fields of named tuples."""
-        code, base, name = self.code, s.args[0], s.info
+        code, base, name = self.code, s.args[0], s.name
         of = code.kind(base)
         if isinstance(of, types.BaseNamedTuple):
             part = code.tree(base).parts[of.fields.index(name)]
@@ -60,23 +71,19 @@ class Items:
         elif is_array(of) and name in ("size", "ndim", "itemsize", "nbytes"):
             code.plain(f"a.{name}", s.line, target=s.target, a=base)
         elif name == "real" and (is_real(of) or is_real_array(of)):
-            code.let("copy", (base,), None, s.line, target=s.target)
+            code.emit(Copy(s.target, base, s.line))
         elif name == "imag" and is_real(of):
-            code.let("copy", (Const(0.0),), None, s.line, target=s.target)
+            code.emit(Copy(s.target, Const(0.0), s.line))
         elif is_real_array(of) and name == "imag":
-            code.let(
-                "alloc",
-                (base,),
-                to_python.name(f"np.zeros({base}.shape, {dtype_name(of.dtype)})"),
-                s.line,
-                target=s.target,
+            code.emit(
+                Alloc(s.target, (base,), to_python.name(f"np.zeros({base}.shape, {dtype_name(of.dtype)})"), s.line)
             )
         elif is_array(of) and name == "strides":
             self.layouts.asks_for_layout = True
             for k, t in enumerate(code.tree(s.target).parts):
                 code.plain(f"a.strides[{k}]", s.line, target=t, a=base)
         elif is_array(of) and name == "T":
-            code.let("view", (base,), to_python.name("BASE.T"), s.line, target=s.target)
+            code.emit(ViewExpr(s.target, base, (), to_python.name("BASE.T"), s.line))
         elif is_array(of) and name == "flat" and code.names.is_temporary(s.target):
             self._flats[s.target] = named(base)
         elif isinstance(of, types.EnumMember) and name == "value":
@@ -90,20 +97,20 @@ class Items:
         else:
             code.refuse(s.line, f"the attribute .{name}", "it is not known", "a numba function of its object")
 
-    def shape(self, s: Let, kind: NumbaType) -> None:
+    def shape(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.shape`, `np.size` and `np.ndim`."""
         self.lazy.materialise(s.args[0])
-        self.attribute(Let(s.target, "attr", s.args, s.info[0].split(".")[-1], s.line), kind)
+        self.attribute(GetAttr(s.target, s.args[0], s.function.split(".")[-1], s.line), kind)
 
-    def real(self, s: Let, kind: NumbaType) -> None:
+    def real(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.real` of real values: an alias of the argument."""
         self.lazy.materialise(s.args[0])
-        self.attribute(Let(s.target, "attr", s.args, "real", s.line), kind)
+        self.attribute(GetAttr(s.target, s.args[0], "real", s.line), kind)
 
-    def imag(self, s: Let, kind: NumbaType) -> None:
+    def imag(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.imag` of real values: zeros."""
         self.lazy.materialise(s.args[0])
-        self.attribute(Let(s.target, "attr", s.args, "imag", s.line), kind)
+        self.attribute(GetAttr(s.target, s.args[0], "imag", s.line), kind)
 
     def stores(self, s: Store) -> bool:
         """Lower `a.flat[k] = x`; False for any other store."""
@@ -119,11 +126,11 @@ class Items:
         code.put(array, unravelled(code, array, place, s.line), s.value, s.line)
         return True
 
-    def length(self, s: Let, kind: NumbaType) -> None:
+    def length(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `len` of a tuple or an array."""
         of = self.code.kind(s.args[0])
         if isinstance(of, types.BaseTuple):
-            self.code.let("copy", (Const(len(of.types)),), None, s.line, target=s.target)
+            self.code.emit(Copy(s.target, Const(len(of.types)), s.line))
         else:
             self.lazy.materialise(s.args[0])
             self.code.as_written(s)

@@ -11,7 +11,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Const, If, Let, Node
+from dualrev.compiler.ir.anf.operations import CallKnown, CallMethod, Const, Copy, If, Node, ViewExpr
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.aliases import NumbaType
@@ -28,23 +28,23 @@ class Layouts:
         self.code, self.lazy = code, lazy
         self.asks_for_layout = False
 
-    def same_elements(self, s: Let, kind: NumbaType) -> None:
+    def same_elements(self, s: CallKnown | CallMethod, kind: NumbaType) -> None:
         """Lower a table function that returns the elements of its argument: view, copy or run-time choice."""
-        code, x, text = self.code, s.args[0], s.info[0]
+        code, x, text = self.code, s.args[0], _name(s)
         if isinstance(code.kind(x), NUMBERS):
             code.empty(s.target, "()", (), s.line)
             code.put(s.target, (), x, s.line)
             return
         self.lazy.materialise(x)
         of = code.kind(x)
-        base = x if isinstance(x, str) else code.let("copy", (x,), None, s.line, of)
+        base = x if isinstance(x, str) else code.emit(Copy(code.temp(of), x, s.line))
         how = shared(text, of, kind)
         if how != "either":
             self._viewed(s, base) if how == "view" else self._copied(s, base, kind)
             return
         self.asks_for_layout = True
         made = s.target if s.target != base else code.temp(kind)
-        other = Let(made, s.op, s.args, s.info, s.line)
+        other = s.to(made)
         order = "f" if text == "np.asfortranarray" else "c"
         test = code.plain(f"bool(x.flags.{order}_contiguous)", s.line, types.boolean, x=base)
         then = code.collect(lambda: self._viewed(other, base))
@@ -60,7 +60,7 @@ class Layouts:
             if kind.ndim == 1:
                 return x
             made = code.temp(types.Array(kind.dtype, 1, "C"))
-            self.same_elements(Let(made, "func", (x,), ("np.ravel", ()), line), code.of[made])
+            self.same_elements(CallKnown(made, "np.ravel", (x,), line), code.of[made])
             return made
         if not isinstance(kind, NUMBERS):
             code.refuse(line, "this argument", "it is no array or number", "an array")
@@ -69,14 +69,14 @@ class Layouts:
         code.put(made, (Const(0),), x, line)
         return made
 
-    def _viewed(self, s: Let, base: str) -> None:
+    def _viewed(self, s: CallKnown | CallMethod, base: str) -> None:
         """Lower to a view of the same memory."""
         code = self.code
-        if s.info[0] == "np.asarray":
-            code.let("copy", (base,), None, s.line, target=s.target)
+        if _name(s) == "np.asarray":
+            code.emit(Copy(s.target, base, s.line))
             return
         names = code.names_in(s.args[1:])
-        if s.info[0] == "np.broadcast_to":  # numba's cannot be written to, which a shadow has to be
+        if _name(s) == "np.broadcast_to":  # numba's cannot be written to, which a shadow has to be
             shape = code.tree(s.args[1])
             if not isinstance(shape, Node):
                 code.refuse(s.line, "np.broadcast_to of these arguments", "its shape is no tuple", "a tuple")
@@ -86,9 +86,9 @@ class Layouts:
             view = to_python.expression(
                 s, lambda y: to_python.name("BASE") if y == first else code.syntax_tree(code.tree(y))
             )
-        code.let("view", (base, *names), view, s.line, target=s.target)
+        code.emit(ViewExpr(s.target, base, names, view, s.line))
 
-    def _copied(self, s: Let, base: str, kind: NumbaType) -> None:
+    def _copied(self, s: CallKnown | CallMethod, base: str, kind: NumbaType) -> None:
         """Lower to a copy in new memory."""
         code, of = self.code, self.code.kind(base)
         flat = kind.ndim != of.ndim  # in C order, with one axis
@@ -96,6 +96,11 @@ class Layouts:
         made = s.target if s.target != base and not flat else code.temp(copy)
         code.copy_elements(made, base, s.line)
         if flat:
-            code.let("view", (made,), to_python.name("np.ravel(BASE)"), s.line, target=s.target)
+            code.emit(ViewExpr(s.target, made, (), to_python.name("np.ravel(BASE)"), s.line))
         else:
             code.copy(s.target, made, s.line)
+
+
+def _name(s: CallKnown | CallMethod) -> str:
+    """Name of a function or a method."""
+    return s.function if isinstance(s, CallKnown) else s.method

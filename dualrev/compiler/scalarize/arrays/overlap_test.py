@@ -12,7 +12,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Atom, Const, Ref, Slice
+from dualrev.compiler.ir.anf.operations import Atom, Const, Ref, Slice, View
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.predicates import is_array
 
@@ -35,7 +35,7 @@ def copied_first(code: ScalarBuilder, array: str, index: tuple[Any, ...], value:
     entries = [x for x in (*index[:where], *[_WHOLE] * (ndim - axes), *index[where + 1 :]) if x is not None]
     kept = [_bounds(code, x, array, axis, line) for axis, x in enumerate(entries[: ndim - left_out])]
     view = code.temp(types.Array(code.kind(array).dtype, ndim, "A"))
-    code.let("view", (array,), (*kept, *[_FIRST] * left_out), line, target=view)
+    code.emit(View(view, array, (*kept, *[_FIRST] * left_out), line))
     code.alias.join(view, array)
     return code.plain("runtime.may_overlap(a, b)", line, types.boolean, a=view, b=named(value))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Atom, Const, If, Let, OfElements
+from dualrev.compiler.ir.anf.operations import Atom, BinOp, CallKnown, Const, If, Prim, UnaryOp
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
 from dualrev.compiler.types.aliases import NumbaType
@@ -64,14 +64,13 @@ class ComplexNumbers:
             return x
         text = "np.float32" if kind == types.float32 else "np.float64"
         if isinstance(of, types.Float) and not isinstance(x, Const):
-            made = Let(self.code.temp(kind), "func", (x,), (text, ()), line)
-            return self.code.let("prim", (x,), (line_of("+x"), made), line, target=made.target)
+            return self.code.emit(Prim(self.code.temp(kind), line_of("+x"), text, (x,), line))
         return self.code.plain(f"{text}(x)", line, kind, x=x)
 
     def function(self, text: str, args: tuple[Atom, ...], kind: NumbaType, line: int) -> str:
         """Emit a real function that has a line in the table of primitives."""
         assert line_of(text) is not None
-        return arithmetic(self.code, Let(self.code.temp(kind), "func", args, (text, ()), line), kind)
+        return arithmetic(self.code, CallKnown(self.code.temp(kind), text, args, line), kind)
 
     def operate(self, symbol: str, x: Atom, y: Atom, kind: NumbaType, line: int) -> Atom:
         """Emit a real operator; constants are folded, and a product with a known 0 has no derivative."""
@@ -83,21 +82,21 @@ class ComplexNumbers:
             return self.code.plain(f"x * {zero}", line, kind, x=y if x == ZERO else x)
         if symbol == "*" and ONE in (x, y):
             return y if x == ONE else x
-        args = (self.number(x, kind, line), self.number(y, kind, line))
-        return arithmetic(self.code, Let(self.code.temp(kind), "binop", args, OfElements(symbol), line), kind)
+        left, right = self.number(x, kind, line), self.number(y, kind, line)
+        return arithmetic(self.code, BinOp(self.code.temp(kind), symbol, left, right, line, True), kind)
 
     def neg(self, x: Atom, kind: NumbaType, line: int) -> Atom:
         """Emit the negation of a real number."""
         if isinstance(x, Const):
             return Const(-x.value)
-        return arithmetic(self.code, Let(self.code.temp(kind), "unary", (x,), "-", line), kind)
+        return arithmetic(self.code, UnaryOp(self.code.temp(kind), "-", x, line), kind)
 
     def library(self, name: str, args: tuple[Atom, ...], kind: NumbaType, line: int) -> Pair:
         """Call a definition of rules/library/ in double precision, and convert the pair that it returns."""
         code, double = self.code, types.float64
         given = tuple(self.number(x, double, line) if code.kind(x) != types.int64 else x for x in args)
         made = code.temp(types.UniTuple(double, 2))
-        code.library(Let(made, "func", given, None, line), name, given)
+        code.library(made, name, given, line)
         a, b = code.tree(made).parts
         return self.number(a, kind, line), self.number(b, kind, line)
 

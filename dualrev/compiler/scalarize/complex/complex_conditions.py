@@ -17,7 +17,7 @@ __all__ = ["put_together"]
 
 def put_together(tree: ast.expr, pairs: Mapping[str, tuple[Atom, Atom]], arrays: set[str]) -> ast.expr:
     """Copy an expression, with its complex variables rebuilt from their parts."""
-    made = _Wholes(pairs, arrays).visit(to_python.substitute(tree, lambda _: None))
+    made = _Wholes(pairs, arrays).visit(to_python.copied(tree))
     assert isinstance(made, ast.expr)
     return made
 

@@ -20,7 +20,29 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Const, Effect, Let, Ref, Store, leaves, reads
+from dualrev.compiler.ir.anf.operations import (
+    Alloc,
+    BinOp,
+    CallKnown,
+    CallMethod,
+    CallStarred,
+    CallUser,
+    Const,
+    Copy,
+    Discrete,
+    Effect,
+    GetAttr,
+    GetItem,
+    InplaceOp,
+    Let,
+    MakeArray,
+    MakeTuple,
+    Ref,
+    Store,
+    UnaryOp,
+    leaves,
+    reads,
+)
 from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.arrays.elementwise import Elementwise
 from dualrev.compiler.scalarize.arrays.race_test import raise_for_race
@@ -35,7 +57,6 @@ from dualrev.rules.complexes import how as known_how
 
 __all__ = ["Complexes"]
 
-_GENERIC = ("call", "tuple", "star")
 _INSTEAD = "real and imaginary parts"
 #: Which arguments of linear functions hold elements, where that is not the first one alone.
 _ELEMENTS = {
@@ -82,26 +103,38 @@ class Complexes:
         self.is_complex, self.named, self.pair, self.part = pairs.is_complex, pairs.named, pairs.pair, pairs.part
         self.converted, self.give, self.variables = pairs.converted, pairs.give, pairs.variables
 
-    def takes(self, s: Let, kind: NumbaType) -> bool:
-        """Lower an operation on complex numbers; False if it is none, or is left to the general rules."""
+    def lowered(self, s: Let, kind: NumbaType) -> Let | None:
+        """Lower an operation on complex numbers; return it, on other operands, if the general rules have to do more."""
         code = self.code
         kinds = [code.kind(x) for x in s.args if isinstance(x, (str, Const)) or (isinstance(x, Ref) and x.path)]
         if not (holds_complex(kind) or any(map(holds_complex, kinds))):
-            return False
+            return s
         for x in s.args:
             if isinstance(x, str) and is_array(code.of.get(x)):
                 self.lazy.materialise(x)
-        if s.op in _GENERIC:
-            wanted = kind.types if s.op == "tuple" else [None] * len(s.args)
-            s.args = tuple(self.converted(x, of, s.line) for x, of in zip(s.args, wanted, strict=True))
-            return False
-        mine: dict[str, Callable[[Let, Any], bool | None]]
-        mine = {"binop": self.operator, "iop": self.operator, "unary": self.operator, "plain": self.condition}
-        mine |= {"copy": self.copy, "func": self.function, "method": self.method, "attr": self.attribute}
-        mine |= {"getitem": self.getitem, "literal": self.partwise}
-        if s.op not in mine:
-            self.refuse(s, "this use of complex numbers")
-        return mine[s.op](s, kind) is not False
+        match s:
+            case CallUser() | MakeTuple() | CallStarred():
+                wanted = kind.types if isinstance(s, MakeTuple) else [None] * len(s.args)
+                return s.on(*(self.converted(x, of, s.line) for x, of in zip(s.args, wanted, strict=True)))
+            case BinOp() | InplaceOp() | UnaryOp():
+                self.operator(s, kind)
+            case Discrete():
+                self.condition(s, kind)
+            case Copy():
+                return self.copy(s, kind)
+            case CallKnown():
+                return self.function(s, kind)
+            case CallMethod():
+                self.method(s, kind)
+            case GetAttr():
+                return self.attribute(s, kind)
+            case GetItem():
+                return self.getitem(s, kind)
+            case MakeArray():
+                self.partwise(s, kind)
+            case _:
+                self.refuse(s, "this use of complex numbers")
+        return None
 
     def check(self, s: Any) -> None:
         """Refuse to print or raise complex numbers."""
@@ -124,27 +157,25 @@ class Complexes:
 
     # Operations
 
-    def copy(self, s: Let, kind: NumbaType) -> bool | None:
-        """Lower a copy of a number; False for a copy of anything else."""
+    def copy(self, s: Copy, kind: NumbaType) -> Copy | None:
+        """Lower a copy of a number; return a copy of anything else."""
         if isinstance(kind, Parts) and not is_array(kind.dtype):
-            self.give(s.target, self.pair(s.args[0]), s.line)
+            self.give(s.target, self.pair(s.source), s.line)
             return None
-        s.args = (self.named(s.args[0], s.line),)
-        return False
+        return s.on(self.named(s.source, s.line))
 
-    def operator(self, s: Let, kind: NumbaType) -> None:
+    def operator(self, s: BinOp | InplaceOp | UnaryOp, kind: NumbaType) -> None:
         """Lower an operator on numbers or elements; `+=` updates an array in place."""
-        if s.info == "@":
+        if s.symbol == "@":
             self.product(s, "np.dot")
             return
-        table: Any = self.numbers.unary if s.op == "unary" else self.numbers.binary
-        if s.op != "iop" or not is_array(kind.dtype):
-            self.elementwise(s, kind, table[s.info])
+        table: Any = self.numbers.unary if isinstance(s, UnaryOp) else self.numbers.binary
+        if not isinstance(s, InplaceOp) or not is_array(kind.dtype):
+            self.elementwise(s, kind, table[s.symbol])
             return
         if isinstance(s.args[1], str) and s.args[1] not in self.lazy:
             raise_for_race(self.code, self.variables(s.args[0])[0], self.code.names_in(s.args[1:])[0], s.line)
-        let = Let(self.code.temp(kind), "binop", s.args, s.info, s.line)
-        made = self._put_off(let, self._computed_in(s.args, kind.dtype), table[s.info])
+        made = self._put_off(s.binop(self.code.temp(kind)), self._computed_in(s.args, kind.dtype), table[s.symbol])
         self.make(made, self.variables(s.args[0]))
         if s.target != s.args[0]:
             self.code.copy_tree(self.code.tree(s.target), self.code.tree(s.args[0]), s.line)
@@ -160,7 +191,7 @@ class Complexes:
         again = any(self.lazy.is_read_for(s.target, x) for x in s.args)
         if again and is_array(kind.dtype if isinstance(kind, Parts) else kind):
             made = self.code.temp(kind)
-            self.elementwise(Let(made, s.op, s.args, s.info, s.line), kind, f)
+            self.elementwise(s.to(made), kind, f)
             self.lazy.materialise(made)
             self.code.copy_tree(self.code.tree(s.target), self.code.tree(made), s.line)
             return
@@ -189,8 +220,7 @@ class Complexes:
         args = tuple(self.named(x, s.line) if isinstance(x, Ref) else x for x in s.args)
         if f == self.numbers.div:
             f = functools.partial(f, of_elements=True)
-        let = Let(s.target, s.op, args, s.info, s.line)
-        self.lazy.put_off(s.target, Expression(let, of.dtype, of.ndim, f, lambda: self.make(s.target)))
+        self.lazy.put_off(s.target, Expression(s.on(*args), of.dtype, of.ndim, f, lambda: self.make(s.target)))
         return s.target
 
     def make(self, x: str, into: Sequence[str] = ()) -> None:
@@ -224,19 +254,19 @@ class Complexes:
         for t, y in () if into else zip(leaves(code.tree(x)), made, strict=True):
             code.copy(t, y, line)
 
-    def condition(self, s: Let, kind: NumbaType) -> None:
+    def condition(self, s: Discrete, kind: NumbaType) -> None:
         """Lower a non-differentiable expression: complex values in it are rebuilt from their parts."""
         for x in s.args:
             self.lazy.materialise(x)
         complexes = {x: self.pair(x) for x in s.args if self.is_complex(x)}
-        tree = put_together(s.info, complexes, {x for x, (a, _) in complexes.items() if is_array(self.code.kind(a))})
-        args = tuple(y for x in s.args for y in complexes.get(x, (x,)))
-        self.expand(Let(s.target, "plain", args, tree, s.line))
+        tree = put_together(s.tree, complexes, {x for x, (a, _) in complexes.items() if is_array(self.code.kind(a))})
+        names = tuple(y for x in s.names for y in complexes.get(x, (x,)) if isinstance(y, str))
+        self.expand(Discrete(s.target, names, tree, s.line))
 
-    def getitem(self, s: Let, kind: NumbaType) -> bool | None:
-        """Lower `z[index]`; False for an item of a tuple."""
-        if not self.is_complex(s.args[0]):
-            return False
+    def getitem(self, s: GetItem, kind: NumbaType) -> GetItem | None:
+        """Lower `z[index]`; return an item of a tuple."""
+        if not self.is_complex(s.base):
+            return s
         self.partwise(s, kind)
         return None
 
@@ -253,28 +283,28 @@ class Complexes:
             self.write(Store(t, s.index, x, s.line))
         return True
 
-    def attribute(self, s: Let, kind: NumbaType) -> bool | None:
-        """Lower `z.real`, `z.shape` and the like; False for a field of a tuple."""
-        if not self.is_complex(s.args[0]):
-            return False
-        pair = self.pair(self.named(s.args[0], s.line))
-        if s.info in ("real", "imag"):
-            self.code.copy(s.target, pair[s.info == "imag"], s.line)
-        elif s.info in ("shape", "size", "ndim", "dtype"):
-            self.expand(Let(s.target, "attr", pair[:1], s.info, s.line))
-        elif s.info == "T":
+    def attribute(self, s: GetAttr, kind: NumbaType) -> GetAttr | None:
+        """Lower `z.real`, `z.shape` and the like; return a field of a tuple."""
+        if not self.is_complex(s.base):
+            return s
+        pair = self.pair(self.named(s.base, s.line))
+        if s.name in ("real", "imag"):
+            self.code.copy(s.target, pair[s.name == "imag"], s.line)
+        elif s.name in ("shape", "size", "ndim", "dtype"):
+            self.expand(s.on(pair[0]))
+        elif s.name == "T":
             self.partwise(s, kind)
         else:
-            self.refuse(s, f"the attribute .{s.info}")
+            self.refuse(s, f"the attribute .{s.name}")
         return None
 
     # Functions
 
-    def function(self, s: Let, kind: NumbaType) -> bool | None:
-        """Lower a function of numpy, cmath or Python; False for the length of a tuple."""
-        text, keywords = s.info
+    def function(self, s: CallKnown, kind: NumbaType) -> CallKnown | None:
+        """Lower a function of numpy, cmath or Python; return the length of a tuple."""
+        text, keywords = s.function, s.keywords
         if text == "len" and not self.is_complex(s.args[0]):
-            return False
+            return s
         how, name = known_how(text)
         real = isinstance(kind, (types.Float, types.Array))
         if how == "real" and real and len(s.args) == 1 and not keywords:
@@ -292,7 +322,7 @@ class Complexes:
         elif how == "library" and not keywords:
             self._library(s, kind, name)
         elif how == "length":
-            self.expand(Let(s.target, "func", self.pair(self.named(s.args[0], s.line))[:1], s.info, s.line))
+            self.expand(s.on(self.pair(self.named(s.args[0], s.line))[0]))
         elif how == "own":
             getattr(self, f"_{name}")(s, kind)
         elif isinstance(kind, types.Boolean) or (is_array(kind) and isinstance(kind.dtype, types.Boolean)):
@@ -301,9 +331,9 @@ class Complexes:
             self.refuse(s, text)
         return None
 
-    def method(self, s: Let, kind: NumbaType) -> None:
+    def method(self, s: CallMethod, kind: NumbaType) -> None:
         """Lower a method of a complex number or array."""
-        name = s.info[0]
+        name = s.method
         if name in ("conj", "conjugate"):
             self.elementwise(s, kind, self.numbers.unary["conjugate"])
         elif name == "fill":
@@ -322,16 +352,16 @@ class Complexes:
         for k, t in enumerate(self.variables(s.target)):
             args = [self._argument(s, place, k) for place in range(len(s.args))]
             made.append(self.code.temp(self.code.of[t]))
-            self.expand(Let(made[-1], s.op, tuple(args), s.info, s.line))
+            self.expand(s.on(*args, target=made[-1]))
         for t, x in zip(self.variables(s.target), made, strict=True):
             self.code.copy(t, x, s.line)
 
     def _argument(self, s: Let, place: int, k: int) -> Any:
         """Part `k` of an argument of a linear operation; shapes, axes and indices are unchanged."""
-        x, text = s.args[place], s.info[0] if s.op == "func" else ""
+        x, text = s.args[place], s.function if isinstance(s, CallKnown) else ""
         if isinstance(x, Ref) and not x.path:  # a dtype
             return Ref({"np.complex64": "np.float32"}.get(x.name, "np.float64"), None) if "complex" in x.name else x
-        if s.op != "literal" and place not in _ELEMENTS.get(text, (0,)):
+        if not isinstance(s, MakeArray) and place not in _ELEMENTS.get(text, (0,)):
             return x
         if isinstance(self.code.kind(x), (types.Float, types.Integer)):
             return ZERO if k else x
@@ -344,18 +374,20 @@ class Complexes:
         kind, conjugated = code.of[s.target].dtype, text == "np.vdot"
         z, w = (self.pair(self.named(x, line)) for x in s.args)
 
-        def made(op: str, x: Any, y: Any, info: Any) -> str:
-            """Emit a real operation, whose result is a fresh temporary."""
-            target = code.temp(kind)
-            self.expand(Let(target, op, (x, y), info, line))
-            return target
-
         def times(x: Any, y: Any) -> str:
             """Emit a product of two part arrays."""
-            return made("func", x, y, ("np.dot" if conjugated else text, ()))
+            made = code.temp(kind)
+            self.expand(CallKnown(made, "np.dot" if conjugated else text, (x, y), line))
+            return made
 
-        real = made("binop", times(z[0], w[0]), times(z[1], w[1]), "+" if conjugated else "-")
-        imag = made("binop", times(z[0], w[1]), times(z[1], w[0]), "-" if conjugated else "+")
+        def combined(symbol: str, x: str, y: str) -> str:
+            """Emit a sum or a difference of two products."""
+            made = code.temp(kind)
+            self.expand(BinOp(made, symbol, x, y, line))
+            return made
+
+        real = combined("+" if conjugated else "-", times(z[0], w[0]), times(z[1], w[1]))
+        imag = combined("-" if conjugated else "+", times(z[0], w[1]), times(z[1], w[0]))
         for t, x in zip(self.variables(s.target), (real, imag), strict=True):
             code.copy(t, x, line)
 
@@ -380,7 +412,7 @@ class Complexes:
         real, imag = self.variables(s.target)
         for t in (real, imag):
             args = tuple(self._argument(s, place, 0) for place in range(len(s.args)))
-            self.expand(Let(t, s.op, args, s.info, s.line))
+            self.expand(s.on(*args, target=t))
         self.code.fill(imag, ZERO, s.line)
 
     def _log(self, s: Let, kind: NumbaType) -> None:
@@ -401,16 +433,15 @@ class Complexes:
         for t, x in zip(self.code.tree(s.target).parts, made, strict=True):
             self.code.copy(t, x, s.line)
 
-    def _asked(self, s: Let, kind: NumbaType) -> None:
+    def _asked(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower a boolean function, such as `np.isnan`, without derivative."""
         pairs = [self.pair(self.named(x, s.line)) for x in s.args]
         arrays = [is_array(self.code.kind(a)) for a, _ in pairs]
-        if s.info[1] or any(array and b == ZERO for array, (_, b) in zip(arrays, pairs, strict=True)):
-            self.refuse(s, s.info[0])
+        if s.keywords or any(array and b == ZERO for array, (_, b) in zip(arrays, pairs, strict=True)):
+            self.refuse(s, s.function)
         makes = ["runtime.complex_array" if array else "complex" for array in arrays]
         wholes = [to_python.call(make, *map(to_python.atom, pair)) for make, pair in zip(makes, pairs, strict=True)]
         args = tuple(y for pair in pairs for y in pair if isinstance(y, str))
-        text = s.info[0].replace("cmath.", "np.")
-        self.code.let(
-            "alloc" if is_array(kind) else "plain", args, to_python.call(text, *wholes), s.line, target=s.target
-        )
+        text = s.function.replace("cmath.", "np.")
+        make = Alloc if is_array(kind) else Discrete
+        self.code.emit(make(s.target, args, to_python.call(text, *wholes), s.line))

@@ -11,7 +11,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Const, Let, Node, Ref, leaves
+from dualrev.compiler.ir.anf.operations import Alloc, Const, Copy, GetItem, Let, MakeTuple, Node, Ref, leaves
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.complex.arithmetic import ZERO, ComplexNumbers, Pair
@@ -40,7 +40,7 @@ class Pairs:
         of = self.code.kind(x)
         made = self.code.temp(Parts(types.Array(of.dtype.underlying_float, of.ndim, "C")))
         for t, name in zip(self.variables(made), ("real", "imag"), strict=True):
-            self.code.let("alloc", (), to_python.name(f"{x.name}.{name}.copy()"), line, target=t)
+            self.code.emit(Alloc(t, (), to_python.name(f"{x.name}.{name}.copy()"), line))
         return made
 
     def converted(self, x: Any, kind: NumbaType, line: int) -> Any:
@@ -73,7 +73,7 @@ class Pairs:
         if isinstance(kind, types.BaseTuple):
             parts = [self.part(y, k, line) for y in self._items(x, kind, line)]
             made = code.temp(types.BaseTuple.from_types([types.unliteral(code.kind(y)) for y in parts]))
-            self.expand(Let(made, "tuple", tuple(parts), None, line))
+            self.expand(MakeTuple(made, tuple(parts), line))
             return made
         if k == 1 and is_array(kind) and isinstance(kind.dtype, types.Number):
             made = code.temp(types.Array(types.float64, kind.ndim, "C"))
@@ -86,13 +86,13 @@ class Pairs:
         items = []
         for k, of in enumerate(kind.types):
             items.append(self.code.temp(of))
-            self.expand(Let(items[-1], "getitem", (x,), (Const(k),), line))
+            self.expand(GetItem(items[-1], x, (Const(k),), line))
         return items
 
     def give(self, target: str, pair: Pair, line: int) -> None:
         """Assign a pair to `target`; the pair may read the real part of `target`."""
         code, (a, b) = self.code, self.variables(target)
         if pair[1] == a:
-            pair = pair[0], code.let("copy", (pair[1],), None, line, code.of[a])
+            pair = pair[0], code.emit(Copy(code.temp(code.of[a]), pair[1], line))
         for t, x in zip((a, b), pair, strict=True):
             code.copy(t, self.numbers.number(x, code.of[t], line) if not is_array(code.of[t]) else x, line)

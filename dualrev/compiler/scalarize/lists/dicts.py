@@ -16,13 +16,28 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.messages import Words
-from dualrev.compiler.ir.anf.operations import Let, Store, Written, blocks, reads, walk
+from dualrev.compiler.ir.anf.operations import (
+    AsList,
+    CallKnown,
+    CallMethod,
+    Copy,
+    Discrete,
+    GetItem,
+    Let,
+    MakeTuple,
+    OpaqueExpr,
+    Store,
+    reads,
+    walk,
+)
+from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.scalarize.lists.dict_statements import Places
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
 from dualrev.compiler.types.aliases import NumbaType
@@ -44,13 +59,14 @@ _METHODS = {
 _KNOWN = "of a dict, d[k] = x, d[k], del d[k], `in`, len, loops over it and its methods are known"
 
 
-def by_places(lowered: Lowered, of: dict[str, Any]) -> None:
-    """Split the local dicts of floats, in the body and in the types `of` its variables."""
-    _with_one_key(lowered.body, lowered, of)
-    every = list(walk(lowered.body))
+def by_places(lowered: Lowered, of: dict[str, Any]) -> Lowered:
+    """Return the function with its local dicts of floats split, and with the types `of` new variables."""
+    body = rewritten(lowered.body, lambda s: _with_one_key(s, lowered, of))
+    every = list(walk(body))
+    blamed = dict(lowered.blamed)
     found = {x for x, kind in of.items() if _is_of_floats(kind)} - {*lowered.parameters, lowered.result}
     found = {x for x in found if any(x in names_in(s) for s in every)}
-    views = {s.target: s.info[0] for s in every if isinstance(s, Let) and s.op == "method" and s.info[0] in _VIEWS}
+    views = {s.target: s.method for s in every if isinstance(s, CallMethod) and s.method in _VIEWS}
     views = {x: how for x, how in views.items() if _is_gone_over(x, every)}
     uses = Counter(x for s in every for x in reads(s) if isinstance(x, str))
     while lost := [
@@ -58,44 +74,36 @@ def by_places(lowered: Lowered, of: dict[str, Any]) -> None:
     ]:
         for x, s in lost:
             if x in found and (said := _blame(s, x)) is not None:
-                lowered.blamed[x] = said
+                blamed[x] = said
             found.discard(x)
     if found:
-        Places(lowered, of, found, views).block(lowered.body)
+        body = Places(lowered.names, of, found, views, body).block(body)
         for x in found:
             del of[x]
+    return replace(lowered, body=body, blamed=blamed)
 
 
 def _blame(s: Any, d: str) -> Words | None:
     """Refusal message for an operation that keeps a dict from being split, with its line; None for other statements."""
-    if not isinstance(s, Let) or s.op == "written":  # what it starts with
+    if not isinstance(s, Let) or isinstance(s, OpaqueExpr):  # what it starts with
         return None
     what = "this use of a dict of floats"
-    if s.op == "copy":
+    if isinstance(s, Copy):
         what = "a second name for a dict of floats"
-    elif s.op == "method" and s.args[0] == d:
-        what = f".{s.info[0]}() of a dict of floats"
+    elif isinstance(s, CallMethod) and s.args[0] == d:
+        what = f".{s.method}() of a dict of floats"
     return what, _KNOWN, "a dict with these alone, or an array for the values", s.line
 
 
-def _with_one_key(body: list[Any], lowered: Lowered, of: dict[str, Any]) -> None:
+def _with_one_key(s: Any, lowered: Lowered, of: dict[str, Any]) -> list[Any]:
     """Combine multiple keys into a tuple: `d[i, j]` to `d[k]`, where `k = (i, j)`."""
-    made: list[Any] = []
-    for s in body:
-        for inner in blocks(s):
-            _with_one_key(inner, lowered, of)
-        d = s.array if isinstance(s, Store) else s.args[0] if isinstance(s, Let) and s.op == "getitem" else None
-        index = s.index if isinstance(s, Store) else s.info if isinstance(s, Let) else ()
-        if isinstance(d, str) and _is_of_floats(of.get(d)) and len(index) > 1:
+    if isinstance(s, (Store, GetItem)) and len(s.index) > 1:
+        d = s.array if isinstance(s, Store) else s.base
+        if isinstance(d, str) and _is_of_floats(of.get(d)):
             key = lowered.names.temporary()
             of[key] = of[d].key_type
-            made.append(Let(key, "tuple", index, None, s.line))
-            if isinstance(s, Store):
-                s.index = (key,)
-            else:
-                s.info = (key,)
-        made.append(s)
-    body[:] = made
+            return [MakeTuple(key, s.index, s.line), replace(s, index=(key,))]
+    return [s]
 
 
 def _is_of_floats(kind: NumbaType) -> bool:
@@ -105,13 +113,11 @@ def _is_of_floats(kind: NumbaType) -> bool:
 def _is_gone_over(x: str, every: list[Any]) -> bool:
     """Whether a view of a dict is used only as the iterable of a loop."""
     listed = [s for s in every if x in reads(s)]
-    if len(listed) != 1 or not isinstance(listed[0], Let) or listed[0].op != "listed":
+    if len(listed) != 1 or not isinstance(listed[0], AsList):
         return False
     made = listed[0].target
     return all(
-        isinstance(s, Let) and (s.op == "getitem" or (s.op == "func" and s.info == ("len", ())))
-        for s in every
-        if made in reads(s)
+        isinstance(s, GetItem) or (isinstance(s, CallKnown) and s.function == "len") for s in every if made in reads(s)
     )
 
 
@@ -123,16 +129,16 @@ def _is_known_use(
         return s.array == x and x not in (s.value, *s.index) and len(s.index) == 1
     if not isinstance(s, Let):
         return False
-    if s.op == "written":
-        return s.target == x and _is_start(s.info)
-    if s.op == "copy":  # of a comprehension, which has no other name
+    if isinstance(s, OpaqueExpr):
+        return s.target == x and _is_start(s.tree)
+    if isinstance(s, Copy):  # of a comprehension, which has no other name
         source = s.args[0]
         stored = sum(isinstance(t, Store) and t.array == source for t in every)
         return {source, s.target} <= found and source != s.target and uses[source] == stored + 1
-    if s.op == "getitem":
-        return s.args[0] == x and x not in s.info and len(s.info) == 1
-    if s.op == "method":
-        name, keywords = s.info
+    if isinstance(s, GetItem):
+        return s.args[0] == x and x not in s.index and len(s.index) == 1
+    if isinstance(s, CallMethod):
+        name, keywords = s.method, s.keywords
         if s.target in views or keywords or (name, len(s.args)) not in _METHODS:
             return s.target in views and s.args[0] == x
         if name == "update":
@@ -140,9 +146,9 @@ def _is_known_use(
         if name == "copy":
             return {s.args[0], s.target} <= found and s.args[0] != s.target
         return s.args[0] == x
-    if s.op == "plain":
-        return all(_is_known_condition(part, x) for part in _parts(s.info))
-    return s.op == "listed" or (s.op == "func" and s.info == ("len", ()))
+    if isinstance(s, Discrete):
+        return all(_is_known_condition(part, x) for part in _parts(s.tree))
+    return isinstance(s, AsList) or (isinstance(s, CallKnown) and s.function == "len")
 
 
 def _parts(tree: ast.expr) -> list[ast.expr]:
@@ -164,9 +170,8 @@ def _is_known_condition(tree: ast.expr, x: str) -> bool:
     return all(n in asked for n in every if isinstance(n, ast.Name) and n.id == x)
 
 
-def _is_start(written: Written) -> bool:
+def _is_start(tree: ast.expr) -> bool:
     """Whether an expression creates a dict: `{...}`, `dict()`, `Dict.empty(key, value)`."""
-    tree = written.tree
     if isinstance(tree, ast.Dict):
         return all(isinstance(x, (ast.Constant, ast.Name)) for x in (*tree.keys, *tree.values))
     if not isinstance(tree, ast.Call):

@@ -15,12 +15,32 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Ref, Slice, Store, reads
+from dualrev.compiler.ir.anf.operations import (
+    BinOp,
+    CallKnown,
+    CallMethod,
+    CallUser,
+    Const,
+    Copy,
+    Discrete,
+    Effect,
+    GetItem,
+    If,
+    Let,
+    Load,
+    Ref,
+    Slice,
+    Store,
+    View,
+    Window,
+    reads,
+)
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.layout import Layouts
@@ -62,7 +82,7 @@ class Growing:
             place = self._place(s.array, s.index, "setitem", s.line)
             self.assignments.store(Store(s.array, (place,), s.value, s.line))
         elif not any(isinstance(x, str) and x in self.lengths for x in reads(s)):
-            if not (isinstance(s, Let) and s.op == "getitem" and self._is_part(s)):
+            if not (isinstance(s, GetItem) and self._is_part(s)):
                 return False
             self._copied_part(s, s.args[0])
         elif isinstance(s, Let):
@@ -79,7 +99,7 @@ class Growing:
             return
         if any(isinstance(x, str) and x in self.lengths for x in reads(s)):
             self._used(s)
-        elif s.op == "getitem" and self._is_part(s):
+        elif isinstance(s, GetItem) and self._is_part(s):
             self._copied_part(s, s.args[0])
         else:
             self.expand(s)
@@ -90,9 +110,9 @@ class Growing:
     def _started(self, s: Let) -> None:
         """Lower the definition of a growable list: its initial elements fill the array."""
         source = s.args[0] if s.args else None
-        new = s.op in ("binop", "func", "method")  # these make lists that have no other name
-        part = s.op == "getitem" and source in self.lengths and source != s.target
-        fresh = s.op in ("copy", "getitem") and source in self.lists.made and source not in self.lengths
+        new = isinstance(s, (BinOp, CallKnown, CallMethod))  # these make lists that have no other name
+        part = isinstance(s, GetItem) and source in self.lengths and source != s.target
+        fresh = isinstance(s, (Copy, GetItem)) and source in self.lists.made and source not in self.lengths
         assert part or new or fresh or self._is_part(s), "a second name, or a call's list: refused (legalize.py)"
         self._used(s) if part else self._operation(s)
         self.code.plain("a.size", s.line, target=self.lengths[s.target], a=s.target)
@@ -100,48 +120,49 @@ class Growing:
     def _used(self, s: Let) -> None:
         """Lower an operation that reads a growable list."""
         x = next(x for x in reads(s) if isinstance(x, str) and x in self.lengths)
-        method = s.info[0] if s.op == "method" else ""
+        method = s.method if isinstance(s, CallMethod) else ""
         if s.args and s.args[0] == x and METHODS.get(method) == len(s.args) and x not in s.args[1:]:
             work = {"append": self._append, "pop": self._pop, "clear": self._clear, "lengthen": self._lengthen}
             work[method](s, x, self.lengths[x])
-        elif s.op == "func" and s.info == ("len", ()):
-            self.code.let("copy", (self.lengths[x],), None, s.line, target=s.target)
-        elif s.op == "func" and s.info[0] in _WHOLE and s.args[0] == x and len(s.args) == 1 + len(s.info[1]):
-            self.expand(Let(s.target, s.op, (self._filled(x, s.line), *s.args[1:]), s.info, s.line))
-        elif s.op == "call":
-            args = tuple(self._filled(y, s.line) if y in self.lengths else y for y in s.args)
-            self.expand(Let(s.target, s.op, args, s.info, s.line))
-        elif s.op == "window":
-            self.code.let("view", (x,), (Slice(s.args[1], s.args[2], None),), s.line, target=s.target)
-        elif s.op == "getitem" and self._is_part(s):
+        elif isinstance(s, CallKnown) and s.function == "len":
+            self.code.emit(Copy(s.target, self.lengths[x], s.line))
+        elif (
+            isinstance(s, CallKnown) and s.function in _WHOLE and s.args[0] == x and len(s.args) == 1 + len(s.keywords)
+        ):
+            self.expand(s.on(self._filled(x, s.line), *s.args[1:]))
+        elif isinstance(s, CallUser):
+            self.expand(s.on(*(self._filled(y, s.line) if y in self.lengths else y for y in s.args)))
+        elif isinstance(s, Window):
+            self.code.emit(View(s.target, x, (Slice(s.args[1], s.args[2], None),), s.line))
+        elif isinstance(s, GetItem) and self._is_part(s):
             self._copied_part(s, self._filled(x, s.line))
-        elif s.op == "getitem" and not isinstance(s.info[0], Slice):
-            self.expand(Let(s.target, s.op, s.args, (self._place(x, s.info, "getitem", s.line),), s.line))
-        elif s.op == "plain" and is_harmless(s.info, self.lists):
-            tree = _GrowableLengths(self.lengths, lambda y: self._filled(y, s.line)).visit(
-                to_python.substitute(s.info, lambda _: None)
-            )
+        elif isinstance(s, GetItem) and not isinstance(s.index[0], Slice):
+            self.expand(replace(s, index=(self._place(x, s.index, "getitem", s.line),)))
+        elif isinstance(s, Discrete) and is_harmless(s.tree, self.lists):
+            tree = _GrowableLengths(self.lengths, lambda y: self._filled(y, s.line)).visit(to_python.copied(s.tree))
             names = tuple(
                 dict.fromkeys(y.id for y in ast.walk(tree) if isinstance(y, ast.Name) and y.id in self.code.of)
             )
-            self.expand(Let(s.target, "plain", names, tree, s.line))
+            self.expand(Discrete(s.target, names, tree, s.line))
         else:
             self._refuse_use(s.line)
 
     def _is_part(self, s: Let) -> bool:
         """Whether an operation is a slice `ys[i:j]` of a list, and not the result of a comprehension."""
-        return s.args[0] in self.lists and s.args[0] not in self.lists.made and isinstance(s.info[0], Slice)
+        if not isinstance(s, GetItem):
+            return False
+        return s.base in self.lists and s.base not in self.lists.made and isinstance(s.index[0], Slice)
 
-    def _copied_part(self, s: Let, array: str) -> None:
+    def _copied_part(self, s: GetItem, array: str) -> None:
         """Lower `target = ys[i:j]` to a copy."""
         of = self.code.of
-        part = self.code.let("view", (array,), s.info, s.line, types.Array(of[array].dtype, 1, "A"))
-        self.layouts.same_elements(Let(s.target, "func", (part,), ("np.copy", ()), s.line), of[s.target])
+        part = self.code.emit(View(self.code.temp(types.Array(of[array].dtype, 1, "A")), array, s.index, s.line))
+        self.layouts.same_elements(CallKnown(s.target, "np.copy", (part,), s.line), of[s.target])
 
     def _filled(self, x: str, line: int) -> str:
         """View of the used part of a list's array."""
         view = self.code.temp(types.Array(self.code.of[x].dtype, 1, "A"))
-        self.code.let("view", (x,), (Slice(None, self.lengths[x], None),), line, target=view)
+        self.code.emit(View(view, x, (Slice(None, self.lengths[x], None),), line))
         self.lists.names.add(view)
         if x in self.lists.typed:
             self.lists.typed.add(view)
@@ -166,8 +187,7 @@ class Growing:
         self.lazy.materialise(s.args[1])
         self.lazy.flush()
         full = code.plain("n == a.size", s.line, types.boolean, n=n, a=x)
-        larger = Let(x, "func", (x, n), None, s.line)
-        code.out.append(If(full, code.collect(lambda: code.library(larger, "grown", (x, n))), [], s.line))
+        code.out.append(If(full, code.collect(lambda: code.library(x, "grown", (x, n), s.line)), [], s.line))
         self.assignments.store(Store(x, (n,), self._in_type(s.args[1], code.of[x].dtype, s.line), s.line))
         code.plain("n + 1", s.line, target=n, n=n)
 
@@ -177,8 +197,7 @@ class Growing:
         self.lazy.flush()
         code.plain("n + m", s.line, target=n, n=n, m=more)
         short = code.plain("n > a.size", s.line, types.boolean, n=n, a=x)
-        larger = Let(x, "func", (x, n), None, s.line)
-        code.out.append(If(short, code.collect(lambda: code.library(larger, "lengthened", (x, n))), [], s.line))
+        code.out.append(If(short, code.collect(lambda: code.library(x, "lengthened", (x, n), s.line)), [], s.line))
 
     def _in_type(self, value: Any, kind: NumbaType, line: int) -> Any:
         """Return a value to store in a list; a float of another type than the elements is refused, an int is not."""
@@ -193,10 +212,10 @@ class Growing:
         self.lazy.flush()
         self._unless(code.plain("n == 0", s.line, types.boolean, n=n), "pop from empty list", s.line)
         code.plain("n - 1", s.line, target=n, n=n)
-        code.let("load", (x,), (n,), s.line, target=s.target)
+        code.emit(Load(s.target, x, (n,), s.line))
 
     def _clear(self, s: Let, x: str, n: str) -> None:
-        self.code.let("copy", (Const(0),), None, s.line, target=n)
+        self.code.emit(Copy(n, Const(0), s.line))
 
 
 class _GrowableLengths(ast.NodeTransformer):

@@ -22,7 +22,31 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
-from dualrev.compiler.ir.anf.operations import For, Let, Opaque, Slice, Store, blocks, reads, walk, writes
+from dualrev.compiler.ir.anf.operations import (
+    AllocList,
+    AsList,
+    BinOp,
+    CallKnown,
+    CallMethod,
+    CallStarred,
+    CallUser,
+    Copy,
+    Discrete,
+    For,
+    GetItem,
+    InplaceOp,
+    Let,
+    MakeList,
+    MakeObject,
+    Opaque,
+    OpaqueExpr,
+    Slice,
+    Store,
+    blocks,
+    reads,
+    walk,
+    writes,
+)
 from dualrev.compiler.ir.names import readable
 from dualrev.compiler.scalarize.alias_anf import makes_new, sharing, written_arrays
 from dualrev.compiler.scalarize.lists.heap import LIST_METHODS, Heap, item_of
@@ -43,20 +67,21 @@ _KNOWN = "of a {0}, items, {1} and loops over it are known"
 _USES = {"dict": "`in`, len, its methods", "list": "append, insert, pop, slices, len"}
 
 
-def by_handles(lowered: Lowered, of: dict[str, Any], apart: bool) -> set[str]:
-    """Replace the containers, in the body and in the types `of` its variables; `apart` as in lower.py.
+def by_handles(lowered: Lowered, of: dict[str, Any], apart: bool) -> tuple[Lowered, set[str]]:
+    """Return the function with handles in its containers, whose types change, too; `apart` as in lower.py.
 
-    Gives the lists that are new, whose indices are never out of range.
+    Gives also the lists that are new, whose indices are never out of range.
     """
     unchecked = set[str]()
     while True:  # lists of lists of lists are lists of lists of handles afterwards
         every = list(walk(lowered.body))
         heaps = [heap for heap in _heaps(lowered, of, every) if _is_known(lowered, of, heap, every)]
         if not heaps:
-            return unchecked
+            return lowered, unchecked
         for heap in heaps:
             _check_memory(lowered, of, heap, every, apart)
-        unchecked |= HeapStatements(lowered, of, heaps).function()
+        lowered, more = HeapStatements(lowered, of, heaps).function()
+        unchecked |= more
 
 
 def _heaps(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> list[Heap]:
@@ -76,13 +101,17 @@ def _heaps(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> list[Heap]
 def _flow(lowered: Lowered, heap: Heap, every: list[Any]) -> None:
     """Find what holds an item: views of containers, tuples with a key, and variables."""
     lets = [s for s in every if isinstance(s, Let)]
-    views = {s.target: s.info[0] for s in lets if s.op == "method" and s.info[0] in _VIEWS and _of(s, heap.containers)}
+    views = {
+        s.target: s.method for s in lets if isinstance(s, CallMethod) and s.method in _VIEWS and _of(s, heap.containers)
+    }
     heap.views |= views.keys()
-    listed = {s.target for s in lets if s.op == "listed" and views.get(s.args[0]) == "items"}
+    listed = {s.target for s in lets if isinstance(s, AsList) and views.get(s.args[0]) == "items"}
     heap.views |= listed
-    heap.pairs |= {s.target for s in lets if s.op == "getitem" and _of(s, listed)}
-    heap.pairs |= {s.target for s in lets if s.op == "method" and s.info[0] == "popitem" and _of(s, heap.containers)}
-    copies = [(s.target, s.args[0]) for s in lets if s.op == "copy"]
+    heap.pairs |= {s.target for s in lets if isinstance(s, GetItem) and _of(s, listed)}
+    heap.pairs |= {
+        s.target for s in lets if isinstance(s, CallMethod) and s.method == "popitem" and _of(s, heap.containers)
+    }
+    copies = [(s.target, s.args[0]) for s in lets if isinstance(s, Copy)]
     while more := {x for x, y in copies if y in heap.pairs} - heap.pairs:
         heap.pairs |= more
     heap.items |= {x for s in every for x in [*heap.put(s), *heap.taken(s)] if isinstance(x, str)}
@@ -129,7 +158,7 @@ def _blame(lowered: Lowered, heap: Heap, s: Any, x: str) -> None:
             what = f"this use of an item of a {kind}"
         why = _KNOWN.format(kind, _USES[kind])
         instead = "one of these, or an array with one more axis"
-        if isinstance(s, Let) and s.op in ("call", "star"):
+        if isinstance(s, (CallUser, CallStarred)):
             instead = "the items as arguments, or an array with one more axis"
         lowered.blamed.setdefault(c, (what, why, instead, s.line))
 
@@ -142,43 +171,45 @@ def _is_known_use(s: Any, x: str, heap: Heap) -> bool:
     if not isinstance(s, Let):
         return False
     if names_in(s) & heap.outer:
-        return s.op in ("written", "list", "getitem", "method") and x not in heap.views | heap.pairs
+        return (
+            isinstance(s, (OpaqueExpr, MakeList, AllocList, GetItem, CallMethod)) and x not in heap.views | heap.pairs
+        )
     if x in heap.pairs:
-        return s.target == x or s.op == "copy" or (s.op == "getitem" and s.target not in heap.pairs)
+        return s.target == x or isinstance(s, Copy) or (isinstance(s, GetItem) and s.target not in heap.pairs)
     if x in heap.views:
-        return s.op in ("method", "listed", "getitem") or (s.op == "func" and s.info == ("len", ()))
-    if s.op == "plain":
-        return _asks_only(s.info, x, heap.is_dict(x))
-    if s.op == "func":
-        return s.info == ("len", ())
+        return isinstance(s, (CallMethod, AsList, GetItem)) or (isinstance(s, CallKnown) and s.function == "len")
+    if isinstance(s, Discrete):
+        return _asks_only(s.tree, x, heap.is_dict(x))
+    if isinstance(s, CallKnown):
+        return s.function == "len"
     return _is_use_of_dict(s, x, heap) if heap.is_dict(x) else _is_use_of_list(s, x, heap)
 
 
 def _is_use_of_dict(s: Let, x: str, heap: Heap) -> bool:
-    if s.op == "written":
+    if isinstance(s, OpaqueExpr):
         return s.target == x and heap.starts(s)
-    if s.op == "method":
-        name, keywords = s.info
+    if isinstance(s, CallMethod):
+        name, keywords = s.method, s.keywords
         if keywords or (name, len(s.args)) not in _OF_DICTS or (x in s.args[1:] and name != "update"):
             return False
         return {*s.args[:2]} <= heap.containers if name == "update" else s.args[0] in heap.containers
-    return s.op in ("listed", "copy") or (s.op == "getitem" and s.args[0] == x and x not in s.info)
+    return isinstance(s, (AsList, Copy)) or (isinstance(s, GetItem) and s.args[0] == x and x not in s.index)
 
 
 def _is_use_of_list(s: Let, x: str, heap: Heap) -> bool:
-    if s.op == "copy":
+    if isinstance(s, Copy):
         return {s.target, s.args[0]} <= heap.containers
-    if s.op == "list":
+    if isinstance(s, (MakeList, AllocList)):
         return s.target == x and x not in s.args
-    if s.op == "listed":
+    if isinstance(s, AsList):
         return s.target == x
-    if s.op == "binop":
-        return s.target in heap.containers and s.info in ("+", "*")
-    if s.op == "method":
-        new = (s.target in heap.containers) is (s.info[0] == "copy")
-        return s.info[1] == () and s.info[0] in METHODS and s.args[0] in heap.containers and x not in s.args[1:] and new
-    part = s.op == "getitem" and isinstance(s.info[0], Slice)
-    return s.op == "getitem" and s.args[0] == x and x not in s.info and (s.target in heap.containers) is part
+    if isinstance(s, BinOp):
+        return s.target in heap.containers and s.symbol in ("+", "*")
+    if isinstance(s, CallMethod):
+        new = (s.target in heap.containers) is (s.method == "copy")
+        return s.keywords == () and s.method in METHODS and s.args[0] in heap.containers and x not in s.args[1:] and new
+    part = isinstance(s, GetItem) and isinstance(s.index[0], Slice)
+    return isinstance(s, GetItem) and s.args[0] == x and x not in s.index and (s.target in heap.containers) is part
 
 
 def _asks_only(tree: ast.expr, x: str, is_dict: bool) -> bool:
@@ -196,19 +227,21 @@ def _is_item_use(s: Any, x: str, heap: Heap) -> bool:
     """Whether a statement does with an item what can be done with a window of the heap, or with a list of now."""
     if isinstance(s, Store):
         return s.array not in heap.items or not (is_list(heap.item) and isinstance(s.index[0], Slice))
-    if not isinstance(s, Let) or s.op == "object":
+    if not isinstance(s, Let) or isinstance(s, MakeObject):
         return not isinstance(s, (For, Opaque)) and not blocks(s)
-    if s.op in ("written", "list", "listed", "method") and (x in heap.put(s) or x in heap.taken(s)):
+    if isinstance(s, (OpaqueExpr, MakeList, AllocList, AsList, CallMethod)) and (
+        x in heap.put(s) or x in heap.taken(s)
+    ):
         return True
-    if s.op == "plain":
-        compared = [op for n in ast.walk(s.info) if isinstance(n, ast.Compare) for op in n.ops]
+    if isinstance(s, Discrete):
+        compared = [op for n in ast.walk(s.tree) if isinstance(n, ast.Compare) for op in n.ops]
         return not any(isinstance(op, (ast.Is, ast.IsNot)) for op in compared)
     if not is_list(heap.item) or (s.target == x and x not in s.args):
-        return s.op != "written" or s.target == x
-    if s.op == "method":
-        own = s.args[0] == x and s.info[0] in LIST_METHODS and x not in s.args[1:]
-        return own or (s.args[0] in heap.items and s.info == ("extend", ()))
-    return s.op in ("copy", "func", "getitem", "binop", "iop", "call")
+        return not isinstance(s, OpaqueExpr) or s.target == x
+    if isinstance(s, CallMethod):
+        own = s.args[0] == x and s.method in LIST_METHODS and x not in s.args[1:]
+        return own or (s.args[0] in heap.items and s.method == "extend")
+    return isinstance(s, (Copy, CallKnown, GetItem, BinOp, InplaceOp, CallUser))
 
 
 # Which memory items share with something else
@@ -223,7 +256,7 @@ def _check_memory(lowered: Lowered, of: dict[str, Any], heap: Heap, every: list[
         alias.join(first, x)
     changed = written_arrays(lowered, of)
     if is_list(heap.item):
-        changed |= {s.args[0] for s in every if isinstance(s, Let) and s.op in ("method", "iop")} & heap.items
+        changed |= {s.args[0] for s in every if isinstance(s, (CallMethod, InplaceOp))} & heap.items
         changed |= {s.array for s in every if isinstance(s, Store)} & heap.items
     if not any(alias.same(first, x) for x in changed):
         return
@@ -233,7 +266,7 @@ def _check_memory(lowered: Lowered, of: dict[str, Any], heap: Heap, every: list[
         why = f"the {kinds} would have to hold the {it} itself, and one that may share its memory is written to"
         lowered.source.refuse(s.line, f"this {it} in a {kinds} of {of_them}", why, _copy_of(x))
     if is_array(heap.item):
-        bound = [x for s in every if not (isinstance(s, Let) and s.op == "iop") for x in writes(s)]
+        bound = [x for s in every if not (isinstance(s, InplaceOp)) for x in writes(s)]
         once = {x for x, count in Counter(bound).items() if count == 1}
         _Views(lowered, of, heap, once).block(lowered.body)
 
@@ -250,10 +283,14 @@ def _foreign(lowered: Lowered, s: Any, heap: Heap) -> list[str]:
     """The names of arrays that become items in a statement, and are not new."""
     found = [x if isinstance(x, str) else x.name for x in heap.put(s) if x not in heap.items]
     if isinstance(s, Let) and s.target in heap.items and s.target not in heap.taken(s) and not heap.keeps(s):
-        new = makes_new(s) if is_array(heap.item) else s.op in ("list", "func", "binop", "method", "call", "listed")
-        part = s.op == "getitem" and is_list(heap.item) and isinstance(s.info[0], Slice)
+        new = (
+            makes_new(s)
+            if is_array(heap.item)
+            else isinstance(s, (MakeList, AllocList, CallKnown, BinOp, CallMethod, CallUser, AsList))
+        )
+        part = isinstance(s, GetItem) and is_list(heap.item) and isinstance(s.index[0], Slice)
         if not (new or part):
-            found.append(s.args[0] if s.op == "copy" and isinstance(s.args[0], str) else s.target)
+            found.append(s.args[0] if isinstance(s, Copy) and isinstance(s.args[0], str) else s.target)
     return found
 
 
@@ -275,7 +312,7 @@ class _Views:
     def _is_view(self, s: Let) -> bool:
         kind, heap = self.of.get(s.target), self.heap
         inside = kind.types if isinstance(kind, types.BaseTuple) else [kind]
-        if s.target in heap.items or s.target == self.lowered.result or s.op == "iop":
+        if s.target in heap.items or s.target == self.lowered.result or isinstance(s, InplaceOp):
             return False
         if not any(map(_holds_array, inside)):
             return False

@@ -8,7 +8,19 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Const, Let, Ref, Slice, Store, Written
+from dualrev.compiler.ir.anf.operations import (
+    CallMethod,
+    Const,
+    Copy,
+    GetItem,
+    InplaceOp,
+    Let,
+    MakeList,
+    OpaqueExpr,
+    Ref,
+    Slice,
+    Store,
+)
 from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_list
 
@@ -101,19 +113,19 @@ class Heap:
             return [s.value] if s.array in self.containers else []
         if not isinstance(s, Let):
             return []
-        if s.op == "written" and s.target in self.containers and self.starts(s):
-            return [self.refs.get(x, x) for x in values_of(s.info.tree)]
-        if s.op == "list" and s.target in self.containers and s.info == "items":
-            return list(s.args)
+        if isinstance(s, OpaqueExpr) and s.target in self.containers and self.starts(s):
+            return [self.refs.get(x, x) for x in values_of(s.tree)]
+        if isinstance(s, MakeList) and s.target in self.containers:
+            return list(s.items)
         place = self.place(s)
         return [] if place is None else [s.args[place]]
 
     def place(self, s: Let) -> int | None:
         """Index of the argument of a method that becomes an item."""
-        if s.op != "method" or s.args[0] not in self.containers:
+        if not isinstance(s, CallMethod) or s.args[0] not in self.containers:
             return None
-        place = _PLACES.get(s.info[0])
-        if s.info[0] == "pop" and not self.is_dict(s.args[0]):
+        place = _PLACES.get(s.method)
+        if s.method == "pop" and not self.is_dict(s.args[0]):
             return None
         return place if place is not None and place < len(s.args) else None
 
@@ -121,16 +133,16 @@ class Heap:
         """The variable that a statement assigns an item of a container to."""
         if not isinstance(s, Let) or not s.args:
             return []
-        if s.op == "getitem" and s.args[0] in self.pairs:
-            return [s.target] if s.info == (Const(1),) else []
+        if isinstance(s, GetItem) and s.args[0] in self.pairs:
+            return [s.target] if s.index == (Const(1),) else []
         if s.args[0] not in self.containers:
             return []
-        item = s.op == "getitem" and not isinstance(s.info[0], Slice)
-        return [s.target] if item or (s.op == "method" and s.info[0] in ("get", "pop", "setdefault")) else []
+        item = isinstance(s, GetItem) and not isinstance(s.index[0], Slice)
+        return [s.target] if item or (isinstance(s, CallMethod) and s.method in ("get", "pop", "setdefault")) else []
 
     def keeps(self, s: Let) -> bool:
         """Whether an operation leaves an item the item that it was, or gives another name to one."""
-        return (s.op == "copy" and s.args[0] in self.items) or (s.op == "iop" and s.args[0] == s.target)
+        return (isinstance(s, Copy) and s.args[0] in self.items) or (isinstance(s, InplaceOp) and s.args[0] == s.target)
 
     def grows(self, s: Any) -> bool:
         """Whether a statement itself may make an item or a longer one, so that the heap moves."""
@@ -138,7 +150,7 @@ class Heap:
             return True
         if not isinstance(s, Let):
             return False
-        if s.op in ("method", "iop") and s.args[0] in self.items and is_list(self.item):
+        if isinstance(s, (CallMethod, InplaceOp)) and s.args[0] in self.items and is_list(self.item):
             return True
         return s.target in self.items and s.target not in self.taken(s) and not self.keeps(s)
 
@@ -146,11 +158,11 @@ class Heap:
         """Whether a statement itself makes an item longer or shorter."""
         if not isinstance(s, Let) or not s.args or s.args[0] not in self.items or not is_list(self.item):
             return False
-        return s.op == "iop" or (s.op == "method" and s.info[0] in CHANGING)
+        return isinstance(s, InplaceOp) or (isinstance(s, CallMethod) and s.method in CHANGING)
 
-    def starts(self, s: Let) -> bool:
+    def starts(self, s: OpaqueExpr) -> bool:
         """Whether an expression is a new dict: {...}, dict(), Dict.empty(key, value)."""
-        tree = s.info.tree if isinstance(s.info, Written) else None
+        tree = s.tree
         if isinstance(tree, ast.Dict):
             keys = all(isinstance(x, (ast.Constant, ast.Name)) for x in tree.keys)
             return keys and all(isinstance(x, ast.Name) for x in tree.values)

@@ -17,7 +17,26 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Atom, Const, Effect, For, If, Let, Slice, Store
+from dualrev.compiler.ir.anf.operations import (
+    AllocList,
+    Atom,
+    BinOp,
+    CallKnown,
+    CallMethod,
+    Const,
+    Copy,
+    Discrete,
+    Effect,
+    For,
+    GetAttr,
+    GetItem,
+    If,
+    Let,
+    MakeTuple,
+    Slice,
+    Store,
+    Window,
+)
 from dualrev.compiler.ir.names import Names
 from dualrev.compiler.scalarize.lists.heap import Heap
 from dualrev.compiler.types.aliases import NumbaType
@@ -41,12 +60,10 @@ class Statements:
         self.of[made] = kind
         return made
 
-    def let(self, op: str, args: tuple[Any, ...], info: Any, line: int, kind: NumbaType, target: str = "") -> str:
-        """Write an operation."""
-        target = target or self.temp(kind)
-        self.of.setdefault(target, kind)
-        self.out.append(Let(target, op, args, info, line))
-        return target
+    def emit(self, operation: Let) -> str:
+        """Write an operation; return its target."""
+        self.out.append(operation)
+        return operation.target
 
     def inside(self, work: Callable[[], object]) -> list[Any]:
         """The statements that a piece of work writes."""
@@ -55,14 +72,15 @@ class Statements:
         made, self.out = self.out, before
         return made
 
-    def plain(self, text: str, line: int, kind: NumbaType = _INT, target: str = "", **names: Atom) -> str:
-        """target = the text, with atoms for the names in it."""
+    def plain(self, text: str, line: int, kind: NumbaType = _INT, **names: Atom) -> str:
+        """A new variable = the text, with atoms for the names in it."""
         tree = to_python.substitute(to_python.name(text), lambda x: to_python.atom(names[x]) if x in names else None)
-        return self.let("plain", tuple(x for x in names.values() if isinstance(x, str)), tree, line, kind, target)
+        read = tuple(x for x in names.values() if isinstance(x, str))
+        return self.emit(Discrete(self.temp(kind), read, tree, line))
 
     def when(self, test: str, line: int, work: Callable[[], object], **names: Atom) -> None:
         """A branch."""
-        made = self.plain(test, line, types.boolean, "", **names)
+        made = self.plain(test, line, types.boolean, **names)
         self.out.append(If(made, self.inside(work), [], line))
 
     def raises(self, test: str, error: str, text: str, line: int, **names: Atom) -> None:
@@ -92,35 +110,35 @@ class HeapMemory:
         """An empty heap, with the empty item 0."""
         code = self.code
         for x in self.names if self.is_list else self.names[:-1]:
-            made = code.let("list", (Const(0),), None, line, code.of[x])
-            code.let("copy", (made,), None, line, None, x)
+            made = code.emit(AllocList(code.temp(code.of[x]), Const(0), line))
+            code.emit(Copy(x, made, line))
         self._registered(Const(0), [Const(0) for _ in self.sizes], Const(0), line)
 
     def _registered(self, start: Atom, sizes: list[Any], room: Atom, line: int) -> str:
         """The handle of a new item."""
         code = self.code
-        handle = code.let("func", (self.start,), ("len", ()), line, _INT)
+        handle = code.emit(CallKnown(code.temp(_INT), "len", (self.start,), line))
         entries = [(self.start, start), *zip(self.sizes, sizes, strict=True), (self.room, room)]
         for x, value in entries if self.is_list else entries[:-1]:
-            code.let("method", (x, value), ("append", ()), line, types.none)
+            code.emit(CallMethod(code.temp(types.none), x, "append", (value,), line))
         return handle
 
     def _lengthened(self, n: Atom, line: int) -> str:
         """The heap has n elements more; where they begin."""
-        start = self.code.let("func", (self.elements,), ("len", ()), line, _INT)
-        self.code.let("method", (self.elements, n), ("lengthen", ()), line, types.none)
+        start = self.code.emit(CallKnown(self.code.temp(_INT), "len", (self.elements,), line))
+        self.code.emit(CallMethod(self.code.temp(types.none), self.elements, "lengthen", (n,), line))
         return start
 
     def _at(self, table: str, handle: Atom, line: int) -> str:
-        return self.code.let("getitem", (table,), (handle,), line, _INT)
+        return self.code.emit(GetItem(self.code.temp(_INT), table, (handle,), line))
 
     # Arrays
 
     def new_array(self, a: Atom, line: int) -> str:
         """The handle of an item with the elements of an array."""
         code, ndim = self.code, self.kind.ndim
-        shape = code.let("attr", (a,), "shape", line, types.UniTuple(_INT, ndim))
-        sizes = [code.let("getitem", (shape,), (Const(k),), line, _INT) for k in range(ndim)]
+        shape = code.emit(GetAttr(code.temp(types.UniTuple(_INT, ndim)), a, "shape", line))
+        sizes = [code.emit(GetItem(code.temp(_INT), shape, (Const(k),), line)) for k in range(ndim)]
         start = self._lengthened(self._product(sizes, line), line)
         handle = self._registered(start, sizes, Const(0), line)
         code.out.append(Store(self._window(start, sizes, line), (Slice(None, None, None),) * ndim, a, line))
@@ -134,23 +152,23 @@ class HeapMemory:
     def _product(self, sizes: list[str], line: int) -> str:
         n = sizes[0]
         for size in sizes[1:]:
-            n = self.code.let("binop", (n, size), "*", line, _INT)
+            n = self.code.emit(BinOp(self.code.temp(_INT), "*", n, size, line))
         return n
 
     def _window(self, start: Atom, sizes: list[str], line: int) -> str:
         code, dtype = self.code, self.kind.dtype
-        end = code.let("binop", (start, self._product(sizes, line)), "+", line, _INT)
-        made = code.let("window", (self.elements, start, end), None, line, types.Array(dtype, 1, "C"))
+        end = code.emit(BinOp(code.temp(_INT), "+", start, self._product(sizes, line), line))
+        made = code.emit(Window(code.temp(types.Array(dtype, 1, "C")), self.elements, start, end, line))
         if len(sizes) == 1:
             return made
-        shape = code.let("tuple", tuple(sizes), None, line, types.UniTuple(_INT, len(sizes)))
-        return code.let("func", (made, shape), ("np.reshape", ()), line, types.Array(dtype, len(sizes), "C"))
+        shape = code.emit(MakeTuple(code.temp(types.UniTuple(_INT, len(sizes))), tuple(sizes), line))
+        return code.emit(CallKnown(code.temp(types.Array(dtype, len(sizes), "C")), "np.reshape", (made, shape), line))
 
     # Lists
 
     def new_list(self, ys: str, line: int) -> str:
         """The handle of an item with the elements of a list."""
-        n = self.code.let("func", (ys,), ("len", ()), line, _INT)
+        n = self.code.emit(CallKnown(self.code.temp(_INT), "len", (ys,), line))
         start = self._lengthened(n, line)
         self._copied(ys, Const(0), start, n, line)
         return self._registered(start, [n], n, line)
@@ -159,7 +177,7 @@ class HeapMemory:
         """The handle of an item with these elements."""
         start = self._lengthened(Const(len(items)), line)
         for k, x in enumerate(items):
-            place = self.code.let("binop", (start, Const(k)), "+", line, _INT)
+            place = self.code.emit(BinOp(self.code.temp(_INT), "+", start, Const(k), line))
             self.code.out.append(Store(self.elements, (place,), x, line))
         return self._registered(start, [Const(len(items))], Const(len(items)), line)
 
@@ -174,22 +192,24 @@ class HeapMemory:
         def one(k: str) -> None:
             """Copy one element."""
             value = code.temp(self.kind.dtype)
-            source = code.let("binop", (first, k), "+", line, _INT)
-            code.let("getitem", (ys,), (source,), line, None, value)
-            place = code.let("binop", (start, k), "+", line, _INT)
+            source = code.emit(BinOp(code.temp(_INT), "+", first, k, line))
+            code.emit(GetItem(value, ys, (source,), line))
+            place = code.emit(BinOp(code.temp(_INT), "+", start, k, line))
             code.out.append(Store(self.elements, (place,), value, line))
 
         code.each(n, line, one)
 
     def length(self, handle: Atom, line: int, target: str = "") -> str:
         """How many elements a list has."""
-        return self.code.let("getitem", (self.sizes[0],), (handle,), line, _INT, target)
+        return self.code.emit(GetItem(target or self.code.temp(_INT), self.sizes[0], (handle,), line))
 
     def list_of_now(self, handle: Atom, line: int) -> str:
         """A new list with the elements of one."""
         start = self._at(self.start, handle, line)
-        end = self.code.let("binop", (start, self.length(handle, line)), "+", line, _INT)
-        return self.code.let("getitem", (self.elements,), (Slice(start, end, None),), line, types.List(self.kind.dtype))
+        end = self.code.emit(BinOp(self.code.temp(_INT), "+", start, self.length(handle, line), line))
+        return self.code.emit(
+            GetItem(self.code.temp(types.List(self.kind.dtype)), self.elements, (Slice(start, end, None),), line)
+        )
 
     def place(self, handle: Atom, k: Atom, what: str, line: int) -> str:
         """The index of an element in the heap; what raises IndexError if there is no such element."""
@@ -201,16 +221,16 @@ class HeapMemory:
             inside = code.plain("k + n if k < 0 else k", line, k=k, n=n)
         elif k.value < 0:
             inside = code.plain("k + n", line, k=k, n=n)
-        return code.let("binop", (self._at(self.start, handle, line), inside), "+", line, _INT)
+        return code.emit(BinOp(code.temp(_INT), "+", self._at(self.start, handle, line), inside, line))
 
     def append(self, handle: Atom, x: Atom, line: int) -> None:
         """ys.append(x)."""
         code, n = self.code, self.length(handle, line)
         room = self._at(self.room, handle, line)
         code.when("n == m", line, lambda: self._moved(handle, n, n, line), n=n, m=room)
-        place = code.let("binop", (self._at(self.start, handle, line), n), "+", line, _INT)
+        place = code.emit(BinOp(code.temp(_INT), "+", self._at(self.start, handle, line), n, line))
         code.out.append(Store(self.elements, (place,), x, line))
-        self._sized(handle, code.let("binop", (n, Const(1)), "+", line, _INT), line)
+        self._sized(handle, code.emit(BinOp(code.temp(_INT), "+", n, Const(1), line)), line)
 
     def _sized(self, handle: Atom, n: Atom, line: int) -> None:
         self.code.out.append(Store(self.sizes[0], (handle,), n, line))
@@ -228,25 +248,25 @@ class HeapMemory:
         """target = ys.pop()."""
         code, n = self.code, self.length(handle, line)
         code.raises("n == 0", "IndexError", "pop from empty list", line, n=n)
-        last = code.let("binop", (n, Const(1)), "-", line, _INT)
-        place = code.let("binop", (self._at(self.start, handle, line), last), "+", line, _INT)
+        last = code.emit(BinOp(code.temp(_INT), "-", n, Const(1), line))
+        place = code.emit(BinOp(code.temp(_INT), "+", self._at(self.start, handle, line), last, line))
         self._sized(handle, last, line)
-        code.let("getitem", (self.elements,), (place,), line, self.kind.dtype, target)
+        code.emit(GetItem(target, self.elements, (place,), line))
 
     def extend(self, handle: Atom, ys: str, line: int) -> None:
         """ys.extend(zs)."""
-        n = self.code.let("func", (ys,), ("len", ()), line, _INT)
+        n = self.code.emit(CallKnown(self.code.temp(_INT), "len", (ys,), line))
 
         def one(k: str) -> None:
             """Append one element."""
-            self.append(handle, self.code.let("getitem", (ys,), (k,), line, self.code.of[ys].dtype), line)
+            self.append(handle, self.code.emit(GetItem(self.code.temp(self.code.of[ys].dtype), ys, (k,), line)), line)
 
         self.code.each(n, line, one)
 
     def replaced(self, handle: Atom, ys: str, line: int) -> None:
         """Assign all elements of another list: `ys[:] = zs`."""
         code = self.code
-        n = code.let("func", (ys,), ("len", ()), line, _INT)
+        n = code.emit(CallKnown(code.temp(_INT), "len", (ys,), line))
         room = self._at(self.room, handle, line)
         code.when("n > m", line, lambda: self._moved(handle, Const(0), n, line), n=n, m=room)
         self._copied(ys, Const(0), self._at(self.start, handle, line), n, line)

@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Atom, Const, For, Let, Slice, Store, Written, blocks, reads, walk
+from dualrev.compiler.ir.anf.operations import (
+    AllocList,
+    Atom,
+    CallKnown,
+    CallMethod,
+    Const,
+    Copy,
+    Discrete,
+    For,
+    GetItem,
+    Let,
+    MakeList,
+    MakeTuple,
+    OpaqueExpr,
+    Slice,
+    Store,
+    blocks,
+    reads,
+    walk,
+)
+from dualrev.compiler.ir.anf.rewrite import with_blocks, with_reads
 from dualrev.compiler.scalarize.lists.heap import Heap, values_of
 from dualrev.compiler.scalarize.lists.heap_memory import HeapMemory, Statements
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
@@ -33,39 +54,41 @@ class HeapStatements:
             for x in heap.containers | heap.views | heap.pairs | heap.items | heap.outer:
                 of[x] = heap.swapped(of[x])
 
-    def function(self) -> set[str]:
-        """The whole body; the lists of the heaps, whose indices need no check."""
-        lowered, line = self.lowered, self.lowered.source.tree.lineno
-        self._block(lowered.body)
-        result = lowered.result
+    def function(self) -> tuple[Lowered, set[str]]:
+        """The function; the lists of the heaps, whose indices need no check."""
+        code, lowered, line = self.code, self.lowered, self.lowered.source.tree.lineno
+        body, result = self._block(lowered.body), lowered.result
         if result in self.holding:
-            lowered.result = self._copied(str(result), line)
-            lowered.body += self.code.out
-        self.code.out = []
+            result = self._copied(str(result), line)
+        end, code.out = code.out, []
         for memory in self.memory.values():
             memory.begin(line)
-        lowered.body[:0] = self.code.out
-        return {x for memory in self.memory.values() for x in memory.names}
+        names = {x for memory in self.memory.values() for x in memory.names}
+        return replace(lowered, body=[*code.out, *body, *end], result=result), names
 
-    def _block(self, body: list[Any]) -> None:
-        """The statements of a block, in place."""
+    def _block(self, body: list[Any]) -> list[Any]:
+        """The statements for those of a block."""
         code, watched = self.code, list[tuple[str, str, Heap]]()
         before, code.out = code.out, []
         for s in body:
             self._check_threads(s)
             moving = {heap for heap in self.heaps if any(map(heap.changes_length, walk([s])))}
-            for inner in blocks(s):
-                self._block(inner)
+            if inner := blocks(s):
+                s = with_blocks(s, list(map(self._block, inner)))
             if isinstance(s, For):
-                for handle, length, heap in watched:
-                    if heap in moving:
-                        self._watch(s, handle, length, heap)
-                watched = []
+                tests = [
+                    t
+                    for handle, length, heap in watched
+                    if heap in moving
+                    for t in self._watch(s, handle, length, heap)
+                ]
+                s, watched = replace(s, body=[*s.body, *tests]), []
             self._statement(s)
-            if s in self.lowered.lengths and s.args[0] in self.holding:
+            if isinstance(s, CallKnown) and s.target in self.lowered.lengths and s.args[0] in self.holding:
                 heap = self.holding[s.args[0]]
-                watched.append((code.let("copy", (s.args[0],), None, s.line, _INT), s.target, heap))
-        body[:], code.out = code.out, before
+                watched.append((code.emit(Copy(code.temp(_INT), s.args[0], s.line)), s.target, heap))
+        made, code.out = code.out, before
+        return made
 
     def _check_threads(self, s: Any) -> None:
         """Refuse items that are made in a parallel loop: its threads would share the heap."""
@@ -74,7 +97,7 @@ class HeapStatements:
                 what = "a container of arrays or lists that is filled in a parallel loop"
                 self.lowered.source.refuse(t.line, what, "its threads share memory", "range in place of prange")
 
-    def _watch(self, loop: For, handle: str, length: str, heap: Heap) -> None:
+    def _watch(self, loop: For, handle: str, length: str, heap: Heap) -> list[Any]:
         """Raise an error at the end of an iteration, if the list that a loop goes over has another length by then."""
         code, line = self.code, loop.line
         ends = "".join(f" and not {x}" for x in loop.exits)
@@ -86,7 +109,7 @@ class HeapStatements:
             n = self.memory[heap].length(handle, line)
             code.raises(f"n != m{ends}", "RuntimeError", text, line, n=n, m=length, **names)
 
-        loop.body += code.inside(test)
+        return code.inside(test)
 
     def _statement(self, s: Any) -> None:
         """Write what a statement becomes."""
@@ -108,19 +131,19 @@ class HeapStatements:
         """Lower an operation on a container; values that are no items yet get handles."""
         handles: dict[Any, Any] = {x: self._new(x, heap, s.line) for x in heap.put(s) if x not in heap.items}
         if isinstance(s, Store):
-            s.value = handles.get(s.value, s.value)
-        elif s.op == "written":
-            tree = s.info.tree
+            s = replace(s, value=handles.get(s.value, s.value))
+        elif isinstance(s, OpaqueExpr):
+            tree, names = s.tree, s.names
             if isinstance(tree, ast.Dict):
                 atoms = [heap.refs.get(x, x) for x in values_of(tree)]
                 values = [to_python.name(handles.get(x, x)) for x in atoms]
                 tree = ast.Dict(tree.keys, values)
-                s.args = tuple(x.id for x in [*tree.keys, *values] if isinstance(x, ast.Name))
-            elif tree.args:
+                names = tuple(x.id for x in [*tree.keys, *values] if isinstance(x, ast.Name))
+            elif isinstance(tree, ast.Call) and tree.args:
                 tree = ast.Call(tree.func, [tree.args[0], to_python.name("np.int64")], [])
-            s.info = Written(tree, s.info.refusal)
+            s = OpaqueExpr(s.target, names, tree, s.refusal, s.line)
         elif handles:
-            s.args = tuple(handles.get(x, x) for x in s.args)
+            s = s.on(*(handles.get(x, x) for x in s.args))
         self.code.out.append(s)
 
     def _new(self, x: Atom, heap: Heap, line: int) -> str:
@@ -130,28 +153,28 @@ class HeapStatements:
 
     def _kept(self, s: Let, heap: Heap) -> None:
         """v = u; v += x."""
-        if s.op == "copy":
+        if isinstance(s, Copy):
             self.code.out.append(s)
         elif is_list(heap.item):
             self.memory[heap].extend(s.target, self._value(s.args[1], s.line), s.line)
         else:
             window = self.memory[heap].array(s.target, s.line)
-            self.code.out.append(Let(window, s.op, (window, self._value(s.args[1], s.line)), s.info, s.line))
+            self.code.out.append(s.on(window, self._value(s.args[1], s.line), target=window))
 
     def _made(self, s: Let, heap: Heap) -> None:
         """A new item."""
         code, memory = self.code, self.memory[heap]
-        if memory.is_list and s.op == "list" and s.info == "items":
-            handle = memory.new_display(s.args, s.line)
-        elif memory.is_list and s.op == "list":
-            handle = memory.new_room(s.args[0], s.line)
-        elif s.op == "copy":
+        if memory.is_list and isinstance(s, MakeList):
+            handle = memory.new_display(s.items, s.line)
+        elif memory.is_list and isinstance(s, AllocList):
+            handle = memory.new_room(s.length, s.line)
+        elif isinstance(s, Copy):
             handle = self._new(s.args[0], heap, s.line)
         else:
             made = code.temp(self.kinds[s.target])
             self._written(s, made)
             handle = self._new(made, heap, s.line)
-        code.let("copy", (handle,), None, s.line, None, s.target)
+        code.emit(Copy(s.target, handle, s.line))
 
     def _value(self, x: Any, line: int) -> Any:
         """An atom; of an item, the array that shares its memory, or a list of its elements."""
@@ -164,8 +187,8 @@ class HeapStatements:
     def _copied(self, x: str, line: int) -> str:
         """A new array with the elements of an item."""
         kind = self.kinds[x]
-        return self.code.let(
-            "func", (self._value(x, line),), ("np.copy", ()), line, types.Array(kind.dtype, kind.ndim, "C")
+        return self.code.emit(
+            CallKnown(self.code.temp(types.Array(kind.dtype, kind.ndim, "C")), "np.copy", (self._value(x, line),), line)
         )
 
     def _written(self, s: Any, target: str = "") -> None:
@@ -174,36 +197,19 @@ class HeapStatements:
             x: self._value(x, s.line) for x in dict.fromkeys(reads(s)) if isinstance(x, str) and x in self.holding
         }
 
-        def value(x: Any) -> Any:
-            """Replace an item by its value."""
-            if isinstance(x, Slice):
-                return Slice(value(x.lower), value(x.upper), value(x.step))
-            return values.get(x, x) if isinstance(x, str) else x
-
-        if isinstance(s, Store):
-            self.code.out.append(Store(value(s.array), tuple(map(value, s.index)), value(s.value), s.line, s.op))
-        elif isinstance(s, Let):
-            info = tuple(map(value, s.info)) if s.op == "getitem" else s.info
-            if s.op == "plain":
-                info = to_python.substitute(s.info, lambda x: to_python.name(values[x]) if x in values else None)
-            made = Let(target or s.target, s.op, tuple(map(value, s.args)), info, s.line)
-            if s in self.lowered.unpacked:
-                self.lowered.unpacked[made] = self.lowered.unpacked[s]
-            self.code.out.append(made)
-        else:
-            s.args = tuple(map(value, s.args))
-            self.code.out.append(s)
+        made = with_reads(s, lambda x: values.get(x, x) if isinstance(x, str) else x)
+        self.code.out.append(made.to(target) if target else made)
 
     def _used(self, s: Any) -> None:
         """A statement that reads items, or writes to one."""
         x = s.array if isinstance(s, Store) else s.args[0] if isinstance(s, Let) and s.args else None
         heap = self.holding.get(str(x))
-        if isinstance(s, Let) and s.target == self.lowered.result and s.op in ("copy", "tuple"):
+        if isinstance(s, Let) and s.target == self.lowered.result and isinstance(s, (Copy, MakeTuple)):
             args = [self._copied(y, s.line) if self._is_array(y) else y for y in s.args]
-            self._written(Let(s.target, s.op, tuple(args), s.info, s.line))
+            self._written(s.on(*args))
         elif heap is not None and is_list(heap.item) and self._of_list(s, str(x), self.memory[heap]):
             pass
-        elif isinstance(s, Let) and s.op == "plain":
+        elif isinstance(s, Discrete):
             self._written(self._with_lengths(s))
         else:
             self._written(s)
@@ -211,11 +217,11 @@ class HeapStatements:
     def _is_array(self, x: Any) -> bool:
         return isinstance(x, str) and x in self.holding and is_array(self.holding[x].item)
 
-    def _with_lengths(self, s: Let) -> Let:
+    def _with_lengths(self, s: Discrete) -> Discrete:
         """A condition, with numbers for the lengths of lists."""
-        made = _HeapLengths(self, s.line).visit(to_python.substitute(s.info, lambda _: None))
+        made = _HeapLengths(self, s.line).visit(to_python.copied(s.tree))
         names = (n.id for n in ast.walk(made) if isinstance(n, ast.Name) and n.id in self.of)
-        return Let(s.target, "plain", tuple(dict.fromkeys(names)), made, s.line)
+        return Discrete(s.target, tuple(dict.fromkeys(names)), made, s.line)
 
     def length(self, x: str, line: int) -> str | None:
         """The length of a variable that is a list in a heap."""
@@ -230,27 +236,27 @@ class HeapStatements:
         if isinstance(s, Store):
             place = memory.place(x, s.index[0], "setitem", s.line)
             code.out.append(Store(memory.elements, (place,), s.value, s.line, s.op))
-        elif s.op == "func" and s.info == ("len", ()):
+        elif isinstance(s, CallKnown) and s.function == "len":
             memory.length(x, s.line, s.target)
-        elif s.op == "getitem" and not isinstance(s.info[0], Slice):
+        elif isinstance(s, GetItem) and not isinstance(s.index[0], Slice):
             self._item(s, x, memory)
-        elif s.op == "method" and s.info[0] not in ("copy", "count", "index"):
+        elif isinstance(s, CallMethod) and s.method not in ("copy", "count", "index"):
             self._method(s, x, memory)
         else:
             return False
         return True
 
-    def _item(self, s: Let, x: str, memory: HeapMemory) -> None:
+    def _item(self, s: GetItem, x: str, memory: HeapMemory) -> None:
         """target = ys[k], or the first of the names in `u, v = ys`."""
-        if s in self.lowered.unpacked and s.info == (Const(0),):
+        if s.unpacked is not None and s.index == (Const(0),):
             n = memory.length(x, s.line)
-            self.code.raises(f"n != {self.lowered.unpacked[s]}", "ValueError", "", s.line, n=n)
-        place = memory.place(x, s.info[0], "getitem", s.line)
-        self.code.let("getitem", (memory.elements,), (place,), s.line, None, s.target)
+            self.code.raises(f"n != {s.unpacked}", "ValueError", "", s.line, n=n)
+        place = memory.place(x, s.index[0], "getitem", s.line)
+        self.code.emit(GetItem(s.target, memory.elements, (place,), s.line))
 
-    def _method(self, s: Let, x: str, memory: HeapMemory) -> None:
+    def _method(self, s: CallMethod, x: str, memory: HeapMemory) -> None:
         """A method that changes a list; what is not done to its end, is done to a list of now, which replaces it."""
-        code, name = self.code, s.info[0]
+        code, name = self.code, s.method
         if name == "append":
             memory.append(x, s.args[1], s.line)
         elif name == "pop" and len(s.args) == 1:
@@ -260,7 +266,7 @@ class HeapStatements:
         else:
             now = memory.list_of_now(x, s.line)
             args = tuple(self._value(y, s.line) for y in s.args[1:])
-            code.let("method", (now, *args), s.info, s.line, None, s.target)
+            code.emit(s.on(now, *args))
             memory.replaced(x, now, s.line)
 
 

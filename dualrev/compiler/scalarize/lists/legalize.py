@@ -16,7 +16,32 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
-from dualrev.compiler.ir.anf.operations import Const, Effect, For, If, Let, Opaque, Slice, Store, reads, walk, writes
+from dualrev.compiler.ir.anf.operations import (
+    AllocList,
+    AsList,
+    CallKnown,
+    CallMethod,
+    CallStarred,
+    CallUser,
+    Const,
+    Copy,
+    Discrete,
+    Effect,
+    For,
+    GetItem,
+    If,
+    Let,
+    MakeList,
+    MakeTuple,
+    Opaque,
+    OpaqueExpr,
+    Slice,
+    Store,
+    Window,
+    reads,
+    walk,
+    writes,
+)
 from dualrev.compiler.scalarize.builder import ScalarBuilder, line_of_variable
 from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_list
@@ -85,9 +110,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
     _check_parameters(lowered, names)
     names -= _odd(lowered, of, names - set(lowered.parameters), every)
     typed = {x for x, kind in of.items() if isinstance(kind, types.ListType)}
-    found = Lists(
-        names, typed, {s.target for s in every if isinstance(s, Let) and s.op == "list" and s.target in names}
-    )
+    found = Lists(names, typed, {s.target for s in every if isinstance(s, (MakeList, AllocList)) and s.target in names})
     _handed_on(lowered, found.made, every)
     for x in names:
         of[x] = types.Array(of[x].dtype, 1, "C")
@@ -95,7 +118,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
         line = line_of_variable(lowered, str(lowered.result))
         lowered.source.refuse(line, "a list that is returned", _WHY, _INSTEAD)
     for s in every:
-        grows = isinstance(s, Let) and s.op == "method" and s.args[0] in names and s.info[0] in _CHANGING
+        grows = isinstance(s, CallMethod) and s.args[0] in names and s.method in _CHANGING
         if grows and s.args[0] not in found.lengths:
             found.lengths[s.args[0]] = lowered.names.fresh("{}_n", s.args[0])
             of[found.lengths[s.args[0]]] = types.int64
@@ -107,7 +130,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
 def _check_calls(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> None:
     """Refuse a call that returns a list of floats, or a tuple with a list of numbers; a list of ints is opaque."""
     for s in every:
-        kind = of.get(s.target) if isinstance(s, Let) and s.op in ("call", "star", "written") else None
+        kind = of.get(s.target) if isinstance(s, (CallUser, CallStarred, OpaqueExpr)) else None
         inside = kind.types if isinstance(kind, types.BaseTuple) else ()
         floats = is_list(kind) and isinstance(kind.dtype, types.Float)
         if floats or any(is_list(x) and isinstance(x.dtype, NUMBERS) for x in inside):
@@ -122,17 +145,17 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
         known = not isinstance(s, Opaque)
         if isinstance(s, Let):
             known = (
-                s.op in ("copy", "list", "listed", "func", "plain", "window")
-                or (s.op in ("call", "star") and s.target not in discrete)
-                or (s.op == "getitem" and s.args[0] in names)
-                or (s.op == "method" and s.info[0] in (*_CHANGING, *_READING, "reverse", "sort", "extend"))
+                isinstance(s, (Copy, MakeList, AllocList, AsList, CallKnown, Discrete, Window))
+                or (isinstance(s, (CallUser, CallStarred)) and s.target not in discrete)
+                or (isinstance(s, GetItem) and s.args[0] in names)
+                or (isinstance(s, CallMethod) and s.method in (*_CHANGING, *_READING, "reverse", "sort", "extend"))
             )
         if not known:
             found |= discrete & {x for x in [*reads(s), *writes(s)] if isinstance(x, str)}
     same = [
         {s.target, s.args[0]}
         for s in every
-        if isinstance(s, Let) and s.op in ("copy", "listed", "getitem") and {s.target, s.args[0]} <= discrete
+        if isinstance(s, (Copy, AsList, GetItem)) and {s.target, s.args[0]} <= discrete
     ]
     count = -1
     while count < len(found):
@@ -144,7 +167,7 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
 def check_unpacked_dicts(lowered: Lowered, of: dict[str, Any]) -> None:
     """Refuse `u, v = d` of a dict, which gives keys and not d[0] and d[1]."""
     for s in walk(lowered.body):
-        if s in lowered.unpacked and isinstance(of.get(s.args[0]), types.DictType):
+        if isinstance(s, GetItem) and s.unpacked is not None and isinstance(of.get(s.args[0]), types.DictType):
             what, why = "this assignment to several names", "they are the keys of the dict"
             lowered.source.refuse(s.line, what, why, "a list of them: list(d)")
 
@@ -152,7 +175,7 @@ def check_unpacked_dicts(lowered: Lowered, of: dict[str, Any]) -> None:
 def check_unpacked(lowered: Lowered, of: dict[str, Any]) -> None:
     """Refuse `u, v = ys` of a list of anything but numbers: its length is known at run time only."""
     for s in walk(lowered.body):
-        kind = of.get(s.args[0]) if s in lowered.unpacked else None
+        kind = of.get(s.args[0]) if isinstance(s, GetItem) and s.unpacked is not None else None
         if is_list(kind) and not isinstance(kind.dtype, NUMBERS):
             refuse_unpacked(lowered, s.line)
 
@@ -167,10 +190,10 @@ def _check_parameters(lowered: Lowered, names: set[str]) -> None:
     """Refuse the mutation of a list that is an argument: it would have to be written back."""
     given = names & set(lowered.parameters)
     every = list(walk(lowered.body)) if given else []
-    while more := {s.target for s in every if isinstance(s, Let) and s.op == "copy" and s.args[0] in given} - given:
+    while more := {s.target for s in every if isinstance(s, Copy) and s.args[0] in given} - given:
         given |= more
     for s in every:
-        method = isinstance(s, Let) and s.op == "method" and s.args[0] in given and s.info[0] not in _READING
+        method = isinstance(s, CallMethod) and s.args[0] in given and s.method not in _READING
         if method or (isinstance(s, Store) and s.array in given):
             what = "a change of a list that is an argument"
             lowered.source.refuse(s.line, what, "the caller's list would have to change, too", "a copy: list(ys)")
@@ -182,7 +205,7 @@ def _handed_on(lowered: Lowered, made: set[str], every: list[Any]) -> None:
     uses -= Counter(s.array for s in every if isinstance(s, Store) and s.array in made)  # of comprehensions
     bound = Counter(x for s in every for x in writes(s))
     for s in every:
-        once = isinstance(s, Let) and s.op == "copy" and s.args[0] in made and uses[s.args[0]] == 1
+        once = isinstance(s, Copy) and s.args[0] in made and uses[s.args[0]] == 1
         if once and lowered.names.is_temporary(s.target) and (uses[s.target], bound[s.target]) == (1, 1):
             made.add(s.target)
 
@@ -193,7 +216,7 @@ def _check_names(lowered: Lowered, lists: Lists, every: list[Any]) -> None:
         return
     uses = Counter(x for s in every for x in reads(s) if isinstance(x, str))
     for s in every:
-        if isinstance(s, Let) and s.op == "copy" and s.target in lists:
+        if isinstance(s, Copy) and s.target in lists:
             (source,) = s.args
             fresh = source in lists.made and source not in lists.lengths
             used = uses[source] - sum(isinstance(t, Store) and t.array == source for t in every)
@@ -203,7 +226,7 @@ def _check_names(lowered: Lowered, lists: Lists, every: list[Any]) -> None:
 
 def _gone_over(lowered: Lowered, every: list[Any]) -> set[tuple[Any, str]]:
     """Lists and in-bounds indices of `for k in range(len(ys))`, where neither is assigned again."""
-    lengths = {s.target: s.args[0] for s in every if isinstance(s, Let) and s.op == "func" and s.info[0] == "len"}
+    lengths = {s.target: s.args[0] for s in every if isinstance(s, CallKnown) and s.function == "len"}
     once = {x for x, count in Counter(x for s in every for x in writes(s)).items() if count == 1}
     return {
         (lengths[s.stop], s.target)
@@ -224,15 +247,17 @@ def check_places(code: ScalarBuilder, lists: Lists, s: Any) -> None:
     if isinstance(s, Store) and s.array not in lists:  # a part of an array, as assign.py has it
         return
     if isinstance(s, Let):
-        if s.op in ("copy", "list", "tuple", "call") or (s.op == "func" and s.info[0] in _ALLOWED):
+        if isinstance(s, (Copy, MakeList, AllocList, MakeTuple, CallUser)) or (
+            isinstance(s, CallKnown) and s.function in _ALLOWED
+        ):
             return
-        if s.op == "getitem" and (s.args[0] in lists.made or not isinstance(s.info[0], Slice)):
-            if s.args[0] not in lists.made and (s.args[0], s.info[0]) not in lists.within:
-                _check_place(code, s.args[0], s.info[0], "getitem", s.line)
+        if isinstance(s, GetItem) and (s.args[0] in lists.made or not isinstance(s.index[0], Slice)):
+            if s.args[0] not in lists.made and (s.args[0], s.index[0]) not in lists.within:
+                _check_place(code, s.args[0], s.index[0], "getitem", s.line)
             return
-        if s.op == "plain" and is_harmless(s.info, lists):
+        if isinstance(s, Discrete) and is_harmless(s.tree, lists):
             return
-    grows = isinstance(s, Let) and s.op == "method"
+    grows = isinstance(s, CallMethod)
     code.refuse(s.line, "a list that grows or changes" if grows else "this use of a list", _WHY, _INSTEAD)
 
 

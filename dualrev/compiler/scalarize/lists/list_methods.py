@@ -16,7 +16,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Slice
+from dualrev.compiler.ir.anf.operations import BinOp, CallKnown, CallMethod, Const, Effect, GetItem, If, Let, Slice
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import Lists
@@ -41,7 +41,7 @@ class ListMethods:
         expand: Callable[[Any], None],
     ) -> None:
         self.code, self.lists, self.lazy, self.filled, self.expand = code, lists, lazy, filled, expand
-        self._methods: dict[str, tuple[int, Callable[[Let, str], None]]] = {
+        self._methods: dict[str, tuple[int, Callable[[CallMethod, str], None]]] = {
             "count": (2, self._count),
             "index": (2, self._index),
             "insert": (3, self._insert),
@@ -54,17 +54,17 @@ class ListMethods:
         """Lower an operation on a list; False for any other operation."""
         if not isinstance(s, Let) or not s.args or s.args[0] not in self.lists:
             return False
-        if s.op == "method" and s.info == ("copy", ()):
-            self.expand(Let(s.target, "getitem", s.args, (Slice(None, None, None),), s.line))
-        elif s.op == "method" and s.info[0] == "sort":
-            self._reorder(self._whole(s), s, s.args[1:], s.info[1])
-        elif s.op == "method" and s.info[1] == () and self._methods.get(s.info[0], (0,))[0] == len(s.args):
+        if isinstance(s, CallMethod) and s.method == "copy":
+            self.expand(GetItem(s.target, s.base, (Slice(None, None, None),), s.line))
+        elif isinstance(s, CallMethod) and s.method == "sort":
+            self._reorder(self._whole(s), s, s.args[1:], s.keywords)
+        elif isinstance(s, CallMethod) and s.keywords == () and self._methods.get(s.method, (0,))[0] == len(s.args):
             self.lazy.materialise(s.args[-1])
-            self._methods[s.info[0]][1](s, self._whole(s))
-        elif s.op == "binop" and s.info in ("+", "*"):
+            self._methods[s.method][1](s, self._whole(s))
+        elif isinstance(s, BinOp) and s.symbol in ("+", "*"):
             self._joined(s)
-        elif s.op == "func" and s.info in (("max", ()), ("min", ())) and len(s.args) == 1:
-            self.code.library(s, "greatest" if s.info[0] == "max" else "least", (self._whole(s),))
+        elif isinstance(s, CallKnown) and (s.function, s.keywords) in (("max", ()), ("min", ())) and len(s.args) == 1:
+            self.code.library(s.target, "greatest" if s.function == "max" else "least", (self._whole(s),), s.line)
         else:
             return False
         return True
@@ -79,15 +79,15 @@ class ListMethods:
 
     def _run(self, name: str, *args: Any, line: int) -> None:
         """Call a library definition that mutates its first argument."""
-        self.code.library(Let(self.code.temp(types.int64), "func", (), None, line), name, args)
+        self.code.library(self.code.temp(types.int64), name, args, line)
 
-    def _joined(self, s: Let) -> None:
+    def _joined(self, s: BinOp) -> None:
         """Lower `ys + zs` and `ys * n`."""
         self.lazy.flush()
         args = [self._elements(x, s.line) if x in self.lists else x for x in s.args]
-        self.code.library(s, "two_lists" if s.info == "+" else "repeated", tuple(args))
+        self.code.library(s.target, "two_lists" if s.symbol == "+" else "repeated", tuple(args), s.line)
 
-    def sorted(self, s: Let, kind: NumbaType) -> None:
+    def sorted(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `sorted` of a list or a vector."""
         code, x = self.code, s.args[0]
         self.lazy.materialise(x)
@@ -96,7 +96,7 @@ class ListMethods:
         base = self._elements(x, s.line)
         made = s.target if s.target not in (x, base) else code.temp(kind)
         code.copy_elements(made, base, s.line)
-        self._reorder(made, s, s.args[1:], s.info[1])
+        self._reorder(made, s, s.args[1:], s.keywords)
         code.copy(s.target, made, s.line)
 
     def _reorder(self, elements: str, s: Let, args: tuple[Any, ...], keywords: tuple[str, ...]) -> None:
@@ -110,18 +110,18 @@ class ListMethods:
         order = self.code.plain("runtime.sorting_order(a, b)", s.line, kind, a=elements, b=backwards)
         self._run("reordered", elements, order, line=s.line)
 
-    def _reverse(self, s: Let, elements: str) -> None:
+    def _reverse(self, s: CallMethod, elements: str) -> None:
         self._run("reversed_list", elements, line=s.line)
 
-    def _count(self, s: Let, elements: str) -> None:
+    def _count(self, s: CallMethod, elements: str) -> None:
         self.code.plain("runtime.count_in(a, x)", s.line, target=s.target, a=elements, x=s.args[1])
 
-    def _index(self, s: Let, elements: str) -> None:
+    def _index(self, s: CallMethod, elements: str) -> None:
         typed = s.args[0] in self.lists.typed
         place = self._place(s, elements, _SEARCHES["typed" if typed else "list"])
         self.code.copy(s.target, place, s.line)
 
-    def _place(self, s: Let, elements: str, text: str) -> str:
+    def _place(self, s: CallMethod, elements: str, text: str) -> str:
         """Index of the first occurrence of a value, or a ValueError."""
         place = self.code.plain("runtime.place_in(a, x)", s.line, a=elements, x=s.args[1])
         self._unless("k < 0", raising("ValueError", text), s.line, k=place)
@@ -133,15 +133,15 @@ class ListMethods:
 
     # Those that change the length: the end grows or shrinks as by append and pop
 
-    def _insert(self, s: Let, elements: str) -> None:
+    def _insert(self, s: CallMethod, elements: str) -> None:
         x, k, value = s.args
         n = self.lists.lengths[x]
         text = "min(max(k + n if k < 0 else k, 0), n)"
         place = self.code.plain(text, s.line, k=k, n=n)
-        self.expand(Let(s.target, "method", (x, value), ("append", ()), s.line))
+        self.expand(CallMethod(s.target, x, "append", (value,), s.line))
         self._run("moved_down", self.filled(x, s.line), place, line=s.line)
 
-    def _pop(self, s: Let, elements: str) -> None:
+    def _pop(self, s: CallMethod, elements: str) -> None:
         x, k = s.args
         n = self.lists.lengths[x]
         text = "list index out of range" if x in self.lists.typed else "pop index out of range"
@@ -150,12 +150,12 @@ class ListMethods:
         self._unless("k >= n or k < -n", raising("IndexError", text), s.line, k=k, n=n)
         self._taken(s, elements, self.code.plain("k + n if k < 0 else k", s.line, k=k, n=n))
 
-    def _remove(self, s: Let, elements: str) -> None:
+    def _remove(self, s: CallMethod, elements: str) -> None:
         self._taken(s, elements, self._place(s, elements, "list.remove(x): x not in list"))
 
-    def _taken(self, s: Let, elements: str, place: str) -> None:
+    def _taken(self, s: CallMethod, elements: str, place: str) -> None:
         """Remove the element at an index; `pop` returns it."""
         self._run("moved_up", elements, place, line=s.line)
-        gives = s.info[0] == "pop"
+        gives = s.method == "pop"
         target = s.target if gives else self.code.temp(self.code.kind(s.args[0]).dtype)
-        self.expand(Let(target, "method", s.args[:1], ("pop", ()), s.line))
+        self.expand(CallMethod(target, s.base, "pop", (), s.line))

@@ -17,7 +17,23 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
-from dualrev.compiler.ir.anf.operations import Const, Let, Slice, walk, writes
+from dualrev.compiler.ir.anf.operations import (
+    AllocList,
+    CallKnown,
+    CallMethod,
+    Const,
+    Copy,
+    Discrete,
+    GetItem,
+    InplaceOp,
+    Let,
+    MakeList,
+    MakeTuple,
+    Slice,
+    walk,
+    writes,
+)
+from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.scalarize.lists.heap import CHANGING
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
@@ -30,12 +46,12 @@ __all__ = ["SPLITTING", "as_tuples"]
 SPLITTING = ("np.split", "np.array_split", "np.vsplit", "np.hsplit", "np.dsplit")
 
 
-def as_tuples(lowered: Lowered, of: dict[str, Any]) -> set[str]:
-    """Replace lists of known length, in the body and in the types `of` its variables; return their names."""
+def as_tuples(lowered: Lowered, of: dict[str, Any]) -> tuple[list[Any], set[str]]:
+    """Return the body with tuples for lists of known length, whose types change, too, and the names of these."""
     every = list(walk(lowered.body))
     found = {x for x, kind in of.items() if _is_of_items(kind)} - {*lowered.parameters, lowered.result}
     if not found:
-        return set()
+        return lowered.body, set()
     counts = _lengths(every, found, of)
     growing = _growing(every, found, of)
     for s in every:
@@ -48,14 +64,17 @@ def as_tuples(lowered: Lowered, of: dict[str, Any]) -> set[str]:
     for x, n in counts.items():
         of[x] = types.UniTuple(_item(of[x].dtype), n)
     for s in every:
-        if isinstance(s, Let) and s.op == "list" and s.target in counts:
-            s.op, s.info = "tuple", None
-        elif isinstance(s, Let) and s.op == "getitem" and s.args[0] in counts:
-            _check_place(lowered, s, counts[s.args[0]])
-            if lowered.unpacked.get(s, counts[s.args[0]]) != counts[s.args[0]]:
-                what, why = "this assignment to several names", f"the list has {counts[s.args[0]]} items"
+        if isinstance(s, GetItem) and s.base in counts:
+            _check_place(lowered, s, n := counts[s.base])
+            if s.unpacked not in (None, n):
+                what, why = "this assignment to several names", f"the list has {n} items"
                 lowered.source.refuse(s.line, what, why, "a name for each of them")
-    return set(counts)
+
+    def packed(s: Any) -> list[Any]:
+        """The statement, which makes a tuple of the items of a list."""
+        return [MakeTuple(s.target, s.items, s.line)] if isinstance(s, MakeList) and s.target in counts else [s]
+
+    return rewritten(lowered.body, packed), set(counts)
 
 
 def _growing(every: list[Any], found: set[str], of: dict[str, Any]) -> set[str]:
@@ -63,10 +82,10 @@ def _growing(every: list[Any], found: set[str], of: dict[str, Any]) -> set[str]:
     lists = {x for x, kind in of.items() if is_list(kind)}
     same, changed = Sets[str](), set[str]()
     for s in (s for s in every if isinstance(s, Let) and s.args):
-        if s.op in ("copy", "getitem", "list") and s.target in lists:
+        if isinstance(s, (Copy, GetItem, MakeList, AllocList)) and s.target in lists:
             for x in lists.intersection(x for x in s.args if isinstance(x, str)):
                 same.join(s.target, x)
-        if s.args[0] in lists and (s.op == "iop" or (s.op == "method" and s.info[0] in CHANGING)):
+        if s.args[0] in lists and (isinstance(s, InplaceOp) or (isinstance(s, CallMethod) and s.method in CHANGING)):
             changed.add(s.args[0])
     return {x for x in found if any(same.same(x, y) for y in changed)}
 
@@ -93,7 +112,7 @@ def _lengths(every: list[Any], found: set[str], of: dict[str, Any]) -> dict[str,
     copies: list[tuple[str, Any]] = []
     for s in every:
         for x in set(writes(s)) & found:
-            if isinstance(s, Let) and s.op == "copy":
+            if isinstance(s, Copy):
                 copies.append((x, s.args[0]))
             else:
                 made[x].add(_length(s, of) if isinstance(s, Let) else None)
@@ -105,13 +124,13 @@ def _lengths(every: list[Any], found: set[str], of: dict[str, Any]) -> dict[str,
 
 def _length(s: Let, of: dict[str, Any]) -> int | None:
     """Number of items that an operation puts into a list; None if not known."""
-    if s.op == "list" and s.info == "items":
+    if isinstance(s, MakeList):
         return len(s.args) if all(_fits(of.get(x), of[s.target].dtype) for x in s.args if isinstance(x, str)) else None
-    if s.op != "func":
+    if not isinstance(s, CallKnown):
         return None
-    if s.info == ("np.broadcast_arrays", ()):
+    if s.function == "np.broadcast_arrays":
         return len(s.args)
-    if s.info[0] not in SPLITTING or len(s.args) < 2:
+    if s.function not in SPLITTING or len(s.args) < 2:
         return None
     many = s.args[1]
     if isinstance(many, Const):
@@ -133,26 +152,26 @@ def _is_known_use(s: Any, x: str, counts: dict[str, int], of: dict[str, Any]) ->
     """Whether a statement uses a list in a way that a tuple supports."""
     if not isinstance(s, Let):
         return False
-    if s.op == "copy" or (s.target == x and x not in s.args):
+    if isinstance(s, Copy) or (s.target == x and x not in s.args):
         return True
-    if s.op == "getitem":
-        return not isinstance(s.info[0], Slice) and x not in s.info
-    if s.op == "plain":
-        asked = [n.args[0] for n in ast.walk(s.info) if isinstance(n, ast.Call) and ast.unparse(n.func) == "len"]
-        names = [n for n in ast.walk(s.info) if isinstance(n, ast.Name) and n.id == x]
+    if isinstance(s, GetItem):
+        return not isinstance(s.index[0], Slice) and x not in s.index
+    if isinstance(s, Discrete):
+        asked = [n.args[0] for n in ast.walk(s.tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == "len"]
+        names = [n for n in ast.walk(s.tree) if isinstance(n, ast.Name) and n.id == x]
         return all(any(n is y for y in asked) for n in names)
-    return s.op == "func" and s.info == ("len", ())
+    return isinstance(s, CallKnown) and s.function == "len"
 
 
 def _is_copy(s: Any, counts: dict[str, int], found: set[str]) -> bool:
     """Whether a copy links a list that becomes a tuple with one that does not."""
-    if not isinstance(s, Let) or s.op != "copy" or s.target not in found:
+    if not isinstance(s, Copy) or s.target not in found:
         return False
     return (s.target in counts) is not (s.args[0] in counts)
 
 
-def _check_place(lowered: Lowered, s: Let, n: int) -> None:
+def _check_place(lowered: Lowered, s: GetItem, n: int) -> None:
     """Refuse a constant index that is out of range."""
-    (k,) = s.info
+    (k,) = s.index
     if isinstance(k, Const) and not -n <= k.value < n:
         lowered.source.refuse(s.line, "this index of a list", f"it has {n} items", "an index inside of it")

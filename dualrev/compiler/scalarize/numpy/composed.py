@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Const, If, Let, Slice
+from dualrev.compiler.ir.anf.operations import BinOp, CallKnown, Const, If, Let, Prim, Slice, View, WholeArray
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
@@ -34,19 +34,19 @@ class Composed:
             self.lazy.materialise(x)
         if not all(is_array(self.code.kind(x)) for x in s.args) or len(s.args) != 2:
             self.code.refuse(s.line, "this dot product", "numba has it for two arrays", "a loop")
-        self.code.let("array", s.args, ("np.dot",), s.line, target=s.target)
+        self.code.emit(WholeArray(s.target, "np.dot", s.args, s.line))
 
-    def outer(self, s: Let, kind: NumbaType) -> None:
+    def outer(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.outer` to a column times a row."""
         code = self.code
         if len(s.args) != 2:
             code.refuse(s.line, "np.outer of these arguments", "only that of two arrays is known", "a loop")
         left, right = (self.layouts.vector(x, s.line) for x in s.args)
         column = code.temp(types.Array(code.kind(left).dtype, 2, "A"))
-        code.let("view", (left,), (Slice(None, None, None), None), s.line, target=column)
-        self.expand(Let(s.target, "binop", (column, right), "*", s.line))
+        code.emit(View(column, left, (Slice(None, None, None), None), s.line))
+        self.expand(BinOp(s.target, "*", column, right, s.line))
 
-    def trimmed(self, s: Let, kind: NumbaType) -> None:
+    def trimmed(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.trim_zeros` to a view from the first nonzero element to the last."""
         code, x = self.code, s.args[0]
         if len(s.args) != 1 or not is_array(code.kind(x)) or code.kind(x).ndim != 1:
@@ -55,23 +55,23 @@ class Composed:
         self.lazy.materialise(x)
         start = code.plain("len(a) - len(np.trim_zeros(a, 'f'))", s.line, a=x)
         stop = code.plain("len(np.trim_zeros(a, 'b'))", s.line, a=x)
-        code.let("view", (x,), (Slice(start, stop, None),), s.line, target=s.target)
+        code.emit(View(s.target, x, (Slice(start, stop, None),), s.line))
 
-    def diff(self, s: Let, kind: NumbaType) -> None:
+    def diff(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.diff` and `np.ediff1d`: differences of neighbours along the last axis."""
         code, x = self.code, s.args[0]
         if len(s.args) != 1 or not is_array(code.kind(x)):
-            code.refuse(s.line, f"{s.info[0]} of these arguments", "only that of an array is known", "a loop")
-        x = self.layouts.vector(x, s.line) if s.info[0] == "np.ediff1d" else x
+            code.refuse(s.line, f"{s.function} of these arguments", "only that of an array is known", "a loop")
+        x = self.layouts.vector(x, s.line) if s.function == "np.ediff1d" else x
         self.lazy.materialise(x)
         views = []
         for part in (Slice(Const(1), None, None), Slice(None, Const(-1), None)):
             views.append(code.temp(types.Array(code.kind(x).dtype, kind.ndim, "A")))
             index = (part,) if kind.ndim == 1 else (Ellipsis, part)
-            code.let("view", (x,), index, s.line, target=views[-1])
-        self.expand(Let(s.target, "binop", tuple(views), "-", s.line))
+            code.emit(View(views[-1], x, index, s.line))
+        self.expand(BinOp(s.target, "-", views[0], views[1], s.line))
 
-    def clip(self, s: Let, kind: NumbaType) -> None:
+    def clip(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.clip` to `min(max(x, low), high)` for all elements."""
         code = self.code
         x, low, high = (*s.args, Const(None), Const(None))[:3]
@@ -93,18 +93,18 @@ class Composed:
                 if limit != Const(None):
                     bound = code.pick(spread[limit], i, s.line) if limit in spread else limit
                     clipped = code.temp(kind.dtype)
-                    self._clipped(Let(clipped, "func", (y, bound), None, s.line), kind.dtype, symbol)
+                    self._clipped(clipped, y, bound, kind.dtype, symbol, s.line)
                     y = clipped
             code.put(made, i, y, s.line)
 
         code.over(made, kind.ndim, s.line, one)
         code.copy(s.target, made, s.line)
 
-    def _clipped(self, s: Let, kind: NumbaType, symbol: str) -> None:
+    def _clipped(self, target: str, x: Any, bound: Any, kind: NumbaType, symbol: str, line: int) -> None:
         """Emit Python's min or max of two scalars, as numba clips; at a tie, the derivative of `np.minimum` holds."""
-        code, (x, bound) = self.code, s.args
-        test = code.plain("x == bound or x != x", s.line, types.boolean, x=x, bound=bound)
+        code = self.code
+        test = code.plain("x == bound or x != x", line, types.boolean, x=x, bound=bound)
         python, table = ("max", "np.maximum") if symbol == ">" else ("min", "np.minimum")
-        same = Let(s.target, "func", s.args, (python, ()), s.line)
-        then: list[Any] = [Let(s.target, "prim", s.args, (line_of(table), same), s.line)]
-        code.out.append(If(test, then, code.collect(lambda: extremum(code, s, kind, symbol)), s.line))
+        then: list[Any] = [Prim(target, line_of(table), python, (x, bound), line)]
+        orelse = code.collect(lambda: extremum(code, target, (x, bound), kind, symbol, line))
+        code.out.append(If(test, then, orelse, line))

@@ -10,7 +10,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Const, Let, Node, Ref
+from dualrev.compiler.ir.anf.operations import AllocList, CallKnown, Const, MakeArray, MakeList, Node, Ref
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import ScalarBuilder
@@ -26,50 +26,50 @@ class Making:
     def __init__(self, code: ScalarBuilder, layouts: Layouts) -> None:
         self.code, self.layouts = code, layouts
 
-    def alloc(self, s: Let, kind: NumbaType) -> None:
+    def alloc(self, s: CallKnown, kind: NumbaType) -> None:
         """Emit `np.zeros` and the like unchanged."""
         self.code.alloc(s)
 
-    def kaiser(self, s: Let, kind: NumbaType) -> None:
+    def kaiser(self, s: CallKnown, kind: NumbaType) -> None:
         """Emit `np.kaiser` of constants; a real variable is refused."""
         if any(isinstance(x, str) and is_real(self.code.kind(x)) for x in s.args):
             self.code.refuse(s.line, "np.kaiser by a variable", "its derivative is not known", "a constant")
         self.code.alloc(s)
 
-    def full(self, s: Let, kind: NumbaType) -> None:
+    def full(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.full` and `np.full_like`."""
         code, value = self.code, s.args[1]
         rest = [*s.args[:1], *s.args[2:]]
-        keywords = s.info[1]
+        keywords = s.keywords
         assert all(k == "dtype" for k in keywords), "numba has no others"
-        name = "np.empty" if s.info[0] == "np.full" else "np.empty_like"
+        name = "np.empty" if s.function == "np.full" else "np.empty_like"
         if name == "np.empty" and len(rest) == 1:
             rest.append(Ref(dtype_name(kind.dtype), None))
         made = s.target if s.target not in s.args else code.temp(kind)
-        code.alloc(Let(made, "func", tuple(rest), (name, keywords), s.line))
+        code.alloc(CallKnown(made, name, tuple(rest), s.line, keywords))
         code.fill(made, value, s.line)
         code.copy(s.target, made, s.line)
 
-    def steps(self, s: Let, kind: NumbaType) -> None:
+    def steps(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.arange` and `np.linspace`: library calls for real variables, unchanged otherwise."""
         code = self.code
-        name = s.info[0].split(".")[-1]
+        name = s.function.split(".")[-1]
         count = 2 if name == "linspace" else 3
         if not any(isinstance(x, str) and is_real(code.kind(x)) for x in s.args[:count]):
             code.alloc(s)
             return
-        if s.info[1] or len(s.args) > 3 or kind.dtype != types.float64:
+        if s.keywords or len(s.args) > 3 or kind.dtype != types.float64:
             code.refuse(s.line, f"np.{name} with these arguments", "its derivative is not known", "a loop")
         args = s.args
         if name == "arange":
             args = (Const(0), args[0], Const(1)) if len(args) == 1 else (*args, Const(1))[:3]
         elif len(args) == 2:
             args = (*args, Const(50))
-        code.library(s, name, args)
+        code.library(s.target, name, args, s.line)
 
-    def array(self, s: Let, kind: NumbaType) -> None:
+    def array(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.array` of an array, a list (an array here), a tuple of numbers, or a number."""
-        stores = len(s.args) == 1 or (len(s.args) == 2 and s.info[1] in ((), ("dtype",)) and is_real(kind.dtype))
+        stores = len(s.args) == 1 or (len(s.args) == 2 and s.keywords in ((), ("dtype",)) and is_real(kind.dtype))
         if isinstance(self.code.kind(s.args[0]), NUMBERS) and stores:
             made = s.target if s.target not in s.args else self.code.temp(kind)
             self.code.empty(made, "()", (), s.line)
@@ -79,17 +79,17 @@ class Making:
         if self.code.is_tuple(s.args[0]) and stores:
             parts = self.code.tree(s.args[0]).parts
             if all(not isinstance(x, Node) and isinstance(self.code.kind(x), NUMBERS) for x in parts):
-                self.literal(Let(s.target, "literal", tuple(parts), list(range(len(parts))), s.line), kind)
+                self.literal(MakeArray(s.target, tuple(parts), list(range(len(parts))), s.line), kind)
                 return
-        if not is_array(self.code.kind(s.args[0])) or len(s.args) > 2 or s.info[1] not in ((), ("dtype",)):
+        if not is_array(self.code.kind(s.args[0])) or len(s.args) > 2 or s.keywords not in ((), ("dtype",)):
             what, why = "np.array of these arguments", "only that of a list or an array is known"
             self.code.refuse(s.line, what, why, "a loop")
-        self.layouts.same_elements(Let(s.target, "func", s.args[:1], ("np.copy", ()), s.line), kind)
+        self.layouts.same_elements(CallKnown(s.target, "np.copy", s.args[:1], s.line), kind)
 
-    def literal(self, s: Let, kind: NumbaType) -> None:
+    def literal(self, s: MakeArray, kind: NumbaType) -> None:
         """Lower `np.array([[x, y], [z, w]])`."""
         code = self.code
-        flat = list(to_python.flattened(s.info))
+        flat = list(to_python.flattened(s.places))
         if any(not isinstance(code.kind(s.args[k]), NUMBERS) for k in flat):
             code.refuse(s.line, "np.array of these values", "its elements are no numbers", "an array of numbers")
         places: list[tuple[tuple[int, ...], int]] = []
@@ -102,7 +102,7 @@ class Making:
                 else:
                     places.append(((*index, k), x))
 
-        visit(s.info, ())
+        visit(s.places, ())
         shape = tuple(1 + max(index[k] for index, _ in places) for k in range(kind.ndim))
         made = s.target if s.target not in s.args else code.temp(kind)
         code.empty(made, str(shape), (), s.line)
@@ -110,12 +110,12 @@ class Making:
             code.put(made, tuple(map(Const, index)), s.args[k], s.line)
         code.copy(s.target, made, s.line)
 
-    def list_of(self, s: Let, kind: NumbaType) -> None:
+    def list_of(self, s: MakeList | AllocList, kind: NumbaType) -> None:
         """Lower `[x, y]`, or allocate room for a comprehension: a list is an array here."""
         code = self.code
-        items = s.info == "items"
-        (size,) = (Const(len(s.args)),) if items else s.args
-        text = str(size.value) if isinstance(size, Const) else size
-        code.empty(s.target, f"({text},)", () if isinstance(size, Const) else (size,), s.line)
-        for k, x in enumerate(s.args if items else ()):
+        items = s.items if isinstance(s, MakeList) else ()
+        size = s.length if isinstance(s, AllocList) else Const(len(items))
+        text = str(size.value) if isinstance(size, Const) else str(size)
+        code.empty(s.target, f"({text},)", () if isinstance(size, Const) else (text,), s.line)
+        for k, x in enumerate(items):
             code.put(s.target, (Const(k),), x, s.line)

@@ -16,7 +16,8 @@ from numba.core import types
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
-from dualrev.compiler.ir.anf.operations import Const, Let, Written, blocks, reads, walk
+from dualrev.compiler.ir.anf.operations import CallKnown, Const, Copy, GetAttr, Let, OpaqueExpr, reads, walk
+from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["with_limits"]
@@ -24,22 +25,23 @@ __all__ = ["with_limits"]
 _LIMITS = {"finfo": np.finfo, "iinfo": np.iinfo}
 
 
-def with_limits(lowered: Lowered, of: dict[str, Any]) -> None:
-    """Fold attributes of finfo and iinfo objects to constants; drop objects without other uses, and their types."""
+def with_limits(lowered: Lowered, of: dict[str, Any]) -> list[Any]:
+    """Return the body with constants for attributes of finfo and iinfo objects; those without other uses are gone."""
     found: dict[str, Any] = {}
     for s in walk(lowered.body):
         if isinstance(s, Let) and s.target in of and (name := _name(of[s.target])):
-            known = found.get(s.args[0]) if s.op == "copy" else _of(name, s, of)
+            known = found.get(s.args[0]) if isinstance(s, Copy) else _of(name, s, of)
             found[s.target] = known if s.target not in found or _same(found[s.target], known) else None
     found = {x: known for x, known in found.items() if known is not None}
-    if found:
-        _block(lowered.body, found)
-        gone = set(found) - {lowered.result}
-        while used := gone & {x for s in walk(lowered.body) if not _makes(s, gone) for x in reads(s)}:
-            gone -= used
-        _without(lowered.body, gone)
-        for x in gone:
-            del of[x]
+    if not found:
+        return lowered.body
+    body = rewritten(lowered.body, lambda s: [_folded(s, found)])
+    gone = set(found) - {lowered.result}
+    while used := gone & {x for s in walk(body) if not _makes(s, gone) for x in reads(s)}:
+        gone -= used
+    for x in gone:
+        del of[x]
+    return rewritten(body, lambda s: [] if _makes(s, gone) else [s])
 
 
 def _name(kind: NumbaType) -> str:
@@ -51,8 +53,8 @@ def _name(kind: NumbaType) -> str:
 def _of(name: str, s: Let, of: dict[str, Any]) -> Any:
     """The finfo or iinfo object for the dtype of the argument; None if it is not known."""
     kinds = [of.get(x) for x in s.args]
-    match s.info:
-        case Written(tree=ast.Call(args=[ast.Attribute(value=ast.Name("np"), attr=attr)], keywords=[])):
+    match s:
+        case OpaqueExpr(tree=ast.Call(args=[ast.Attribute(value=ast.Name("np"), attr=attr)], keywords=[])):
             kinds = [from_dtype(np.dtype(getattr(np, attr)))]
     (kind, *others) = kinds or [None]
     kind = getattr(kind, "instance_type", getattr(kind, "dtype", kind))
@@ -65,24 +67,15 @@ def _same(x: Any, y: Any) -> bool:
     return x is not None and y is not None and type(x) is type(y) and x.dtype == y.dtype
 
 
-def _block(body: list[Any], found: dict[str, Any]) -> None:
-    for k, s in enumerate(body):
-        for inner in blocks(s):
-            _block(inner, found)
-        if isinstance(s, Let) and s.op == "attr" and s.args[0] in found:
-            value = getattr(found[s.args[0]], s.info)
-            constant = Const(value.item() if isinstance(value, np.generic) else value)
-            single = isinstance(value, np.float32)
-            how, info = ("func", ("np.float32", ())) if single else ("copy", None)
-            body[k] = Let(s.target, how, (constant,), info, s.line)
+def _folded(s: Any, found: dict[str, Any]) -> Any:
+    """A statement, with a constant for an attribute of a known object."""
+    if not isinstance(s, GetAttr) or s.base not in found:
+        return s
+    value = getattr(found[s.base], s.name)
+    constant = Const(value.item() if isinstance(value, np.generic) else value)
+    single = isinstance(value, np.float32)
+    return CallKnown(s.target, "np.float32", (constant,), s.line) if single else Copy(s.target, constant, s.line)
 
 
 def _makes(s: Any, some: set[str]) -> bool:
     return isinstance(s, Let) and s.target in some
-
-
-def _without(body: list[Any], gone: set[str]) -> None:
-    body[:] = [s for s in body if not _makes(s, gone)]
-    for s in body:
-        for inner in blocks(s):
-            _without(inner, gone)

@@ -14,7 +14,7 @@ from numba.core import types
 from numba.np.ufunc.sigparse import parse_signature
 
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.ir.anf.operations import Effect, If, Let, Ref, Slice
+from dualrev.compiler.ir.anf.operations import CallUfunc, Effect, If, Let, Ref, Slice, View
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.aliases import NumbaType
@@ -26,9 +26,9 @@ __all__ = ["generalized"]
 _WHOLE = Slice(None, None, None)
 
 
-def generalized(code: ScalarBuilder, lazy: Lazy, s: Let, kernel: Ref) -> None:
+def generalized(code: ScalarBuilder, lazy: Lazy, s: CallUfunc, kernel: Ref) -> None:
     """Lower the call of a generalized ufunc, whose kernel is a numba function."""
-    f, count = s.info.value, len(s.args)
+    f, count = s.function.value, len(s.args)
     inputs, outputs = parse_signature(f.gufunc_builder.signature)
     core = [*inputs, *outputs]
     kinds = [types.unliteral(code.kind(x)) for x in s.args]
@@ -67,11 +67,11 @@ def _part(code: ScalarBuilder, array: str, index: tuple[str, ...], rank: int, ki
         *front, last = index
         end = code.plain("k + 1", line, k=last)
         view = code.temp(types.Array(of.dtype, 1, "A"))
-        return code.let("view", (array,), (*front, Slice(last, end, None)), line, target=view)
+        return code.emit(View(view, array, (*front, Slice(last, end, None)), line))
     if not index:
         return array
     view = code.temp(types.Array(of.dtype, rank, "A"))
-    return code.let("view", (array,), (*index, *[_WHOLE] * rank), line, target=view)
+    return code.emit(View(view, array, (*index, *[_WHOLE] * rank), line))
 
 
 def _check_lengths(code: ScalarBuilder, s: Let, core: list[Any], front: list[int], depth: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Effect, If, Let
+from dualrev.compiler.ir.anf.operations import CallKnown, CallMethod, Effect, If, Let
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
@@ -32,10 +32,10 @@ class InPlace:
     ) -> None:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
 
-    def takes(self, s: Let, kind: NumbaType) -> bool:
+    def takes(self, s: CallKnown, kind: NumbaType) -> bool:
         """Lower an elementwise function, or `np.dot`, with an output array; False for any other call."""
         code = self.code
-        text, keywords = s.info
+        text, keywords = s.function, s.keywords
         line = line_of(text)
         count = 2 if text == "np.dot" else 1 if known(text).product else len(line.partials) if line is not None else 0
         if keywords or not is_real_array(kind) or not count or len(s.args) != count + 1:
@@ -47,7 +47,7 @@ class InPlace:
             return False
         if not any(is_array(code.kind(x)) for x in s.args[:count]):
             number = code.temp(kind.dtype)
-            self.expand(Let(number, "func", s.args[:count], s.info, s.line))
+            self.expand(s.on(*s.args[:count], target=number))
             self.lazy.flush()
             code.fill(array, number, s.line)
             code.copy(s.target, array, s.line)
@@ -56,10 +56,10 @@ class InPlace:
         if text == "np.dot":
             self._raise_for_overlap(s.args[:count], array, s.line)
         if text != "np.dot" and self._overlaps(s.args[:count], array):
-            self._element_by_element(Let(made, "func", s.args[:count], s.info, s.line), array, kind)
+            self._element_by_element(s.on(*s.args[:count], target=made), array, kind)
             code.copy(s.target, array, s.line)
             return True
-        self.expand(Let(made, "func", s.args[:count], (text, ()), s.line))
+        self.expand(CallKnown(made, text, s.args[:count], s.line))
         self.lazy.materialise(made)
         self.lazy.flush()
         for k in range(kind.ndim):
@@ -88,7 +88,7 @@ class InPlace:
                 test = self.code.plain("runtime.may_overlap(a, b)", line, types.boolean, a=array, b=x)
                 self.code.out.append(If(test, [Effect(raising("ValueError", text), (), line, True)], [], line))
 
-    def _element_by_element(self, s: Let, array: str, kind: NumbaType) -> None:
+    def _element_by_element(self, s: CallKnown, array: str, kind: NumbaType) -> None:
         """Elementwise loop without a copy, as in numba: an iteration may read what an earlier one wrote."""
         for x in s.args:
             self.lazy.materialise(x)
@@ -97,12 +97,12 @@ class InPlace:
         element = self.lazy.element_of(s.target, array, kind.ndim, s.line)
         self.code.over(array, kind.ndim, s.line, lambda i: self.code.put(array, i, element(i), s.line))
 
-    def fill(self, s: Let) -> None:
+    def fill(self, s: CallMethod) -> None:
         """Lower `a.fill(x)`."""
         self.lazy.flush()
         self.code.fill(s.args[0], s.args[1], s.line)
 
-    def fill_diagonal(self, s: Let, kind: NumbaType) -> None:
+    def fill_diagonal(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.fill_diagonal` of a matrix by a number."""
         code, (array, value) = self.code, s.args[:2]
         of = code.kind(array)
@@ -113,7 +113,7 @@ class InPlace:
         n = code.plain("min(a.shape[0], a.shape[1])", s.line, a=array)
         code.count(n, s.line, lambda k: code.put(named(array), (k, k), value, s.line))
 
-    def sort(self, s: Let) -> None:
+    def sort(self, s: CallMethod) -> None:
         """Lower `a.sort()` of a vector."""
         code, array = self.code, s.args[0]
         of = code.kind(array)
@@ -121,6 +121,6 @@ class InPlace:
             code.refuse(s.line, "this sort", "only that of a vector is known", "np.sort of its rows")
         self.lazy.flush()
         made = code.temp(types.Array(of.dtype, 1, "C"))
-        sort = Let(made, "func", (array,), ("np.sort", ()), s.line)
+        sort = CallKnown(made, "np.sort", (array,), s.line)
         self.expand(sort) if is_real(of.dtype) else code.as_written(sort)
         code.over(made, 1, s.line, lambda i: code.put(named(array), i, code.pick(made, i, s.line), s.line))

@@ -12,7 +12,7 @@ import numpy as np
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Const, If, Let, Node, leaves
+from dualrev.compiler.ir.anf.operations import CallKnown, Const, Copy, If, Let, Node, ViewExpr, leaves
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
 from dualrev.compiler.scalarize.arrays.layout import Layouts
@@ -30,9 +30,9 @@ class Definitions:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, gathering: Gathering, layouts: Layouts) -> None:
         self.code, self.lazy, self.gathering, self.layouts = code, lazy, gathering, layouts
 
-    def takes(self, s: Let, kind: NumbaType) -> bool:
+    def takes(self, s: CallKnown, kind: NumbaType) -> bool:
         """Lower a function by a definition for these arguments, or by a selection; False if it has neither."""
-        f = known(s.info[0])
+        f = known(s.function)
         if not holds_reals(kind):
             return False
         given = _by_position(s)
@@ -76,7 +76,7 @@ class Definitions:
             return isinstance(kind, NUMBERS if letter == "x" else types.Integer)
         return is_array(kind) and kind.ndim == {"v": 1, "m": 2}.get(letter, kind.ndim)
 
-    def _call(self, s: Let, kind: NumbaType, definition: Definition, given: list[Any]) -> None:
+    def _call(self, s: CallKnown, kind: NumbaType, definition: Definition, given: list[Any]) -> None:
         """Call a definition: arguments of letters `e` and `f` are flattened, and `e` shapes the result."""
         code = self.code
         args: list[Any] = []
@@ -92,10 +92,10 @@ class Definitions:
         args += [Const(largest if x == LARGEST else x) for x in definition.more]
         if like is not None:
             flat = code.temp(types.Array(kind.dtype, 1, "C"))
-            code.library(Let(flat, "func", (), s.info, s.line), definition.name, tuple(args))
+            code.library(flat, definition.name, tuple(args), s.line)
             shaped = code.temp(types.Array(kind.dtype, kind.ndim, "C"))
             view = to_python.name(f"np.reshape(BASE, {named(like)}.shape)")
-            code.let("view", (flat, named(like)), view, s.line, target=shaped)
+            code.emit(ViewExpr(shaped, flat, (named(like),), view, s.line))
             self._in_layout(s.target, shaped, s.line)
         else:
             self.call(s, kind, definition.name, tuple(args))
@@ -104,11 +104,11 @@ class Definitions:
         """Call a library function, and copy its C-ordered results to the layouts of the target."""
         code = self.code
         if not any(_is_in_other_order(code.kind(x)) for x in leaves(code.tree(s.target))):
-            code.library(s, name, args)
+            code.library(s.target, name, args, s.line)
             return
         made = code.temp(_in_c(kind))
         code.tree(made)
-        code.library(Let(made, "func", (), s.info, s.line), name, args)
+        code.library(made, name, args, s.line)
         for x, y in zip(leaves(code.tree(s.target)), leaves(code.tree(made)), strict=True):
             self._in_layout(x, y, s.line)
 
@@ -116,20 +116,20 @@ class Definitions:
         """Emit `target = source`, in the layout that numba infers for `target`."""
         code, kind = self.code, self.code.kind(target)
         if not _is_fortran(kind):
-            code.let("copy", (source,), None, line, target=target)
+            code.emit(Copy(target, source, line))
             return
         code.empty_like(target, source, line)
         code.over(source, kind.ndim, line, lambda i: code.put(target, i, code.pick(source, i, line), line), False)
 
-    def _select(self, s: Let, kind: NumbaType, selection: Selection, given: list[Any]) -> None:
+    def _select(self, s: CallKnown, kind: NumbaType, selection: Selection, given: list[Any]) -> None:
         """Lower a selection: gather elements of an argument."""
         code = self.code
         base, places = given[selection.argument], selection.places
         others = [x for k, x in enumerate(given) if k != selection.argument]
         fits = is_array(code.kind(base)) and selection.ndim in (None, code.kind(base).ndim)
         fits = fits and not any(isinstance(code.tree(x), Node) for x in others if x is not None)
-        if not fits or len(given) > len(known(s.info[0]).names):
-            code.refuse(s.line, f"{s.info[0]} of these arguments", "it has no derivative here", "a loop")
+        if not fits or len(given) > len(known(s.function).names):
+            code.refuse(s.line, f"{s.function} of these arguments", "it has no derivative here", "a loop")
         names: dict[str, Any] = {}
         for letter, x in zip("ab", others, strict=False):
             if x is None:
@@ -142,12 +142,12 @@ class Definitions:
             return
         self.lazy.materialise(base)
         made, view = code.temp(kind), code.temp(kind)
-        self.gathering.selected(Let(made, s.op, s.args, s.info, s.line), kind, base, places, selection.zero, **names)
+        self.gathering.selected(s.to(made), kind, base, places, selection.zero, **names)
         test = code.plain("a.size == b.size", s.line, types.boolean, a=made, b=base)
 
         def shared() -> None:
             """Make the target a view of the argument, if the result has as many elements."""
-            code.let("view", (base, made), to_python.name(f"np.reshape(BASE, {made}.shape)"), s.line, target=view)
+            code.emit(ViewExpr(view, base, (made,), to_python.name(f"np.reshape(BASE, {made}.shape)"), s.line))
             code.copy(s.target, view, s.line)
 
         copied = code.collect(lambda: code.copy(s.target, made, s.line))
@@ -155,9 +155,9 @@ class Definitions:
         code.alias.join(s.target, base)
 
 
-def _by_position(s: Let) -> list[Any] | None:
+def _by_position(s: CallKnown) -> list[Any] | None:
     """Arguments by position, None where nothing is given; None if a keyword is not known."""
-    text, keywords = s.info
+    text, keywords = s.function, s.keywords
     count = len(s.args) - len(keywords)
     names = known(text).names
     found: list[Any] = [None] * max(len(names), count)

@@ -10,7 +10,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Atom, Let, Node, leaves
+from dualrev.compiler.ir.anf.operations import Alloc, Atom, CallKnown, Copy, Discrete, Node, leaves
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.aliases import NumbaType
@@ -25,7 +25,7 @@ class Inactive:
     def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
-    def write(self, s: Let, kind: NumbaType) -> None:
+    def write(self, s: CallKnown, kind: NumbaType) -> None:
         """Emit a function unchanged; a tuple of results component by component."""
         code = self.code
         for x in s.args:
@@ -39,25 +39,25 @@ class Inactive:
         fresh = [code.temp(part) for part in _parts_of(kind)]  # a part of the target may be an argument, too
         for k, (x, part) in enumerate(zip(fresh, _parts_of(kind), strict=True)):
             item = to_python.subscript(made, (k,), to_python.number)
-            code.let("alloc" if is_array(part) else "plain", names, item, s.line, target=x)
+            code.emit((Alloc if is_array(part) else Discrete)(x, names, item, s.line))
         for t, x in zip(target.parts, fresh, strict=True):
-            code.let("copy", (x,), None, s.line, target=t)
+            code.emit(Copy(t, x, s.line))
 
-    def without_rule(self, s: Let, kind: NumbaType) -> None:
+    def without_rule(self, s: CallKnown, kind: NumbaType) -> None:
         """Emit a function that has no rule unchanged, if its result is discrete; refuse it otherwise."""
         if is_real(kind) or isinstance(kind, types.BaseTuple) or is_real_array(kind):
-            self.code.refuse(s.line, f"{s.info[0]} of these arguments", "", "a loop")
+            self.code.refuse(s.line, f"{s.function} of these arguments", "", "a loop")
         self.write(s, kind)
 
-    def elements(self, s: Let, kind: NumbaType) -> None:
+    def elements(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower a piecewise constant function of elements: `np.around`, `np.angle`."""
         code, (x, *rest) = self.code, s.args
         if not is_real_array(kind) or len(rest) > 1 or any(is_array(code.kind(y)) for y in rest):
-            code.refuse(s.line, f"{s.info[0]} of these arguments", "", "a loop")
+            code.refuse(s.line, f"{s.function} of these arguments", "", "a loop")
         self.lazy.materialise(x)
         made = s.target if s.target != x else code.temp(kind)
         code.empty_like(made, named(x), s.line)
-        text = f"{s.info[0]}(x, k)" if rest else f"{s.info[0]}(x)"
+        text = f"{s.function}(x, k)" if rest else f"{s.function}(x)"
 
         def one(i: tuple[str, ...]) -> None:
             """Store the function of the element at index `i`."""
@@ -68,14 +68,14 @@ class Inactive:
         code.over(made, kind.ndim, s.line, one)
         code.copy(s.target, made, s.line)
 
-    def has_no_derivative(self, s: Let, kind: NumbaType) -> bool:
+    def has_no_derivative(self, s: CallKnown, kind: NumbaType) -> bool:
         """Whether a result is inactive by its types: discrete, or computed from discrete values only."""
         code = self.code
         known = all(is_array(x) or isinstance(x, (types.Number, types.Boolean)) for x in _parts_of(kind))
         of_reals = any(_has_reals(code.kind(x)) for a in s.args for x in leaves(code.tree(a)) if x is not None)
         return known and not (of_reals and any(map(_has_reals, _parts_of(kind))))
 
-    def stopped(self, s: Let) -> None:
+    def stopped(self, s: CallKnown) -> None:
         """Lower `dualrev.stop_gradient` to a constant, or to a copy of a real array."""
         (x,) = s.args
         self.lazy.materialise(x)

@@ -23,7 +23,7 @@ from numba.core.registry import cpu_target
 
 from dualrev.compiler.frontend.reading.callables import frozen_in
 from dualrev.compiler.frontend.reading.source import describe, is_readable, name_of
-from dualrev.compiler.ir.anf.operations import Atom, Const, Let, Ref
+from dualrev.compiler.ir.anf.operations import Atom, CallMethod, CallUser, Const, Let, OpaqueExpr, Ref
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaType
 from dualrev.compiler.types.complex_parts import joined
@@ -40,33 +40,36 @@ class Overloads:
     def __init__(self, code: ScalarBuilder, expand: Callable[[Let], None]) -> None:
         self.code, self.expand = code, expand
 
-    def takes(self, s: Let) -> bool:
-        """Lower a call of an overload with floats to a call of the implementation; False for any other operation."""
-        if s.op == "method":
-            return self._method(s)
-        if s.op != "written" or not isinstance(s.info.tree, ast.Call) or not isinstance(s.info.tree.func, ast.Name):
-            return False
-        call, name, code = s.info.tree, s.info.tree.func.id, self.code
+    def lowered(self, s: Let) -> Let | None:
+        """Lower a call of an overload with floats to a call of the implementation; return any other operation.
+
+        One that stays as it is says why, if a derivative would have to pass through it.
+        """
+        if isinstance(s, CallMethod):
+            return None if self._method(s) else s
+        if not isinstance(s, OpaqueExpr) or not isinstance(s.tree, ast.Call) or not isinstance(s.tree.func, ast.Name):
+            return s
+        call, name, code = s.tree, s.tree.func.id, self.code
         ref = code.lowered.refs.get(name)
         if ref is None or not _is_users(ref.value) or not holds_floats(code.kind(s.target)):
-            return False
+            return s
         values = [_atom(code, x) for x in [*call.args, *(k.value for k in call.keywords)]]
         if None in values or not any(holds_floats(code.kind(x)) for x in values):
-            return False
+            return s
         keywords = [str(k.arg) for k in call.keywords]
         chosen = _implementation(ref.value, [self._kind(x) for x in values], keywords)
         if chosen is None:
-            return False
+            return s
         what, (why, instead) = f"the call of {describe(ref.value)}", _unknown(chosen)
         if why:  # it stays as it is, if its arguments are not active
-            s.info = replace(s.info, refusal=(what, why, instead))
-            return False
+            return replace(s, refusal=(what, why, instead))
         args = _ordered(chosen, values, keywords)
-        return args is not None and self._call(s, chosen, args, (*ref.path, ("overload", chosen)))
+        taken = args is not None and self._call(s, chosen, args, (*ref.path, ("overload", chosen)))
+        return None if taken else s
 
-    def _method(self, s: Let) -> bool:
+    def _method(self, s: CallMethod) -> bool:
         """Lower a method of numbers or arrays from `overload_method`; False for any other method."""
-        name, keywords = s.info
+        name, keywords = s.method, s.keywords
         kinds = [self._kind(x) for x in s.args]
         if not isinstance(kinds[0], (types.Number, types.Array)):
             return False
@@ -97,7 +100,7 @@ class Overloads:
         if found is None:
             name = self.code.names.fresh(f"_{name_of(chosen)}")
             found = refs[name] = Ref(name, chosen, path)
-        self.expand(Let(s.target, "call", args, found, s.line))
+        self.expand(CallUser(s.target, found, args, s.line))
         return True
 
 

@@ -13,7 +13,7 @@ from numba.core import types
 from numba.np import arraymath
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Atom, Const, Let, OfElements, Ref
+from dualrev.compiler.ir.anf.operations import Alloc, Atom, BinOp, CallKnown, Const, Copy, Discrete, Ref, WholeArray
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
@@ -37,7 +37,7 @@ class Reductions:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, tuples: Tuples) -> None:
         self.code, self.lazy, self.tuples = code, lazy, tuples
 
-    def sum(self, s: Let, kind: NumbaType) -> None:
+    def sum(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower sum, mean and product."""
         x, name = s.args[0], _short(s)
         if self.code.is_tuple(x) or (isinstance(x, Ref) and isinstance(x.value, tuple)):
@@ -50,7 +50,7 @@ class Reductions:
             self.lazy.materialise(x)
             self.code.as_written(s)
 
-    def extreme(self, s: Let, kind: NumbaType) -> None:
+    def extreme(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.min` and `np.max`."""
         if self.code.is_tuple(s.args[0]):
             self.tuples.reduce(s, kind)
@@ -58,18 +58,18 @@ class Reductions:
         self.lazy.materialise(s.args[0])
         assert len(s.args) == 1, "numba has no axis"
         if is_real(kind):
-            self.code.let("array", (s.args[0],), (f"np.{_short(s).removeprefix('a')}",), s.line, target=s.target)
+            self.code.emit(WholeArray(s.target, f"np.{_short(s).removeprefix('a')}", (s.args[0],), s.line))
         else:
             self.code.as_written(s)
 
-    def spread(self, s: Let, kind: NumbaType) -> None:
+    def spread(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.var` and `np.std` to library calls."""
         self.lazy.materialise(s.args[0])
         if len(s.args) > 1 or not is_real_array(self.code.kind(s.args[0])):
-            self.code.refuse(s.line, f"{s.info[0]} of these arguments", "it has no derivative here", "a loop")
-        self.code.library(s, _short(s), s.args)
+            self.code.refuse(s.line, f"{s.function} of these arguments", "it has no derivative here", "a loop")
+        self.code.library(s.target, _short(s), s.args, s.line)
 
-    def _of_all(self, s: Let, kind: NumbaType, name: str) -> None:
+    def _of_all(self, s: CallKnown, kind: NumbaType, name: str) -> None:
         """Reduce all elements by sum, mean or product, in numba's order."""
         code, x = self.code, s.args[0]
         axis = s.args[1] if len(s.args) > 1 else Const(None)
@@ -81,26 +81,25 @@ class Reductions:
 
         def one(i: tuple[str, ...]) -> None:
             """Accumulate the element at index `i`."""
-            arithmetic(code, Let(total, "binop", (total, element(i)), symbol, s.line), kind)
+            arithmetic(code, BinOp(total, symbol, total, element(i), s.line), kind)
 
         code.nest(sizes, s.line, one)
         if name == "mean":
-            n = code.let("plain", sizes, to_python.name(" * ".join(sizes) or "1"), s.line, types.int64)
-            division = OfElements("/") if _is_nan_of_no_elements() else "/"
-            arithmetic(code, Let(s.target, "binop", (total, n), division, s.line), kind)
+            n = code.emit(Discrete(code.temp(types.int64), sizes, to_python.name(" * ".join(sizes) or "1"), s.line))
+            arithmetic(code, BinOp(s.target, "/", total, n, s.line, _is_nan_of_no_elements()), kind)
         else:
-            code.let("copy", (total,), None, s.line, target=s.target)
+            code.emit(Copy(s.target, total, s.line))
 
     def _started(self, unit: float, kind: NumbaType, line: int) -> str:
         """Initialise the accumulator of a sum or a product."""
         code, total = self.code, self.code.temp(kind)
         start: Atom = Const(unit)
         if kind == types.float32:
-            start = code.let("plain", (), to_python.name(f"np.float32({unit})"), line, kind)
-        code.let("copy", (start,), None, line, target=total)
+            start = code.emit(Discrete(code.temp(kind), (), to_python.name(f"np.float32({unit})"), line))
+        code.emit(Copy(total, start, line))
         return total
 
-    def _along_axis(self, s: Let, kind: NumbaType) -> None:
+    def _along_axis(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.sum(a, axis)`."""
         code, (x, axis) = self.code, s.args[:2]
         ndim = code.kind(x).ndim
@@ -115,7 +114,7 @@ class Reductions:
 
         def add(total: Any, i: tuple[str, ...], target: str) -> Atom:
             """Emit `target = total + element`."""
-            return arithmetic(code, Let(target, "binop", (total, element(i)), "+", s.line), kind.dtype)
+            return arithmetic(code, BinOp(target, "+", total, element(i), s.line), kind.dtype)
 
         def row(i: tuple[str, ...]) -> None:
             """Reduce one row along the last axis, in a scalar accumulator."""
@@ -129,14 +128,14 @@ class Reductions:
             code.put(made, place, add(code.pick(made, place, s.line), i, code.temp(kind.dtype)), s.line)
 
         if skipped == ndim - 1 > 0:
-            code.let("alloc", rest, to_python.name(f"np.empty{shape}"), s.line, target=made)
+            code.emit(Alloc(made, rest, to_python.name(f"np.empty{shape}"), s.line))
             code.nest(rest, s.line, row)
         else:
-            code.let("alloc", rest, to_python.name(f"np.zeros{shape}"), s.line, target=made)
+            code.emit(Alloc(made, rest, to_python.name(f"np.zeros{shape}"), s.line))
             code.nest(sizes, s.line, one)
         code.copy(s.target, made, s.line)
 
 
-def _short(s: Let) -> str:
+def _short(s: CallKnown) -> str:
     """Name of a function without its module."""
-    return str(s.info[0].split(".")[-1])
+    return str(s.function.split(".")[-1])

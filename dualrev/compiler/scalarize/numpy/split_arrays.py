@@ -10,7 +10,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Const, Effect, If, Let, Node, Slice
+from dualrev.compiler.ir.anf.operations import CallKnown, Const, Effect, If, Node, Slice, View, ViewExpr
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.aliases import NumbaType
@@ -29,9 +29,9 @@ class Splitting:
     def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
-    def split(self, s: Let, kind: NumbaType) -> None:
+    def split(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.split` and the like to views."""
-        code, (base, where), text = self.code, s.args[:2], s.info[0]
+        code, (base, where), text = self.code, s.args[:2], s.function
         self.lazy.materialise(base)
         parts, axis = code.tree(s.target).parts, self._axis(s)
         if isinstance(code.tree(where), Node):
@@ -42,11 +42,11 @@ class Splitting:
             bounds = [self._bound(base, axis, k, len(parts), s.line) for k in range(len(parts) + 1)]
         for k, part in enumerate(parts):
             index = (*[_WHOLE] * axis, Slice(bounds[k], bounds[k + 1], None))
-            code.let("view", (base,), index, s.line, target=part)
+            code.emit(View(part, base, index, s.line))
 
-    def _axis(self, s: Let) -> int:
+    def _axis(self, s: CallKnown) -> int:
         """Axis that is split: a constant, or the one that the function's name implies; never negative."""
-        code, text, ndim = self.code, s.info[0], self.code.kind(s.args[0]).ndim
+        code, text, ndim = self.code, s.function, self.code.kind(s.args[0]).ndim
         axis = s.args[2] if len(s.args) > 2 else Const(0)
         if not isinstance(axis, Const) or type(axis.value) is not int:
             code.refuse(s.line, f"the axis of this {text}", "it is no constant", "a constant")
@@ -56,7 +56,7 @@ class Splitting:
             code.refuse(s.line, f"{text} of an array with {ndim} axes", "it has no such axis", "a reshape")
         return int(found)
 
-    def _unless_equal(self, s: Let, base: Any, axis: int, n: int) -> None:
+    def _unless_equal(self, s: CallKnown, base: Any, axis: int, n: int) -> None:
         wrong = self.code.plain(f"a.shape[{axis}] % {n} != 0", s.line, types.boolean, a=base)
         text = raising("ValueError", "array split does not result in an equal division")
         self.code.out.append(If(wrong, [Effect(text, (), s.line, True)], [], s.line))
@@ -68,7 +68,7 @@ class Splitting:
         size = f"a.shape[{axis}]"
         return self.code.plain(f"{k} * ({size} // {n}) + min({k}, {size} % {n})", line, a=base)
 
-    def broadcast(self, s: Let, kind: NumbaType) -> None:
+    def broadcast(self, s: CallKnown, kind: NumbaType) -> None:
         """Lower `np.broadcast_arrays` to views."""
         code = self.code
         if not all(is_array(code.kind(x)) and isinstance(x, str) for x in s.args):
@@ -80,4 +80,4 @@ class Splitting:
             view = to_python.call(
                 "runtime.spread", to_python.name("BASE"), to_python.call("np.broadcast_shapes", *shapes)
             )
-            code.let("view", (x, *(y for y in s.args if y != x)), view, s.line, target=part)
+            code.emit(ViewExpr(part, x, tuple(y for y in s.args if y != x), view, s.line))

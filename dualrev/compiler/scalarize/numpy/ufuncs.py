@@ -11,7 +11,7 @@ from numba.core import types
 from numba.np.numpy_support import ufunc_find_matching_loop
 
 from dualrev.compiler.frontend.reading.callables import is_generalized, jitted
-from dualrev.compiler.ir.anf.operations import Let, Ref
+from dualrev.compiler.ir.anf.operations import CallUfunc, Ref
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.numpy.gufuncs import generalized
@@ -27,14 +27,14 @@ class Ufuncs:
     def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
-    def call(self, s: Let, kind: NumbaType) -> None:
+    def call(self, s: CallUfunc, kind: NumbaType) -> None:
         """Lower `target = ufunc(x, y)` of numbers or arrays."""
         code = self.code
-        if is_generalized(s.info.value):
-            generalized(code, self.lazy, s, self._kernel(s.info))
+        if is_generalized(s.function.value):
+            generalized(code, self.lazy, s, self._kernel(s.function))
             return
         self.lazy.flush()
-        kernel, wanted = self._kernel(s.info), self._loop(s)
+        kernel, wanted = self._kernel(s.function), self._loop(s)
         if not is_array(kind):
             code.call(s.target, kernel, self._cast(s.args, wanted, s.line), s.line)
             return
@@ -67,16 +67,16 @@ class Ufuncs:
             found = refs[name] = Ref(name, jitted(ufunc.value), path)
         return found
 
-    def _loop(self, s: Let) -> list[Any]:
+    def _loop(self, s: CallUfunc) -> list[Any]:
         """Types of the scalars that numba's loop for these arguments takes."""
         kinds = [types.unliteral(self.code.kind(x)) for x in s.args]
-        if len(kinds) > s.info.value.nin:
+        if len(kinds) > s.function.value.nin:
             why, instead = "only a call with its inputs is known", "the assignment out[...] = of such a call"
             self.code.refuse(s.line, "a ufunc that writes to an array", why, instead)
         if any(is_array(k) and not k.ndim for k in kinds):
             why = "only numbers and arrays with axes are known"
             self.code.refuse(s.line, "a ufunc of an array without axes", why, "its number: a[()]")
-        found = ufunc_find_matching_loop(s.info.value, tuple(k.dtype if is_array(k) else k for k in kinds))
+        found = ufunc_find_matching_loop(s.function.value, tuple(k.dtype if is_array(k) else k for k in kinds))
         assert found is not None, "numba has typed the call"
         return list(found.inputs)
 

@@ -7,18 +7,38 @@ length by then. Dicts with names of their own are different dicts. Everything el
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Effect, For, If, Let, Opaque, Store, walk
+from dualrev.compiler.ir.anf.operations import (
+    AsList,
+    CallKnown,
+    CallMethod,
+    CallStarred,
+    CallUser,
+    Copy,
+    Discrete,
+    Effect,
+    For,
+    GetItem,
+    If,
+    Let,
+    Opaque,
+    OpaqueExpr,
+    Store,
+    blocks,
+    walk,
+)
+from dualrev.compiler.ir.anf.rewrite import with_blocks
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.types.aliases import NumbaType
 from dualrev.diagnostics.quoting import raising
 
-__all__ = ["READING", "check_loops"]
+__all__ = ["READING", "with_checked_loops"]
 
 #: Methods of sets, dicts and lists that change nothing.
 READING = {"get", "keys", "values", "items", "copy", "count", "index", "union", "intersection", "difference"}
@@ -27,25 +47,35 @@ _WHAT = "a container that changes in a loop over one like it", "the loop may see
 _INSTEAD = "a loop over a list of it, or a change after the loop"
 
 
-def check_loops(lowered: Lowered, of: dict[str, Any]) -> None:
-    """Refuse changes that a loop may see; let one over keys raise an error where a dict has another length."""
-    every = list(walk(lowered.body))
-    if not any(isinstance(s, Let) and s.op == "listed" for s in every):
-        return
-    made = {s.target: s for s in every if isinstance(s, Let) and s.op in ("listed", "method", "func")}
+def with_checked_loops(body: list[Any], lowered: Lowered, of: dict[str, Any]) -> list[Any]:
+    """Refuse changes that a loop may see; return the body, where one over keys raises if a dict has another length."""
+    every = list(walk(body))
+    if not any(isinstance(s, AsList) for s in every):
+        return body
+    made = {s.target: s for s in every if isinstance(s, (AsList, CallMethod, CallKnown))}
     apart = _Apart(lowered, of, every)
+    tests: dict[For, list[Any]] = {}
     for loop in (s for s in every if isinstance(s, For)):
         inside = list(walk(loop.body))
-        items = {s.args[0] for s in inside if isinstance(s, Let) and s.op == "getitem" and loop.target in s.info}
+        items = {s.base for s in inside if isinstance(s, GetItem) and loop.target in s.index}
         watched = set[str]()
-        for source in (made[x] for x in sorted(items, key=str) if x in made and made[x].op == "listed"):
+        for source in (made[x] for x in sorted(items, key=str) if x in made and isinstance(made[x], AsList)):
             for s, x in _changed(inside, of, source.args[0]):
                 if not apart.are_different(x, _base(source, made)):
                     if not _leaves_keys(s, x, source, loop, of, made):
                         lowered.source.refuse(s.line, *_WHAT, _INSTEAD)
                     watched.add(x)
-        for x in sorted(watched):
-            _raise_if_longer(lowered, of, loop, x)
+        tests[loop] = [t for x in sorted(watched) for t in _raise_if_longer(lowered, of, loop, x)]
+
+    def with_tests(block: list[Any]) -> list[Any]:
+        """Return a block whose loops end with their tests."""
+        made: list[Any] = []
+        for s in block:
+            new = with_blocks(s, [with_tests(b) for b in inner]) if (inner := blocks(s)) else s
+            made.append(replace(new, body=[*new.body, *tests[s]]) if tests.get(s) else new)
+        return made
+
+    return with_tests(body) if any(tests.values()) else body
 
 
 def _changed(inside: list[Any], of: Mapping[str, Any], over: str) -> list[tuple[Any, str]]:
@@ -60,29 +90,29 @@ def _changed(inside: list[Any], of: Mapping[str, Any], over: str) -> list[tuple[
 def _base(source: Let, made: Mapping[str, Let]) -> str:
     """Container behind the iterable of a loop, which may be a view of it."""
     view = made.get(source.args[0])
-    return str(view.args[0] if view is not None and view.op == "method" else source.args[0])
+    return str(view.args[0] if view is not None and isinstance(view, CallMethod) else source.args[0])
 
 
 def _leaves_keys(s: Any, x: str, source: Let, loop: For, of: Mapping[str, Any], made: Mapping[str, Let]) -> bool:
     """Whether a statement gives a key of a dict a value, in a loop over the keys of this dict alone."""
     view = made.get(source.args[0])
-    over_keys = view is None or (view.op == "method" and view.info[0] == "keys")
+    over_keys = view is None or (isinstance(view, CallMethod) and view.method == "keys")
     length = made.get(loop.stop) if isinstance(loop.stop, str) else None
-    alone = length is not None and length.op == "func" and length.args == (source.target,)
+    alone = length is not None and isinstance(length, CallKnown) and length.args == (source.target,)
     stored = isinstance(s, Store) and isinstance(of[x], types.DictType)
     return stored and over_keys and alone and x == _base(source, made)
 
 
-def _raise_if_longer(lowered: Lowered, of: dict[str, Any], loop: For, x: str) -> None:
+def _raise_if_longer(lowered: Lowered, of: dict[str, Any], loop: For, x: str) -> list[Any]:
     """Raise an error at the end of an iteration that has given a dict new keys, unless the loop ends there."""
     n, test = lowered.names.temporary(), lowered.names.temporary()
     of.update({n: types.int64, test: types.boolean})
     tree = to_python.name(f"n != m{''.join(f' and not {flag}' for flag in loop.exits)}")
     tree = to_python.substitute(tree, lambda name: to_python.name({"n": n, "m": str(loop.stop)}.get(name, name)))
     text = "a dict has got new keys in a loop over it, which cannot be differentiated: go over list(d.keys())"
-    loop.body += [
-        Let(n, "func", (x,), ("len", ()), loop.line),
-        Let(test, "plain", (n, loop.stop, *loop.exits), tree, loop.line),
+    return [
+        CallKnown(n, "len", (x,), loop.line),
+        Discrete(test, (n, str(loop.stop), *loop.exits), tree, loop.line),
         If(test, [Effect(raising("RuntimeError", text), (), loop.line, True)], [], loop.line),
     ]
 
@@ -98,11 +128,13 @@ class _Apart:
             if not isinstance(s, Let):
                 shared |= dicts & {str(s.value)} if isinstance(s, Store) else set()
                 shared |= dicts & {*s.targets, *s.args} if isinstance(s, Opaque) else set()
-            elif s.op == "copy" and s.target in dicts:
+            elif isinstance(s, Copy) and s.target in dicts:
                 self.names.join(s.target, str(s.args[0]))
-            elif s.target in dicts and not (s.op == "written" or (s.op == "method" and s.info[0] == "copy")):
+            elif s.target in dicts and not (
+                isinstance(s, OpaqueExpr) or (isinstance(s, CallMethod) and s.method == "copy")
+            ):
                 shared.add(s.target)
-            if isinstance(s, Let) and s.op not in ("copy", "method", "getitem", "plain", "listed", "func"):
+            if isinstance(s, Let) and not isinstance(s, (Copy, CallMethod, GetItem, Discrete, AsList, CallKnown)):
                 shared |= {x for x in s.args if isinstance(x, str)} & dicts
         self.shared = {self.names.find(x) for x in shared}
         self.dicts = dicts
@@ -115,9 +147,9 @@ class _Apart:
 
 def _may_change(s: Any) -> bool:
     """Whether a statement may change a container among its arguments."""
-    if not isinstance(s, Let) or s.op in ("call", "star"):
+    if not isinstance(s, Let) or isinstance(s, (CallUser, CallStarred)):
         return isinstance(s, (Let, Opaque))
-    return (s.op == "method" and s.info[0] not in READING) or (s.op == "written" and not s.info.pure)
+    return (isinstance(s, CallMethod) and s.method not in READING) or (isinstance(s, OpaqueExpr) and not s.pure)
 
 
 def _container(kind: NumbaType) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from numba.core import types
@@ -19,23 +20,36 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.messages import Words
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import (
+    Alloc,
+    AllocList,
+    AsList,
+    CallKnown,
+    CallMethod,
+    CallStarred,
+    CallUser,
     Const,
+    Copy,
+    GetAttr,
+    GetItem,
     If,
     Let,
+    MakeList,
+    MakeTuple,
     Node,
     Opaque,
+    OpaqueExpr,
     Slice,
     Store,
     While,
-    blocks,
     leaves,
     reads,
     walk,
 )
+from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import Lists
-from dualrev.compiler.scalarize.opaque.container_loops import READING, check_loops
+from dualrev.compiler.scalarize.opaque.container_loops import READING, with_checked_loops
 from dualrev.compiler.scalarize.type_messages import about
 from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.complex_parts import holds_complex
@@ -45,43 +59,41 @@ from dualrev.compiler.types.predicates import is_array, is_list
 
 __all__ = ["Opaques", "without_listed"]
 
-_TREES = ("tuple", "call", "star", "copy")
+_TREES = (MakeTuple, CallUser, CallStarred, Copy)
 _SEQUENCES = (types.UnicodeType, types.Bytes, types.List, types.ListType)
 
 
-def without_listed(lowered: Lowered, of: dict[str, Any]) -> None:
-    """Make a list of a loop's iterable only if it cannot be indexed: any other iterable is iterated itself."""
+def without_listed(lowered: Lowered, of: dict[str, Any]) -> list[Any]:
+    """Return the body, in which only what cannot be indexed becomes a list: other iterables are iterated themselves."""
     every = list(walk(lowered.body))
-    lists = set[Any]()
+    itself: dict[str, Any] = {}  # what loops go over themselves, by the name of the list
     for s in every:
-        if isinstance(s, Let) and s.op == "listed":
-            kind = of.get(s.args[0]) if isinstance(s.args[0], str) else None
+        if isinstance(s, AsList) and is_list(_kind(s.iterable, of)) and _is_only_gone_over(every, s.target):
+            itself[s.target] = s.iterable
+            del of[s.target]
+
+    def left(s: Any) -> list[Any]:
+        """The statement, in which a list is the iterable itself."""
+        if isinstance(s, AsList):
+            kind = _kind(s.iterable, of)
+            if s.target in itself:
+                return []
             if kind is None or not is_opaque(kind) or isinstance(kind, _SEQUENCES):
-                s.op = "copy"
-                if is_list(kind) and _goes_over(every, s.target, s.args[0]):
-                    lists.add(s)
-                    del of[s.target]
-    if lists:
-        _leave_out(lowered.body, lists)
-    check_loops(lowered, of)
+                return [Copy(s.target, s.iterable, s.line)]
+        if isinstance(s, (GetItem, CallKnown)) and s.args and s.args[0] in itself:
+            return [s.on(itself[s.args[0]], *s.args[1:])]
+        return [s]
+
+    return with_checked_loops(rewritten(lowered.body, left), lowered, of)
 
 
-def _goes_over(every: list[Any], listed: str, ys: str) -> bool:
-    """Whether a loop may go over a list itself, which has no second name then if it grows; it does so now."""
-    reading = [s for s in every if listed in reads(s)]
-    if not all(isinstance(s, Let) and s.op in ("getitem", "func") and s.args == (listed,) for s in reading):
-        return False
-    for s in reading:
-        s.args = (ys,)
-    return True
+def _kind(x: Any, of: dict[str, Any]) -> NumbaType:
+    return of.get(x) if isinstance(x, str) else None
 
 
-def _leave_out(body: list[Any], some: set[Any]) -> None:
-    """Remove statements from a block and those inside of it."""
-    body[:] = [s for s in body if s not in some]
-    for s in body:
-        for inner in blocks(s):
-            _leave_out(inner, some)
+def _is_only_gone_over(every: list[Any], listed: str) -> bool:
+    """Whether a loop may go over a list itself, which has no second name then if it grows."""
+    return all(isinstance(s, (GetItem, CallKnown)) and s.args == (listed,) for s in every if listed in reads(s))
 
 
 class Opaques:
@@ -106,11 +118,11 @@ class Opaques:
         return True
 
     def _is_opaque(self, s: Let) -> bool:
-        if s.op == "written":
+        if isinstance(s, OpaqueExpr):
             return True
         kinds = [self.code.kind(x) for x in s.args if isinstance(x, str)]
-        in_tuple = s.op in ("getitem", "attr") and isinstance(self.code.kind(s.args[0]), types.BaseTuple)
-        if s.op in _TREES or in_tuple:
+        in_tuple = isinstance(s, (GetItem, GetAttr)) and isinstance(self.code.kind(s.args[0]), types.BaseTuple)
+        if isinstance(s, _TREES) or in_tuple:
             return False
         read = any(is_opaque(kind) and not isinstance(kind, types.UnicodeType) for kind in kinds)
         return read or is_opaque(self.code.of[s.target])
@@ -119,27 +131,30 @@ class Opaques:
 
     def _let(self, s: Let) -> None:
         code = self.code
-        if s.op in ("func", "written") and any(isinstance(x, str) and holds_complex(code.kind(x)) for x in s.args):
+        if isinstance(s, (CallKnown, OpaqueExpr)) and any(
+            isinstance(x, str) and holds_complex(code.kind(x)) for x in s.args
+        ):
             what = (
-                f"{s.info[0]} of a complex number" if s.op == "func" else f"{s.info.refusal[0]} with a complex number"
+                f"{s.function} of a complex number"
+                if isinstance(s, CallKnown)
+                else f"{s.refusal[0]} with a complex number"
             )
             code.refuse(s.line, what, "only its parts are known", "z.real and z.imag")
-        assert s.op != "getitem" or not is_array(code.kind(s.args[0])), "numba types indices that are known"
-        said, changes, unknown = self._said(s), s.op == "written" and not s.info.pure, False
-        if s.op == "method":
+        assert not isinstance(s, GetItem) or not is_array(code.kind(s.args[0])), "numba types indices that are known"
+        said, changes, unknown = self._said(s), isinstance(s, OpaqueExpr) and not s.pure, False
+        if isinstance(s, CallMethod):
             if is_linked(code.kind(s.args[0])):
-                what, why = f"the method .{s.info[0]} of a node", "it might change nodes that are read again"
+                what, why = f"the method .{s.method} of a node", "it might change nodes that are read again"
                 code.refuse(s.line, what, why, "a function that reads fields")
             text = isinstance(code.kind(s.args[0]), types.UnicodeType)
-            changes = not text and s.info[0] not in READING
-        if s.op == "written":
-            unknown = changes and not s.info.fixed
+            changes = not text and s.method not in READING
+        if isinstance(s, OpaqueExpr):
+            unknown = changes and not s.fixed
             assert s.target not in self.lists, "a call that gives such a list is refused (legalize.py)"
-        tree = ast.List([], ast.Load()) if s.op == "list" and s.info is None else code.expression(s)
         names = list(code.names_in(tuple(reads(s))))
-        tree, names, after = self._with_arrays(s.target, tree, names, changes, said, s.line)
+        tree, names, after = self._with_arrays(s.target, code.expression(s), names, changes, said, s.line)
         kind = code.of[s.target]
-        if s.op == "method" and s.info[0] in ("get", "pop") and isinstance(kind, (types.Float, types.Integer)):
+        if isinstance(s, CallMethod) and s.method in ("get", "pop") and isinstance(kind, (types.Float, types.Integer)):
             tree = ast.BinOp(tree, ast.Mult(), ast.Constant(1))  # numba takes it for one that may be None
         if isinstance(kind, types.NoneType):
             self._write([], names, ast.Expr(tree), s.line, changes, unknown, said)
@@ -155,7 +170,7 @@ class Opaques:
         target = code.syntax_tree(_plain(whole, made))
         self._write([made.get(x, x) for x in parts], names, ast.Assign([target], tree), s.line, changes, unknown, said)
         for x, fresh in made.items():
-            code.let("alloc", (fresh,), to_python.name(f"np.copy({fresh})"), s.line, target=x)
+            code.emit(Alloc(x, (fresh,), to_python.name(f"np.copy({fresh})"), s.line))
 
     def _store(self, s: Store) -> None:
         """Lower `d[k] = v`, or the append of an element by a comprehension."""
@@ -211,14 +226,14 @@ class Opaques:
             code.refuse(line, *said)
         made = {x: code.temp(types.Array(code.of[x].dtype, code.of[x].ndim, "C")) for x in arrays}
         for x, fresh in made.items():
-            code.let("alloc", (x,), to_python.name(f"np.copy({x})"), line, target=fresh)
+            code.emit(Alloc(fresh, (x,), to_python.name(f"np.copy({x})"), line))
 
         def back() -> None:
             """Store the elements of the copies back."""
             for x, fresh in made.items():
                 code.over(x, code.of[x].ndim, line, lambda i, x=x, t=fresh: code.put(x, i, code.pick(t, i, line), line))  # type: ignore[misc]
 
-        renamed = to_python.substitute(tree, lambda x: to_python.name(made[x]) if x in made else None) if made else tree
+        renamed = to_python.renamed(tree, made) if made else tree
         return renamed, [made.get(x, x) for x in names], back
 
     # Conditions
@@ -229,30 +244,25 @@ class Opaques:
             return s
         code = self.code
         stop = code.temp(types.boolean)
-        code.let("copy", (Const(False),), None, s.line, target=stop)
-        ended = [Let(stop, "copy", (Const(True),), None, s.line)]
+        code.emit(Copy(stop, Const(False), s.line))
+        ended = [Copy(stop, Const(True), s.line)]
         return While([], Const(True), [*s.test_block, If(s.test, s.body, ended, s.line)], [*s.exits, stop], s.line)
 
     # Slices
 
-    def without_slices(self, s: Let | Store) -> None:
+    def without_slices(self, s: Any) -> Any:
         """Lower `a[slice(i, j)]` to `a[i:j]`, and `a[n]` to `a[None]` if n is None."""
-        code, index = self.code, s.info if isinstance(s, Let) else s.index
-        if isinstance(index, tuple) and any(isinstance(x, str) and _is_none(code.of.get(x)) for x in index):
-            index = tuple(None if isinstance(x, str) and _is_none(code.of.get(x)) else x for x in index)
-            if isinstance(s, Let):
-                s.info = index
-            else:
-                s.index = index
-        if not isinstance(index, tuple) or not any(isinstance(x, str) and _is_slice(code.of.get(x)) for x in index):
-            return
+        if not isinstance(s, (GetItem, Store)):
+            return s
+        code, of = self.code, self.code.of
+        base = s.base if isinstance(s, GetItem) else s.array
+        index = tuple(None if isinstance(x, str) and _is_none(of.get(x)) else x for x in s.index)
         made: list[Any] = []
-        base = s.args[0] if isinstance(s, Let) else s.array
         for k, x in enumerate(index):
-            if not (isinstance(x, str) and _is_slice(code.of.get(x))):
+            if not (isinstance(x, str) and _is_slice(of.get(x))):
                 made.append(x)
                 continue
-            if not is_array(code.kind(base)) or base in self.lists or code.of[x].members > 2:
+            if not is_array(code.kind(base)) or base in self.lists or of[x].members > 2:
                 code.refuse(s.line, "a slice that is a value", "of arrays, and without a step, it is known", "a[i:j]")
             lower, upper, step = (code.temp(types.int64) for _ in range(3))
             n = code.plain(f"a.shape[{k}]", s.line, a=base)
@@ -260,22 +270,19 @@ class Opaques:
             said = "a slice", "it is no number", "a[i:j]"
             self._write([lower, upper, step], [x, n], ast.parse(text).body[0], s.line, False, False, said)
             made.append(Slice(lower, upper, None))
-        if isinstance(s, Let):
-            s.info = tuple(made)
-        else:
-            s.index = tuple(made)
+        return s if tuple(made) == s.index else replace(s, index=tuple(made))
 
     # Words
 
     @property
     def comprehensions(self) -> set[str]:
         """Lists that a `list` operation creates; only their comprehension appends to them."""
-        return {s.target for s in walk(self.code.lowered.body) if isinstance(s, Let) and s.op == "list"}
+        return {s.target for s in walk(self.code.lowered.body) if isinstance(s, (MakeList, AllocList))}
 
     def _said(self, s: Let) -> Words:
         """Refusal message, in case a derivative would have to pass through the operation."""
-        if s.op == "written":
-            said: Words = self.code.lowered.blamed.get(s.target, s.info.refusal)
+        if isinstance(s, OpaqueExpr):
+            said: Words = self.code.lowered.blamed.get(s.target, s.refusal)
             return said
         for x in [*s.args, s.target]:
             if isinstance(x, str) and is_opaque(self.code.of[x]):

@@ -9,7 +9,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Const, Let
+from dualrev.compiler.ir.anf.operations import CallKnown, Const, MakeTuple
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.tuples import Tuples
@@ -30,9 +30,9 @@ class Drawings:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, tuples: Tuples) -> None:
         self.code, self.lazy, self.tuples = code, lazy, tuples
 
-    def takes(self, s: Let, kind: NumbaType) -> bool:
+    def takes(self, s: CallKnown, kind: NumbaType) -> bool:
         """Lower a sampling function; False for any other function."""
-        known = DRAWING.get(s.info[0])
+        known = DRAWING.get(s.function)
         if known is None:
             return False
         code = self.code
@@ -43,12 +43,11 @@ class Drawings:
         args = [_as_float(x) if is_real(kind) and not is_array(code.kind(x)) else x for x in args]
         if size is not None:
             name, args = f"{name}_of", [*args, size]
-        if isinstance(kind, types.NoneType):  # seed and shuffle
-            s = Let(code.temp(types.int64), "func", (), None, s.line)
-        code.library(s, name, tuple(args))
+        none = isinstance(kind, types.NoneType)  # seed and shuffle
+        code.library(code.temp(types.int64) if none else s.target, name, tuple(args), s.line)
         return True
 
-    def _definition(self, s: Let, known: Drawing, args: list[Any]) -> tuple[str, list[Any]]:
+    def _definition(self, s: CallKnown, known: Drawing, args: list[Any]) -> tuple[str, list[Any]]:
         """Name of the library definition, and its arguments."""
         code, name = self.code, known.name
         if name == "np_randint" and args[1] == Const(None):
@@ -59,19 +58,19 @@ class Drawings:
             name = "np_permuted"
         arrays = [x for x in args if is_array(code.kind(x))]
         if any(code.kind(x).ndim != 1 for x in arrays):
-            what, why = f"{s.info[0]} of a matrix", "only that of a vector is known"
+            what, why = f"{s.function} of a matrix", "only that of a vector is known"
             code.refuse(s.line, what, why, "its rows by their places")
         assert not arrays or name in _OF_ARRAYS, "numba has it for numbers"
         return name, args
 
-    def _parameters(self, s: Let, known: Drawing) -> tuple[list[Any], Any]:
+    def _parameters(self, s: CallKnown, known: Drawing) -> tuple[list[Any], Any]:
         """Parameters of a sampling function, and the size; the size is None for one number."""
-        code, (text, keywords) = self.code, s.info
+        code, (text, keywords) = self.code, (s.function, s.keywords)
         if text in ("np.random.rand", "np.random.randn"):
             if not s.args:
                 return [], None
             size = code.temp(types.UniTuple(types.int64, len(s.args)))
-            self.tuples.make(Let(size, "tuple", s.args, None, s.line), code.of[size])
+            self.tuples.make(MakeTuple(size, s.args, s.line), code.of[size])
             return [], size
         names = [*known.parameters, *(["size"] if known.sized else [])]
         count = len(s.args) - len(keywords)

@@ -15,7 +15,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Const, Let
+from dualrev.compiler.ir.anf.operations import CallMethod, Const
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.opaque.opaque_statements import Opaques
 
@@ -52,27 +52,27 @@ class GeneratorDraws:
 
     def takes(self, s: Any) -> bool:
         """Lower a sampling method by reparameterisation; False for any other statement."""
-        if not (isinstance(s, Let) and s.op == "method" and s.info[0] in SAMPLES):
+        if not (isinstance(s, CallMethod) and s.method in SAMPLES):
             return False
         code = self.code
         if not isinstance(code.kind(s.args[0]), types.NumPyRandomGeneratorType):
             return False
-        sample, given = SAMPLES[s.info[0]], self._given(s)
+        sample, given = SAMPLES[s.method], self._given(s)
         if given is None:
             return False
         size = [given["size"]] if "size" in given else []
-        drawn = Let(code.temp(code.of[s.target]), "method", (s.args[0], *size), (sample.standard, ()), s.line)
-        if sample.standard == "standard_exponential" and size:
-            drawn.info = (sample.standard, ("size",))
+        keywords = ("size",) if sample.standard == "standard_exponential" and size else ()
+        drawn = CallMethod(code.temp(code.of[s.target]), s.base, sample.standard, (*size,), s.line, keywords)
         self.opaques.takes(drawn)
         for x in given.values():
             self.opaques.lazy.materialise(x)
-        code.library(s, sample.definition, (drawn.target, *(_as_float(given[x]) for x in sample.parameters)))
+        parameters = (_as_float(given[x]) for x in sample.parameters)
+        code.library(s.target, sample.definition, (drawn.target, *parameters), s.line)
         return True
 
-    def _given(self, s: Let) -> dict[str, Any] | None:
+    def _given(self, s: CallMethod) -> dict[str, Any] | None:
         """Parameters by name, and the size if it is given; None if the arguments do not fit."""
-        sample, keywords = SAMPLES[s.info[0]], s.info[1]
+        sample, keywords = SAMPLES[s.method], s.keywords
         names = (*sample.parameters, "size")
         count = len(s.args) - 1 - len(keywords)
         given = dict(zip(names, s.args[1 : count + 1], strict=False))

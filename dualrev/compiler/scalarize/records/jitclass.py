@@ -19,7 +19,19 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Const, Let, Node, Ref, Store
+from dualrev.compiler.ir.anf.operations import (
+    Alloc,
+    CallMethod,
+    CallUser,
+    Const,
+    Copy,
+    Let,
+    MakeObject,
+    MakeTuple,
+    Node,
+    Ref,
+    Store,
+)
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.aliases import Dispatcher, NumbaType
@@ -41,15 +53,15 @@ class Objects:
 
     def check_use(self, s: Let) -> None:
         """Refuse an alias of an instance that is being constructed: its fields are not bound yet."""
-        if s.op in ("copy", "tuple", "object") and self.made in s.args:
+        if isinstance(s, (Copy, MakeTuple, MakeObject)) and self.made in s.args:
             what, why = "a second name for `self` in __init__", "its fields may be bound afterwards"
             self.code.refuse(s.line, what, why, "`self`")
 
     # Methods and properties
 
-    def method(self, s: Let) -> None:
+    def method(self, s: CallMethod) -> None:
         """Lower `x.name(y)`."""
-        kind, (name, keywords) = self.code.kind(s.args[0]), s.info
+        kind, (name, keywords) = self.code.kind(s.args[0]), (s.method, s.keywords)
         methods, static = getattr(kind, "jit_methods", {}), getattr(kind, "jit_static_methods", {})
         if name not in methods and name not in static:
             why, instead = "only those of jitclasses are known", "a numba function of the object"
@@ -73,7 +85,7 @@ class Objects:
         return setter is not None
 
     def _call(self, target: str, f: Any, args: tuple[Any, ...], line: int) -> None:
-        self.expand(Let(target, "call", args, self._ref(f, line), line))
+        self.expand(CallUser(target, self._ref(f, line), args, line))
 
     def _ref(self, f: Dispatcher, line: int) -> Ref:
         """Reference to a function of a class."""
@@ -136,4 +148,4 @@ class Objects:
         kind = self.code.of[leaf]
         text = f"np.{'empty' if kind.ndim else 'zeros'}({(0,) * kind.ndim}, {dtype_name(kind.dtype)})"
         text += ".T" if kind.layout == "F" else ""
-        self.code.let("alloc", (), to_python.name(text), line, target=leaf)
+        self.code.emit(Alloc(leaf, (), to_python.name(text), line))

@@ -21,15 +21,29 @@ from numba.core.typing.arraydecl import ArrayAttribute
 
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.operations import (
+    CallKnown,
+    CallMethod,
+    CallStarred,
+    CallUser,
     Const,
+    Copy,
+    Discrete,
     For,
+    GetAttr,
+    GetItem,
     If,
+    InplaceOp,
     Let,
+    Load,
+    MakeObject,
+    MakeTuple,
     Member,
     Node,
     Ref,
     Slice,
     Store,
+    View,
+    ViewExpr,
     blocks,
     reads,
     walk,
@@ -47,7 +61,7 @@ from dualrev.compiler.types.leaves import is_bound, is_instance, is_record, is_r
 
 __all__ = ["Structures"]
 
-_THROUGH = ("copy", "tuple", "call", "star", "object")  # operations that take trees
+_THROUGH = (Copy, MakeTuple, CallUser, CallStarred, MakeObject)  # operations that take trees
 _FIELDS = "numbers, and arrays of numbers, are known"
 #: The attributes of arrays, which numba prefers to fields of these names.
 _OF_ARRAYS = {name.removeprefix("resolve_") for name in dir(ArrayAttribute) if name.startswith("resolve_")}
@@ -80,11 +94,11 @@ class Structures:
         self.lazy.flush()
         if isinstance(s, Store):
             self._store(s)
-        elif isinstance(s, Let) and s.op in _THROUGH and not any(isinstance(x, Ref) for x in about):
+        elif isinstance(s, _THROUGH) and not any(isinstance(x, Ref) for x in about):
             self.objects.check_use(s)
             self._make_places(about, s.line)
             return False
-        elif isinstance(s, Let) and s.op == "method" and is_instance(self.code.kind(s.args[0])):
+        elif isinstance(s, CallMethod) and is_instance(self.code.kind(s.args[0])):
             self._make_places(about, s.line)
             self.objects.method(s)
         elif isinstance(s, Let) and self._is(s.args[0]):
@@ -115,28 +129,28 @@ class Structures:
         base = s.args[0]
         if isinstance(base, Ref):
             self._refuse_use(base, s.line)
-        if s.op == "plain":
+        if isinstance(s, Discrete):
             self._make_places(list(s.args), s.line)
             self._condition(s)
-        elif s.op == "attr":
-            if not (is_records(self.code.kind(base)) and self._of_array(s, s.info)):
-                self._field(s, s.info)
-        elif s.op == "getitem" and (name := _field_of(s.info)) is not None:
+        elif isinstance(s, GetAttr):
+            if not (is_records(self.code.kind(base)) and self._of_array(s, s.name)):
+                self._field(s, s.name)
+        elif isinstance(s, GetItem) and (name := _field_of(s.index)) is not None:
             self._field(s, name)
-        elif s.op == "getitem" and is_records(self.code.kind(base)):
+        elif isinstance(s, GetItem) and is_records(self.code.kind(base)):
             self._part(s)
-        elif s.op == "func" and s.info[0] == "len" and is_records(self.code.kind(base)):
+        elif isinstance(s, CallKnown) and s.function == "len" and is_records(self.code.kind(base)):
             self.code.plain("len(a)", s.line, target=s.target, a=self._first(base, s.line))
         else:
             self._refuse_use(base, s.line)
 
-    def _part(self, s: Let) -> None:
+    def _part(self, s: GetItem) -> None:
         """Lower `a[index]` to a record, or to an array of records."""
         code, base = self.code, s.args[0]
         of, kind = code.kind(base), code.kind(s.target)
-        if is_gathered(code, s.info):
+        if is_gathered(code, s.index):
             code.refuse(s.line, "an index of records that is an array", "only ints and slices are known", "a loop")
-        index = index_of(code, s.info, of.ndim, s.line)
+        index = index_of(code, s.index, of.ndim, s.line)
         if is_record(kind) and s.target in self._deferred:
             self._places[s.target] = base, index
             return
@@ -152,9 +166,9 @@ class Structures:
             elif is_record(kind):
                 places = ", ".join(to_python.text(to_python.atom(i)) for i in index)
                 names = tuple(i for i in index if isinstance(i, str))
-                code.let("view", (a, *names), to_python.name(f"runtime.row(BASE, ({places},))"), line, target=t)
+                code.emit(ViewExpr(t, a, (*names,), to_python.name(f"runtime.row(BASE, ({places},))"), line))
             else:
-                code.let("view", (a,), self._longer(index, a, base), line, target=t)
+                code.emit(View(t, a, self._longer(index, a, base), line))
 
     def _longer(self, index: tuple[Any, ...], leaf: str, base: str) -> tuple[Any, ...]:
         """Index for a field that has more axes than the records."""
@@ -201,13 +215,13 @@ class Structures:
         if isinstance(leaf, Node):
             code.copy_tree(code.tree(s.target), leaf, s.line)
         elif code.kind(leaf).ndim == len(index) and not is_records(kind):
-            code.let("load", (leaf,), index, s.line, target=s.target)
+            code.emit(Load(s.target, leaf, index, s.line))
         else:
             if s.target in self._augmented:
                 self._read[s.target] = base, name
             code.alias.join(s.target, leaf)
             if index:
-                code.let("view", (leaf,), index, s.line, target=s.target)
+                code.emit(View(s.target, leaf, index, s.line))
             else:
                 code.copy(s.target, leaf, s.line)
 
@@ -215,7 +229,7 @@ class Structures:
         """Lower an attribute of an array of records, which numba prefers to a field of this name; False for a field."""
         code, kind, first = self.code, self.code.kind(s.args[0]), self._first(s.args[0], s.line)
         if name == "ndim":
-            code.let("copy", (Const(kind.ndim),), None, s.line, target=s.target)
+            code.emit(Copy(s.target, Const(kind.ndim), s.line))
         elif name == "size":
             sizes = " * ".join(f"a.shape[{k}]" for k in range(kind.ndim)) or "1"
             code.plain(sizes, s.line, target=s.target, a=first)
@@ -227,10 +241,10 @@ class Structures:
             code.refuse(s.line, what, "of these, only ndim, size and shape are known", instead)
         return name in _OF_ARRAYS
 
-    def _condition(self, s: Let) -> None:
+    def _condition(self, s: Discrete) -> None:
         """Lower a non-differentiable expression: the fields in it become variables."""
-        if isinstance(s.info, ast.BoolOp) and any(map(self._is_instance, s.args)):
-            self._shortcut(s, s.info.values, isinstance(s.info.op, ast.And))
+        if isinstance(s.tree, ast.BoolOp) and any(map(self._is_instance, s.args)):
+            self._shortcut(s, s.tree.values, isinstance(s.tree.op, ast.And))
             return
         found: list[str] = []
 
@@ -238,12 +252,12 @@ class Structures:
             """Load a field into a variable."""
             leaf, _ = self._leaf(x, name, s.line)
             kind = self.code.kind(leaf)
-            made = leaf if kind.ndim else self.code.let("load", (leaf,), (), s.line, kind.dtype)
+            made = leaf if kind.ndim else self.code.emit(Load(self.code.temp(kind.dtype), leaf, (), s.line))
             found.append(made)
             return ast.Name(made)
 
         fields = _Fields(self._is, loaded, lambda x: self._first(x, s.line))
-        tree, called = self.dunders.resolved(to_python.substitute(s.info, lambda _: None), self._is_instance, s.line)
+        tree, called = self.dunders.resolved(to_python.copied(s.tree), self._is_instance, s.line)
         found += called
         tree = fields.visit(tree)
         names = [x.id for x in ast.walk(tree) if isinstance(x, ast.Name)]
@@ -251,7 +265,7 @@ class Structures:
             if self._is(x):
                 self._refuse_use(x, s.line)
         args = tuple(x for x in [*s.args, *found] if x in names)
-        self.expand(Let(s.target, "plain", args, tree, s.line))
+        self.expand(Discrete(s.target, args, tree, s.line))
 
     def _shortcut(self, s: Let, values: list[ast.expr], conjunction: bool) -> None:
         """Short-circuit `and` and `or`: a method in a condition runs only if the operands before it leave it open."""
@@ -259,7 +273,7 @@ class Structures:
         names = {x.id for x in ast.walk(first) if isinstance(x, ast.Name)}
         args = tuple(x for x in s.args if x in names)
         tree = first if isinstance(first, ast.BoolOp) else to_python.call("bool", first)
-        condition = Let(s.target, "plain", args, tree, s.line)
+        condition = Discrete(s.target, args, tree, s.line)
         if any(map(self._is, args)):
             self._condition(condition)
         else:
@@ -328,7 +342,7 @@ def _deferred(code: ScalarBuilder) -> Iterator[str]:
     read = Counter(x for s in every for x in set(reads(s)) if isinstance(x, str))
     for block in [code.lowered.body, *(b for s in every for b in blocks(s))]:
         for k, s in enumerate(block):
-            if not (isinstance(s, Let) and s.op == "getitem" and code.names.is_temporary(s.target)):
+            if not (isinstance(s, GetItem) and code.names.is_temporary(s.target)):
                 continue
             places = [j for j, t in enumerate(block) if j > k and isinstance(t, (Let, Store)) and s.target in reads(t)]
             between = block[k + 1 : places[-1]] if places else []
@@ -339,11 +353,11 @@ def _deferred(code: ScalarBuilder) -> Iterator[str]:
 
 def _augmented(code: ScalarBuilder) -> Iterator[str]:
     """Temporaries for the field in `x.field += value`, which are updated in place."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[type]] = {}
     for s in walk(code.lowered.body):
         if isinstance(s, (Let, For)):
-            found.setdefault(s.target, []).append(s.op if isinstance(s, Let) else "for")
-    return (x for x, ops in found.items() if ops == ["attr", "iop"] and code.names.is_temporary(x))
+            found.setdefault(s.target, []).append(type(s))
+    return (x for x, made in found.items() if made == [GetAttr, InplaceOp] and code.names.is_temporary(x))
 
 
 class _Fields(ast.NodeTransformer):

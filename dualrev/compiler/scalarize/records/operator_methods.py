@@ -14,7 +14,19 @@ from numba.core import types
 from numba.core.registry import cpu_target
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Const, Let, Slice, Store
+from dualrev.compiler.ir.anf.operations import (
+    BinOp,
+    CallKnown,
+    CallMethod,
+    Const,
+    GetItem,
+    InplaceOp,
+    Let,
+    MakeTuple,
+    Slice,
+    Store,
+    UnaryOp,
+)
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.records.jitclass import Objects
 from dualrev.compiler.types.aliases import NumbaType
@@ -47,23 +59,27 @@ class Dunders:
     def takes(self, s: Let) -> bool:
         """Lower an operation to the call of a special method; False if the class does not have it."""
         x, rest = s.args[0], s.args[1:]
-        if s.op in ("binop", "iop") and s.info in _BINARY:
-            name = _BINARY[s.info]
-            return (s.op == "iop" and self._call(s, f"i{name}", x, rest)) or self._call(s, name, x, rest)
-        if s.op == "unary" and s.info in _UNARY:
-            return self._call(s, _UNARY[s.info], x)
-        if s.op == "func" and s.info[0] in _FUNCTIONS and not (rest or s.info[1]):
-            return self._call(s, s.info[0], x)
-        if s.op == "getitem" and is_instance(self.code.kind(x)):
-            return self.has(x, "getitem") and self._call(s, "getitem", x, (self._index(s.info, s.line),))
+        if isinstance(s, (BinOp, InplaceOp)) and s.symbol in _BINARY:
+            name = _BINARY[s.symbol]
+            return (isinstance(s, InplaceOp) and self._call(s.target, s.line, f"i{name}", x, rest)) or self._call(
+                s.target, s.line, name, x, rest
+            )
+        if isinstance(s, UnaryOp) and s.symbol in _UNARY:
+            return self._call(s.target, s.line, _UNARY[s.symbol], x)
+        if isinstance(s, CallKnown) and s.function in _FUNCTIONS and not (rest or s.keywords):
+            return self._call(s.target, s.line, s.function, x)
+        if isinstance(s, GetItem) and is_instance(self.code.kind(x)):
+            return self.has(x, "getitem") and self._call(
+                s.target, s.line, "getitem", x, (self._index(s.index, s.line),)
+            )
         return False
 
     def stores(self, s: Store) -> bool:
         """Lower `x[index] = value` to `__setitem__`; False if the class does not have it."""
         if not is_instance(self.code.kind(s.array)) or not self.has(s.array, "setitem"):
             return False
-        call = Let(self.code.temp(types.none), "", (), None, s.line)
-        return self._call(call, "setitem", s.array, (self._index(s.index, s.line), s.value))
+        nothing = self.code.temp(types.none)
+        return self._call(nothing, s.line, "setitem", s.array, (self._index(s.index, s.line), s.value))
 
     def resolved(self, tree: ast.expr, is_object: Callable[[str], bool], line: int) -> tuple[ast.expr, list[str]]:
         """Hoist calls of special methods out of a condition, if all run; return it, and the names of their results."""
@@ -74,8 +90,8 @@ class Dunders:
 
     def value(self, name: str, x: str, args: tuple[Any, ...], kind: NumbaType, line: int) -> str | None:
         """Call a special method, and return the variable of its result; None if the class does not have it."""
-        made = Let(self.code.temp(kind), "", (), None, line)
-        return made.target if self._call(made, name, x, args) else None
+        made = self.code.temp(kind)
+        return made if self._call(made, line, name, x, args) else None
 
     def returned(self, x: str, name: str, args: tuple[Any, ...]) -> Any:
         """Return type of a special method, inferred by numba."""
@@ -87,10 +103,10 @@ class Dunders:
         """Whether the class of an instance has a special method."""
         return f"__{name}__" in getattr(self.code.kind(x), "jit_methods", {})
 
-    def _call(self, s: Let, name: str, x: Any, args: tuple[Any, ...] = ()) -> bool:
+    def _call(self, target: str, line: int, name: str, x: Any, args: tuple[Any, ...] = ()) -> bool:
         if not self.has(x, name):
             return False
-        self.objects.method(Let(s.target, "method", (x, *args), (f"__{name}__", ()), s.line))
+        self.objects.method(CallMethod(target, x, f"__{name}__", args, line))
         return True
 
     def _index(self, entries: tuple[Any, ...], line: int) -> Any:
@@ -101,7 +117,7 @@ class Dunders:
             return entries[0]
         kinds = [types.unliteral(self.code.kind(x)) for x in entries]
         made = self.code.temp(types.BaseTuple.from_types(kinds))
-        self.expand(Let(made, "tuple", entries, None, line))
+        self.expand(MakeTuple(made, entries, line))
         return made
 
 
