@@ -9,7 +9,7 @@ from dualrev.compiler.ad.forward.forward_driver import Forward
 from dualrev.compiler.ad.reverse.reverse_driver import Reverse
 from dualrev.compiler.analysis.memory.alias import Memory
 from dualrev.compiler.frontend.reading.source import Source, Static
-from dualrev.compiler.ir.anf.operations import Ref
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.core.nodes import Call, Function
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.names import Names
@@ -29,7 +29,7 @@ class FunctionTable(Protocol):
 
     f: Any
     names: Names
-    refs: dict[str, Ref]
+    refs: dict[str, anf.Ref]
     program: Program
     memory: Memory
     forward: Forward

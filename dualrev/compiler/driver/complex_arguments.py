@@ -13,7 +13,7 @@ from typing import Any
 from dualrev.compiler.ad.custom.custom_rules import has_rule
 from dualrev.compiler.ad.function_table import FunctionTable
 from dualrev.compiler.frontend.reading.source import Source, describe, is_derivative, name_of
-from dualrev.compiler.ir.anf import operations
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.core.atoms import Symbol
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves
@@ -32,7 +32,7 @@ class ComplexCalls:
         self.front = front
         self._symbols: dict[Any, Symbol] = {}
 
-    def symbol(self, s: operations.Call, source: Source) -> Symbol:
+    def symbol(self, s: anf.Call, source: Source) -> Symbol:
         """Symbol of the callee of a call in this source."""
         assert s.types is not None
         f, front = s.function.value, self.front

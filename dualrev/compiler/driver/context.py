@@ -36,7 +36,7 @@ from dualrev.compiler.frontend.reading.locals_option import with_conversions
 from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import Source, Static, describe, is_derivative, read
 from dualrev.compiler.frontend.typing.infer_callees import Uncompiled
-from dualrev.compiler.ir.anf.operations import CallKnown, Ref, walk
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atom_types import is_array, is_real, type_of
 from dualrev.compiler.ir.core.atoms import Constant, Global, Var
@@ -68,7 +68,7 @@ class Front:
         """Begin without functions; `sources` are known already, by the ids of functions."""
         self.passes = passes or PassManager(LISTS)
         self.names = Names()
-        self.refs: dict[str, Ref] = {}
+        self.refs: dict[str, anf.Ref] = {}
         self.program = Program(self.called)
         self.memory = Memory(self.program, lambda s: self.rules.refuse_draw(s))
         self.rules: CustomPushforwards = CustomPushforwards(self)
@@ -230,7 +230,7 @@ class Front:
             return attempt(True)
         kinds, lowered = found.typed.of, found.lowered
         have_places = all(isinstance(kinds.get(x), _PLACES) for x in lowered.iterated)
-        lengths = (s for s in walk(lowered.body) if isinstance(s, CallKnown) and s.target in lowered.lengths)
+        lengths = (s for s in anf.walk(lowered.body) if isinstance(s, anf.CallKnown) and s.target in lowered.lengths)
         over = (kinds.get(x) for s in lengths for x in s.args if isinstance(x, str))
         dicts = any(isinstance(kind, types.DictType) for kind in over)  # d[k] is no key
         return found if have_places and not dicts else attempt(True)
@@ -305,7 +305,7 @@ class Front:
             cls = kind.instance_class
             if all(ref.value is not cls for ref in self.refs.values()):
                 name = self.names.fresh(f"_{cls.__name__}")
-                self.refs[name] = Ref(name, cls, (*path, ("attr", "instance_class")))
+                self.refs[name] = anf.Ref(name, cls, (*path, ("attr", "instance_class")))
         if isinstance(kind, types.ClassInstanceType):
             refer_methods(self.refs, self.names, kind.class_type, (*path, ("attr", "class_type")))
         if isinstance(kind, types.BaseTuple):
@@ -348,7 +348,7 @@ class Front:
         functions = {}
         for name, a, kind in zip(self.parameters(f), args, argtypes, strict=True):
             if isinstance(kind, types.Dispatcher):
-                known = a.path if isinstance(a, (Global, Ref)) else self._path_of(kind.dispatcher, f)
+                known = a.path if isinstance(a, (Global, anf.Ref)) else self._path_of(kind.dispatcher, f)
                 functions[name] = Static(kind.dispatcher, known)
         return functions
 

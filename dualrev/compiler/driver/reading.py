@@ -32,7 +32,7 @@ from dualrev.compiler.frontend.typing.infer_callees import Uncompiled
 from dualrev.compiler.frontend.typing.optional import without_optionals
 from dualrev.compiler.frontend.typing.unreachable import without_unreached
 from dualrev.compiler.frontend.typing.write_truth import write_truth
-from dualrev.compiler.ir.anf.operations import leaves as anf_leaves
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.printer import show_lowered
 from dualrev.compiler.ir.anf_to_core import typed
 from dualrev.compiler.ir.core.atoms import Var
@@ -130,8 +130,8 @@ class Reading:
         name, made, names = self.source.tree.name, self.lowered, self.front.names
         if "scalars" in self.holds:
             flat = self.expanded
-            parameters = [x for p in flat.parameters for x in anf_leaves(p) if isinstance(x, str)]
-            results = anf_leaves(flat.result)
+            parameters = [x for p in flat.parameters for x in anf.leaves(p) if isinstance(x, str)]
+            results = anf.leaves(flat.result)
             return show_lowered(name, parameters, flat.body, results, flat.types.get, names)
         kind = self.typed if "types" in self.holds else lambda _: None
         return show_lowered(name, made.parameters, made.body, [made.result], kind, names)

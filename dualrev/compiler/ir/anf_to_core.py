@@ -8,7 +8,7 @@ from typing import Any
 
 import numba
 
-from dualrev.compiler.ir.anf import operations
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.to_python import SYMBOLS, names_in
 from dualrev.compiler.ir.core import atoms, nodes
 from dualrev.compiler.ir.core.atoms import Constant, Expr, Global, Symbol, Var
@@ -17,7 +17,7 @@ from dualrev.compiler.ir.core.nodes import Function
 __all__ = ["typed"]
 
 
-def typed(e: Any, origin: Any, checked: bool, symbol: Callable[[operations.Call], Symbol] | None = None) -> Function:
+def typed(e: Any, origin: Any, checked: bool, symbol: Callable[[anf.Call], Symbol] | None = None) -> Function:
     """Translate an `Expanded` to typed core, with variables as objects; `checked`: divisions by zero raise.
 
     `symbol` gives the symbol of a callee with complex arguments: core calls it with their real and imaginary parts.
@@ -26,7 +26,7 @@ def typed(e: Any, origin: Any, checked: bool, symbol: Callable[[operations.Call]
 
 
 class _Typing:
-    def __init__(self, e: Any, checked: bool, symbol: Callable[[operations.Call], Symbol] | None) -> None:
+    def __init__(self, e: Any, checked: bool, symbol: Callable[[anf.Call], Symbol] | None) -> None:
         self.e, self.checked, self.symbol = e, checked, symbol
         self.variables: dict[str, Var] = {}
         self.globals = {ref.name: ref for ref in e.lowered.refs.values()}
@@ -47,9 +47,9 @@ class _Typing:
 
     def atom(self, x: Any) -> atoms.Atom:
         """Translate an atom."""
-        if isinstance(x, operations.Const):
+        if isinstance(x, anf.Const):
             return Constant(x.value, numba.typeof(x.value))
-        if isinstance(x, operations.Ref):
+        if isinstance(x, anf.Ref):
             return Global(x.name, x.value, x.path, None if x.value is None else _type_of(x.value))
         return self.var(x)
 
@@ -61,7 +61,7 @@ class _Typing:
 
     def tree(self, x: Any) -> atoms.Tree:
         """Translate a tree of atoms."""
-        if not isinstance(x, operations.Node):
+        if not isinstance(x, anf.Node):
             return self.atom(x)
         cls = self.atom(x.cls) if x.cls is not None else None
         assert cls is None or isinstance(cls, Global)
@@ -146,7 +146,7 @@ class _Typing:
 
         def entry(x: Any) -> Any:
             """Translate one entry of it."""
-            if isinstance(x, operations.Slice):
+            if isinstance(x, anf.Slice):
                 return atoms.Span(*(None if y is None else self.atom(y) for y in (x.lower, x.upper, x.step)))
             return x if x is None or x is Ellipsis else self.atom(x)
 
@@ -161,11 +161,11 @@ class _Typing:
     def statement(self, s: Any) -> nodes.Statement:
         """Translate a statement."""
         match s:
-            case operations.Let():
+            case anf.Let():
                 return self.let(s)
-            case operations.Store():
+            case anf.Store():
                 return nodes.Store(self.var(s.array), self.places(s.index), self.atom(s.value), s.line, s.op)
-            case operations.Call():
+            case anf.Call():
                 made = getattr(s.function.value, "symbol", None)
                 if s.types is not None and self.symbol is not None:
                     made = self.symbol(s)
@@ -173,21 +173,21 @@ class _Typing:
                 assert isinstance(function, (Global, atoms.Symbol))
                 targets = tuple(map(self.var, s.targets))
                 return nodes.Call(targets, function, tuple(map(self.tree, s.args)), self.tree(s.result), s.line)
-            case operations.If():
+            case anf.If():
                 return nodes.If(self.atom(s.test), self.block(s.then), self.block(s.orelse), s.line)
-            case operations.For():
+            case anf.For():
                 start, stop, step = (self.atom(x) for x in (s.start, s.stop, s.step))
                 body = self.block(s.body)
                 return nodes.For(
                     self.var(s.target), start, stop, step, body, self.flags(s), s.line, s.parallel, s.elements
                 )
-            case operations.While():
+            case anf.While():
                 return nodes.While(
                     self.block(s.test_block), self.atom(s.test), self.block(s.body), self.flags(s), s.line
                 )
-            case operations.Effect():
+            case anf.Effect():
                 return nodes.Effect(s.text, tuple(map(self.atom, s.args)), s.raises, s.line)
-            case operations.Opaque():
+            case anf.Opaque():
                 read = dict.fromkeys([*s.args, *(x for x in names_in(s.code) if x in self.globals)])
                 inputs = tuple((x, self.named(x)) for x in read)
                 outputs = tuple((x, self.var(x)) for x in s.targets)
@@ -198,28 +198,28 @@ class _Typing:
         """Translate the exit flags of a loop."""
         return tuple(map(self.var, s.exits))
 
-    def let(self, s: operations.Let) -> nodes.Statement:
+    def let(self, s: anf.Let) -> nodes.Statement:
         """Translate an operation."""
         target = self.var(s.target)
         match s:
-            case operations.Copy(source=x):
+            case anf.Copy(source=x):
                 return nodes.Copy(target, self.atom(x), s.line)
-            case operations.Discrete(tree=tree):
+            case anf.Discrete(tree=tree):
                 return nodes.Discrete(target, self.expr(tree), s.line)
-            case operations.Prim(rule=rule, spelling=spelling):
+            case anf.Prim(rule=rule, spelling=spelling):
                 checked = self.checked and not s.of_elements
                 return nodes.Real(target, rule, spelling, tuple(map(self.atom, s.args)), s.line, checked)
-            case operations.Load(array=x, index=index):
+            case anf.Load(array=x, index=index):
                 return nodes.Load(target, self.array(x), self.places(index), s.line)
-            case operations.View(array=x, index=index):
+            case anf.View(array=x, index=index):
                 base = self.array(x)
                 return nodes.View(target, base, atoms.Item(base, self.places(index)), s.line)
-            case operations.ViewExpr(array=x, tree=tree):
+            case anf.ViewExpr(array=x, tree=tree):
                 base = self.array(x)
                 return nodes.View(target, base, self.expr(tree, base), s.line)
-            case operations.Alloc(tree=tree):
+            case anf.Alloc(tree=tree):
                 return nodes.Make(target, self.expr(tree), s.line)
-            case operations.WholeArray(function=function):
+            case anf.WholeArray(function=function):
                 return nodes.Whole(target, function, tuple(map(self.atom, s.args)), s.line)
         raise AssertionError(s)
 

@@ -13,31 +13,7 @@ from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.reading.source import Source, is_numba_function, read
-from dualrev.compiler.ir.anf.operations import (
-    AllocList,
-    BinOp,
-    CallKnown,
-    CallMethod,
-    CallStarred,
-    CallUfunc,
-    CallUser,
-    Const,
-    Copy,
-    Discrete,
-    GetAttr,
-    GetItem,
-    InplaceOp,
-    Let,
-    MakeArray,
-    MakeList,
-    MakeTuple,
-    OpaqueExpr,
-    Ref,
-    Store,
-    UnaryOp,
-    Window,
-    walk,
-)
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.leaves import is_structured
@@ -48,8 +24,8 @@ from dualrev.rules.functions import canonical, known
 
 __all__ = ["changes_nothing", "has_output", "is_new", "makes_new", "sharing", "written_arrays"]
 
-_NEW = (BinOp, UnaryOp, MakeArray, Discrete)
-_QUIET = (*_NEW, GetAttr, Copy, GetItem, MakeList, AllocList, MakeTuple, Window)
+_NEW = (anf.BinOp, anf.UnaryOp, anf.MakeArray, anf.Discrete)
+_QUIET = (*_NEW, anf.GetAttr, anf.Copy, anf.GetItem, anf.MakeList, anf.AllocList, anf.MakeTuple, anf.Window)
 _JOINING = ("append", "concatenate", "diff", "dot", "outer", "stack", "stacked", "sum")
 _COPY = ("copy", "copy", "copy")
 _PLAIN = (range, zip, enumerate, reversed)
@@ -62,10 +38,10 @@ def sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
     parameters = [x for x in lowered.parameters if _holds(of.get(x))]
     for x in parameters[1:] if not apart else ():
         alias.join(x, parameters[0])
-    for s in walk(lowered.body):
-        if isinstance(s, Let) and _holds(kind := of.get(s.target)) and not (is_array(kind) and is_new(s)):
-            for y in s.args[:1] if isinstance(s, InplaceOp) and is_array(kind) else s.args:
-                if isinstance(y, (str, Ref)):
+    for s in anf.walk(lowered.body):
+        if isinstance(s, anf.Let) and _holds(kind := of.get(s.target)) and not (is_array(kind) and is_new(s)):
+            for y in s.args[:1] if isinstance(s, anf.InplaceOp) and is_array(kind) else s.args:
+                if isinstance(y, (str, anf.Ref)):
                     alias.join(s.target, y if isinstance(y, str) else y.name)
     return alias
 
@@ -73,10 +49,10 @@ def sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
 def written_arrays(lowered: Lowered, of: dict[str, Any]) -> set[str]:
     """The arrays that may be written to, under these names or others, or are passed to a function that may do so."""
     written = set[str]()
-    for s in walk(lowered.body):
-        if isinstance(s, Store):
+    for s in anf.walk(lowered.body):
+        if isinstance(s, anf.Store):
             written.add(s.array)
-        elif isinstance(s, Let) and _may_write(s):
+        elif isinstance(s, anf.Let) and _may_write(s):
             written.update(x for x in s.args if isinstance(x, str))
     return {x for x in written if _holds(of.get(x))}
 
@@ -85,14 +61,14 @@ def _holds(kind: NumbaType) -> bool:
     return is_array(kind) or isinstance(kind, types.BaseTuple) or is_structured(kind)
 
 
-def is_new(s: Let) -> bool:
+def is_new(s: anf.Let) -> bool:
     """Whether the result of an operation is a fresh array, which aliases no operand."""
     if isinstance(s, _NEW):
         return True
-    if not isinstance(s, (CallKnown, CallMethod)):
+    if not isinstance(s, (anf.CallKnown, anf.CallMethod)):
         return False
     name = _name(s)
-    f = known(name) if known(name).name or isinstance(s, CallKnown) else known(s.method)
+    f = known(name) if known(name).name or isinstance(s, anf.CallKnown) else known(s.method)
     if f.shares is not None:
         return f.shares == _COPY
     return bool(
@@ -100,20 +76,20 @@ def is_new(s: Let) -> bool:
     )
 
 
-def makes_new(s: Let) -> bool:
+def makes_new(s: anf.Let) -> bool:
     """Whether an operation makes a new array: one of whole arrays, too, or the call of a function that returns one."""
-    if isinstance(s, CallUser):
+    if isinstance(s, anf.CallUser):
         return _returns_new(s.function)
-    if isinstance(s, CallKnown) and known(s.function).core in _JOINING and not has_output(s.function, len(s.args)):
+    if isinstance(s, anf.CallKnown) and known(s.function).core in _JOINING and not has_output(s.function, len(s.args)):
         return True
-    if isinstance(s, CallMethod) and (s.method == "astype" or known(_name(s)).core in _JOINING):
+    if isinstance(s, anf.CallMethod) and (s.method == "astype" or known(_name(s)).core in _JOINING):
         return True
-    return is_new(s) or (isinstance(s, BinOp) and s.symbol == "@")
+    return is_new(s) or (isinstance(s, anf.BinOp) and s.symbol == "@")
 
 
-def _name(s: CallKnown | CallMethod) -> str:
+def _name(s: anf.CallKnown | anf.CallMethod) -> str:
     """Name of a function; of a method, that of numpy's function."""
-    return s.function if isinstance(s, CallKnown) else f"np.{s.method}"
+    return s.function if isinstance(s, anf.CallKnown) else f"np.{s.method}"
 
 
 def has_output(name: str, count: int) -> bool:
@@ -123,30 +99,30 @@ def has_output(name: str, count: int) -> bool:
     return count > read
 
 
-def _may_write(s: Let) -> bool:
+def _may_write(s: anf.Let) -> bool:
     """Whether an operation may write to its operands."""
-    if isinstance(s, (InplaceOp, CallStarred, CallUfunc)):
+    if isinstance(s, (anf.InplaceOp, anf.CallStarred, anf.CallUfunc)):
         return True
-    if isinstance(s, CallKnown):
+    if isinstance(s, anf.CallKnown):
         return s.function in _WRITING or has_output(s.function, len(s.args))
-    if isinstance(s, CallMethod):
+    if isinstance(s, anf.CallMethod):
         return s.method in _WRITING
-    return isinstance(s, CallUser) and not _only_reads(s.function)
+    return isinstance(s, anf.CallUser) and not _only_reads(s.function)
 
 
-def changes_nothing(s: Let, of: dict[str, Any]) -> bool:
+def changes_nothing(s: anf.Let, of: dict[str, Any]) -> bool:
     """Whether an operation certainly writes to no array; False if an operand is a record or an instance."""
     if any(is_structured(of.get(x)) for x in s.args if isinstance(x, str)):
         return False
-    if isinstance(s, (CallKnown, CallMethod)):
-        on_array = isinstance(s, CallKnown) or (isinstance(s.args[0], str) and is_array(of.get(s.args[0])))
+    if isinstance(s, (anf.CallKnown, anf.CallMethod)):
+        on_array = isinstance(s, anf.CallKnown) or (isinstance(s.args[0], str) and is_array(of.get(s.args[0])))
         return known(_name(s)).compiled and on_array and not _may_write(s)
-    if isinstance(s, InplaceOp):
+    if isinstance(s, anf.InplaceOp):
         return isinstance(of.get(s.target), NUMBERS)
-    return isinstance(s, _QUIET) or (isinstance(s, OpaqueExpr) and s.pure)
+    return isinstance(s, _QUIET) or (isinstance(s, anf.OpaqueExpr) and s.pure)
 
 
-def _only_reads(callee: Ref) -> bool:
+def _only_reads(callee: anf.Ref) -> bool:
     """Whether a callee is read-only by its source: no stores, no `+=`, no nested function, only known calls."""
     if not is_numba_function(callee.value):
         return False
@@ -179,7 +155,7 @@ def _reads(call: ast.Call, source: Source) -> bool:
     return value in _PLAIN or (bool(name) and not writes)
 
 
-def _returns_new(callee: Ref) -> bool:
+def _returns_new(callee: anf.Ref) -> bool:
     """Whether the array that a function returns is a new one, as its text shows."""
     if not is_numba_function(callee.value):
         return False
@@ -223,4 +199,4 @@ def _is_new_value(
         return isinstance(f, ast.Attribute) and f.attr == "copy" and not x.args
     value = getattr(found.value, f.attr, None) if isinstance(f, ast.Attribute) else found.value
     name = canonical(value) or ""
-    return bool(name) and makes_new(CallKnown("", name, (Const(None),) * len(x.args), 0)) and not x.keywords
+    return bool(name) and makes_new(anf.CallKnown("", name, (anf.Const(None),) * len(x.args), 0)) and not x.keywords

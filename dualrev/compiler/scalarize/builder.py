@@ -20,26 +20,8 @@ from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.reading.njit_options import is_parallel
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    Alloc,
-    Atom,
-    BinOp,
-    Call,
-    CallKnown,
-    Const,
-    Copy,
-    Discrete,
-    For,
-    Let,
-    Load,
-    Node,
-    Ref,
-    Store,
-    ViewExpr,
-    leaves,
-    walk,
-)
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.scalarize.arrays.even_strides import are_even
@@ -62,8 +44,8 @@ _DIVISIONS = {"/": "np.true_divide", "//": "np.floor_divide", "%": "np.remainder
 def line_of_variable(lowered: Lowered, x: str) -> int:
     """Source line of a variable's first assignment; the function's line if it has none."""
     base = x.split("[")[0]
-    for s in walk(lowered.body):
-        if isinstance(s, Let) and s.target == base:
+    for s in anf.walk(lowered.body):
+        if isinstance(s, anf.Let) and s.target == base:
             return s.line
     return lowered.source.tree.lineno
 
@@ -88,7 +70,7 @@ class ScalarBuilder:
         self.even = are_even(lowered, of)
         self.threads = is_parallel(lowered.source.dispatcher, "numpy")  # for elements of arrays
         self.in_rounds = False  # of a loop over prange: numba runs each of them in one thread
-        self.classes: dict[Any, Ref] = {}  # of named tuples
+        self.classes: dict[Any, anf.Ref] = {}  # of named tuples
         self._part_names: dict[tuple[str, int | str], str] = {}
 
     def refuse(self, line: int, what: str, why: str, instead: str, at: int = 0) -> Any:
@@ -113,27 +95,27 @@ class ScalarBuilder:
 
     def tree(self, x: Any) -> Any:
         """Tree of leaves of a tuple, record or complex number (SROA); any other atom unchanged."""
-        if isinstance(x, Ref) and isinstance(x.value, tuple):
+        if isinstance(x, anf.Ref) and isinstance(x.value, tuple):
             return self._constant_tree(x)
-        if isinstance(x, Const) and isinstance(x.value, complex):
-            return Node((Const(x.value.real), Const(x.value.imag)))
+        if isinstance(x, anf.Const) and isinstance(x.value, complex):
+            return anf.Node((anf.Const(x.value.real), anf.Const(x.value.imag)))
         kind = self.of.get(x) if isinstance(x, str) else None
         if isinstance(kind, (types.DType, types.NumberClass)):
-            return Ref(dtype_name(kind.dtype if isinstance(kind, types.DType) else kind.instance_type), None)
+            return anf.Ref(dtype_name(kind.dtype if isinstance(kind, types.DType) else kind.instance_type), None)
         return self._parts(str(x), kind) if isinstance(kind, types.BaseTuple) or is_structured(kind) else x
 
     def names_in(self, atoms: tuple[Any, ...]) -> tuple[str, ...]:
         """Variables at the leaves of the atoms' trees."""
-        return tuple(dict.fromkeys(x for a in atoms for x in leaves(self.tree(a)) if isinstance(x, str)))
+        return tuple(dict.fromkeys(x for a in atoms for x in anf.leaves(self.tree(a)) if isinstance(x, str)))
 
     def syntax_tree(self, tree: Any) -> ast.expr:
         """Python expression for a tree."""
-        if isinstance(tree, Node):
+        if isinstance(tree, anf.Node):
             parts = [self.syntax_tree(x) for x in tree.parts]
             return ast.Tuple(parts, ast.Load()) if tree.cls is None else to_python.call(tree.cls.name, *parts)
         return to_python.atom(tree)
 
-    def expression(self, s: Let) -> ast.expr:
+    def expression(self, s: anf.Let) -> ast.expr:
         """Python expression of an operation, unchanged but for tuples, which are rebuilt from their components."""
         return to_python.expression(s, lambda x: self.syntax_tree(self.tree(x)))
 
@@ -141,7 +123,7 @@ class ScalarBuilder:
         """Tree of the leaf variables of a variable, by its type."""
         if is_structured(kind):
             leaves = members(kind).items()
-            return Node(tuple(self._parts(self._part_name(x, f), t) for f, t in leaves), kind=kind)
+            return anf.Node(tuple(self._parts(self._part_name(x, f), t) for f, t in leaves), kind=kind)
         if not isinstance(kind, types.BaseTuple):
             self.of.setdefault(x, kind)
             return x
@@ -149,8 +131,8 @@ class ScalarBuilder:
         if isinstance(kind, types.BaseNamedTuple):
             cls = self._class_ref(kind.instance_class)
         if isinstance(kind, Parts):
-            return Node(tuple(self._parts(self._part_name(x, name), kind.dtype) for name in ("re", "im")))
-        return Node(tuple(self._parts(self._part_name(x, k), t) for k, t in enumerate(kind.types)), cls)
+            return anf.Node(tuple(self._parts(self._part_name(x, name), kind.dtype) for name in ("re", "im")))
+        return anf.Node(tuple(self._parts(self._part_name(x, k), t) for k, t in enumerate(kind.types)), cls)
 
     def _part_name(self, x: str, k: int | str) -> str:
         """Variable for a component of a tuple, an object or a complex number: `t_0`, or a fresh name."""
@@ -162,33 +144,33 @@ class ScalarBuilder:
                 self.alias.join(made, x)
         return self._part_names[x, k]
 
-    def _class_ref(self, cls: Any) -> Ref:
+    def _class_ref(self, cls: Any) -> anf.Ref:
         """Reference to the class of a named tuple."""
         if cls not in self.classes:
             self.classes[cls] = self.lowered.class_ref(cls)
         return self.classes[cls]
 
-    def _constant_tree(self, x: Ref) -> Any:
+    def _constant_tree(self, x: anf.Ref) -> Any:
         """Tree of constants for a captured tuple."""
 
         def build(value: Any, path: AccessPath) -> Any:
             """Tree of `value`, whose access path is `path`."""
             if isinstance(value, tuple):
                 cls = self._class_ref(type(value)) if hasattr(value, "_fields") else None
-                return Node(tuple(build(v, (*path, ("item", k))) for k, v in enumerate(value)), cls)
+                return anf.Node(tuple(build(v, (*path, ("item", k))) for k, v in enumerate(value)), cls)
             if isinstance(value, complex):
-                return self.tree(Const(complex(value)))
+                return self.tree(anf.Const(complex(value)))
             if value is None or isinstance(value, (bool, int, float, str)):
-                return Const(value)
+                return anf.Const(value)
             name = self.names.fresh("{}" + "".join(f"_{s[1]}" for s in path[len(x.path) :]), x.name)
-            self.lowered.refs[name] = Ref(name, value, path)
+            self.lowered.refs[name] = anf.Ref(name, value, path)
             return self.lowered.refs[name]
 
         return build(x.value, x.path)
 
     # Statements
 
-    def emit(self, operation: Let) -> str:
+    def emit(self, operation: anf.Let) -> str:
         """Emit an operation; return its target."""
         self.out.append(operation)
         return operation.target
@@ -197,32 +179,34 @@ class ScalarBuilder:
         """Emit `target` = a non-differentiable expression, the text with atoms for the names in it."""
         tree = to_python.substitute(to_python.name(text), lambda x: to_python.atom(names[x]) if x in names else None)
         args = tuple(x for x in names.values() if isinstance(x, str))
-        return self.emit(Discrete(target or self.temp(kind), args, tree, line))
+        return self.emit(anf.Discrete(target or self.temp(kind), args, tree, line))
 
-    def copy(self, target: str, source: Atom, line: int) -> None:
+    def copy(self, target: str, source: anf.Atom, line: int) -> None:
         """Emit `target = source`, unless they are one variable."""
         if target != source:
-            self.emit(Copy(target, source, line))
+            self.emit(anf.Copy(target, source, line))
 
     def copy_tree(self, target: Any, source: Any, line: int) -> None:
         """Emit copies of all leaves of a tree."""
-        if isinstance(target, Node):
-            assert isinstance(source, Node), "a tuple has a tree, and a frozen record no other name"
+        if isinstance(target, anf.Node):
+            assert isinstance(source, anf.Node), "a tuple has a tree, and a frozen record no other name"
             for t, s in zip(target.parts, source.parts, strict=True):
                 self.copy_tree(t, s, line)
         else:
-            self.emit(Copy(target, source, line))
+            self.emit(anf.Copy(target, source, line))
 
-    def as_written(self, s: Let) -> None:
+    def as_written(self, s: anf.Let) -> None:
         """Emit an operation unchanged, as a non-differentiable expression."""
-        if isinstance(s, BinOp) and s.of_elements and s.symbol in _DIVISIONS:  # what numba does with elements of arrays
-            s = CallKnown(s.target, _DIVISIONS[s.symbol], s.args, s.line)
+        if (
+            isinstance(s, anf.BinOp) and s.of_elements and s.symbol in _DIVISIONS
+        ):  # what numba does with elements of arrays
+            s = anf.CallKnown(s.target, _DIVISIONS[s.symbol], s.args, s.line)
         expression = self.expression(s)
-        self.emit(Discrete(s.target, self.names_in(s.args), expression, s.line))
+        self.emit(anf.Discrete(s.target, self.names_in(s.args), expression, s.line))
 
-    def alloc(self, s: Let) -> None:
+    def alloc(self, s: anf.Let) -> None:
         """Emit an array allocation unchanged."""
-        self.emit(Alloc(s.target, self.names_in(s.args), self.expression(s), s.line))
+        self.emit(anf.Alloc(s.target, self.names_in(s.args), self.expression(s), s.line))
 
     def library(self, target: str, name: str, args: tuple[Any, ...], line: int) -> None:
         """Emit a call of a definition of rules/library/, which is differentiated like a user's function."""
@@ -230,14 +214,16 @@ class ScalarBuilder:
         ref = next((r for r in self.lowered.refs.values() if r.path == (("library", name),)), None)
         if ref is None:
             made = self.names.fresh(f"_{name}")
-            ref = self.lowered.refs[made] = Ref(made, library.DEFINITIONS[name], (("library", name),))
+            ref = self.lowered.refs[made] = anf.Ref(made, library.DEFINITIONS[name], (("library", name),))
         self.call(result, ref, [self.tree(x) for x in args], line)
 
     def call(
-        self, result: Any, function: Ref, args: list[Any], line: int, kinds: tuple[Any, ...] | None = None
+        self, result: Any, function: anf.Ref, args: list[Any], line: int, kinds: tuple[Any, ...] | None = None
     ) -> None:
         """Emit the call of a numba function; arguments and result are trees, `kinds` as `types` of Call."""
-        self.out.append(Call([x for x in leaves(result) if isinstance(x, str)], function, args, result, line, kinds))
+        self.out.append(
+            anf.Call([x for x in anf.leaves(result) if isinstance(x, str)], function, args, result, line, kinds)
+        )
 
     def collect(self, work: Callable[[], object]) -> list[Any]:
         """Capture and return the statements that `work` emits."""
@@ -259,7 +245,7 @@ class ScalarBuilder:
             if backwards
             else f"np.empty({shape}, {dtype_name(kind.dtype)})"
         )
-        self.emit(Alloc(target, names, to_python.name(text), line))
+        self.emit(anf.Alloc(target, names, to_python.name(text), line))
 
     def empty_for(self, target: str, arrays: tuple[str, ...], line: int) -> None:
         """Emit `target` = a new array of the broadcast shape of `arrays`."""
@@ -275,15 +261,15 @@ class ScalarBuilder:
         whole = isinstance(like, str)
         shape, names = (f"{like}.shape", (like,)) if whole else (f"({''.join(f'{n}, ' for n in like)})", like)
         spread = "spread_evenly" if self.even and isinstance(array, str) else "spread"
-        return self.emit(ViewExpr(made, array, (*names,), to_python.name(f"runtime.{spread}(BASE, {shape})"), line))
+        return self.emit(anf.ViewExpr(made, array, (*names,), to_python.name(f"runtime.{spread}(BASE, {shape})"), line))
 
     def pick(self, array: Any, index: tuple[Any, ...], line: int) -> str:
         """Emit the load of an element."""
-        return self.emit(Load(self.temp(self.kind(array).dtype), array, index, line))
+        return self.emit(anf.Load(self.temp(self.kind(array).dtype), array, index, line))
 
-    def put(self, array: str, index: tuple[Any, ...], value: Atom, line: int) -> None:
+    def put(self, array: str, index: tuple[Any, ...], value: anf.Atom, line: int) -> None:
         """Emit the store of an element."""
-        self.out.append(Store(array, index, value, line))
+        self.out.append(anf.Store(array, index, value, line))
 
     def over(
         self, array: str, ndim: int, line: int, body: Callable[[tuple[str, ...]], Any], threads: bool = True
@@ -299,7 +285,7 @@ class ScalarBuilder:
         """Emit the axis lengths of the broadcast shape of `arrays`."""
         shape = _common_shape(arrays)
         return tuple(
-            self.emit(Discrete(self.temp(types.int64), arrays, to_python.name(f"{shape}[{k}]"), line))
+            self.emit(anf.Discrete(self.temp(types.int64), arrays, to_python.name(f"{shape}[{k}]"), line))
             for k in range(ndim)
         )
 
@@ -315,16 +301,16 @@ class ScalarBuilder:
             else:
                 inner = self.collect(lambda: nest(k + 1))
                 outer = threads and k == 0
-                self.out.append(For(index[k], Const(0), sizes[k], Const(1), inner, [], line, outer, outer))
+                self.out.append(anf.For(index[k], anf.Const(0), sizes[k], anf.Const(1), inner, [], line, outer, outer))
 
         nest(0)
 
-    def count(self, n: Atom, line: int, body: Callable[[str], Any]) -> None:
+    def count(self, n: anf.Atom, line: int, body: Callable[[str], Any]) -> None:
         """Emit a loop over `range(n)`."""
         k = self.temp(types.int64)
-        self.out.append(For(k, Const(0), n, Const(1), self.collect(lambda: body(k)), [], line))
+        self.out.append(anf.For(k, anf.Const(0), n, anf.Const(1), self.collect(lambda: body(k)), [], line))
 
-    def fill(self, array: str, value: Atom, line: int) -> None:
+    def fill(self, array: str, value: anf.Atom, line: int) -> None:
         """Emit a loop that stores one value to all elements."""
         self.over(array, self.kind(array).ndim, line, lambda i: self.put(array, i, value, line))
 

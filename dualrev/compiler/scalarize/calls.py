@@ -14,7 +14,7 @@ from numba.core import types
 
 from dualrev.compiler.frontend.reading.njit_options import alike, declared
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.ir.anf.operations import CallKnown, CallStarred, CallUser, Copy, Let, Star
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import Lists
@@ -37,14 +37,14 @@ class Calls:
         tuples: Tuples,
         lists: Lists,
         numbers: Numbers,
-        expand: Callable[[Let], None],
+        expand: Callable[[anf.Let], None],
         returned: Callable[[Any, tuple[Any, ...]], Any],
     ) -> None:
         """Keep the collaborators; `returned` gives the inferred return type of a numba function, if numba knows it."""
         self.code, self.lazy, self.tuples, self.lists, self.numbers = code, lazy, tuples, lists, numbers
         self.expand, self.returned = expand, returned
 
-    def call(self, s: CallUser, kind: NumbaType) -> None:
+    def call(self, s: anf.CallUser, kind: NumbaType) -> None:
         """Lower `target = g(x)`."""
         self.lazy.flush()
         code = self.code
@@ -59,9 +59,9 @@ class Calls:
             return
         made = code.temp(types.unliteral(own))  # a rule is compiled for the types of what the function itself returns
         code.call(code.tree(made), s.function, args, s.line)
-        self.expand(Copy(s.target, made, s.line))
+        self.expand(anf.Copy(s.target, made, s.line))
 
-    def _converted(self, s: CallUser, kinds: NumbaTypes) -> list[Any]:
+    def _converted(self, s: anf.CallUser, kinds: NumbaTypes) -> list[Any]:
         """Arguments of a call, converted to the types of the callee's declared signature."""
         code = self.code
         signature = declared(s.function.value, kinds)
@@ -76,15 +76,15 @@ class Calls:
                 code.refuse(s.line, what, f"its signature says {wanted}, and numba converts that", instead)
         return made
 
-    def star(self, s: CallStarred, kind: NumbaType) -> None:
+    def star(self, s: anf.CallStarred, kind: NumbaType) -> None:
         """Lower `g(x, *t)`, after the length of `t` is known."""
-        star: Star = s.star
+        star: anf.Star = s.star
         count = len(star.stars)
         args: list[Any] = []
         for x, starred in zip(s.args, star.stars, strict=False):
             args += self.tuples.items(x, s.line) if starred else [x]
         args += s.args[count:]
-        if star.makes is CallKnown:
+        if star.makes is anf.CallKnown:
             self.expand(star.call(s.target, tuple(args), s.line))
             return
 

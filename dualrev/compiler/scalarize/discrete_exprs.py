@@ -11,8 +11,8 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Alloc, Discrete, Let, Node, leaves, walk, writes
 from dualrev.compiler.scalarize.arrays.indices import check_index, is_gathered
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.aliases import NumbaType
@@ -27,7 +27,7 @@ class Conditions:
     def __init__(self, code: ScalarBuilder) -> None:
         self.code = code
 
-    def write(self, s: Discrete, kind: NumbaType) -> None:
+    def write(self, s: anf.Discrete, kind: NumbaType) -> None:
         """Lower `target` = a non-differentiable expression."""
         code, tree = self.code, s.tree
         inside = any(isinstance(x, (ast.In, ast.NotIn)) for x in ast.walk(tree))
@@ -38,7 +38,7 @@ class Conditions:
         if isinstance(kind, types.Boolean) and self._may_be_known(tree):
             tree = to_python.call("bool", tree)  # numba cannot compile some programs that branch on it twice
         args = tuple(dict.fromkeys(names))
-        code.emit((Alloc if is_array(kind) else Discrete)(s.target, args, tree, s.line))
+        code.emit((anf.Alloc if is_array(kind) else anf.Discrete)(s.target, args, tree, s.line))
 
     def _check(self, tree: ast.expr, names: list[str], line: int) -> None:
         """Refuse tuples, `in`, and unsupported indices."""
@@ -68,9 +68,9 @@ class Conditions:
     def _is_fixed(self, node: ast.AST) -> bool:
         """Whether a node depends on no argument, so that numba may know its value at compile time."""
         if isinstance(node, ast.Name):
-            made = [t for t in walk(self.code.lowered.body) if node.id in writes(t)]
+            made = [t for t in anf.walk(self.code.lowered.body) if node.id in anf.writes(t)]
             return len(made) == 1 and all(
-                isinstance(t, Let) and not any(isinstance(x, str) for x in t.args) for t in made
+                isinstance(t, anf.Let) and not any(isinstance(x, str) for x in t.args) for t in made
             )
         return not isinstance(node, (ast.Subscript, ast.Call))
 
@@ -84,14 +84,14 @@ class _TupleParts(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """Replace a component of a tuple, or a tuple that is an index."""
         base = self.tree(node.value)
-        if isinstance(base, Node):
+        if isinstance(base, anf.Node):
             part = _part(base, node.slice)
             if part is None:
                 return ast.Subscript(self.code.syntax_tree(base), self.visit(node.slice), ast.Load())
-            return node if isinstance(part, Node) else to_python.atom(part)
+            return node if isinstance(part, anf.Node) else to_python.atom(part)
         place = self.tree(node.slice)
-        if isinstance(place, Node):
-            node.slice = ast.Tuple([to_python.atom(x) for x in leaves(place)], ast.Load())
+        if isinstance(place, anf.Node):
+            node.slice = ast.Tuple([to_python.atom(x) for x in anf.leaves(place)], ast.Load())
             node.value = self.visit(node.value)
             return node
         return self.generic_visit(node)
@@ -105,9 +105,9 @@ class _TupleParts(ast.NodeTransformer):
             equal_to = ast.Compare(node.comparators[0], [ast.Eq()], [self.visit(node.left)])
             found = to_python.call(ast.Attribute(equal_to, "any", ast.Load()))
             return found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found)
-        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(self.tree(node.comparators[0]), Node):
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(self.tree(node.comparators[0]), anf.Node):
             left, parts = self.visit(node.left), self.tree(node.comparators[0]).parts
-            if any(isinstance(x, Node) for x in parts):
+            if any(isinstance(x, anf.Node) for x in parts):
                 return node
             inside = isinstance(node.ops[0], ast.In)
             equal: ast.cmpop = ast.Eq() if inside else ast.NotEq()
@@ -120,12 +120,14 @@ class _TupleParts(ast.NodeTransformer):
     def spelled(self, node: ast.expr) -> ast.expr:
         """Rebuild a tuple of numbers from its components, which Python compares."""
         tree = self.tree(node)
-        numbers = isinstance(tree, Node) and tree.cls is None and not any(isinstance(x, Node) for x in tree.parts)
+        numbers = (
+            isinstance(tree, anf.Node) and tree.cls is None and not any(isinstance(x, anf.Node) for x in tree.parts)
+        )
         return self.code.syntax_tree(tree) if numbers else node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Fold `len` of a tuple; visit any other arguments."""
-        if isinstance(node.func, ast.Name) and node.func.id == "len" and isinstance(self.tree(node.args[0]), Node):
+        if isinstance(node.func, ast.Name) and node.func.id == "len" and isinstance(self.tree(node.args[0]), anf.Node):
             return ast.Constant(len(self.tree(node.args[0]).parts))
         node.args = [self.visit(x) for x in node.args]
         return node
@@ -136,12 +138,12 @@ class _TupleParts(ast.NodeTransformer):
             return self.code.tree(node.id) if node.id in self.code.of else None
         if isinstance(node, ast.Subscript):
             base = self.tree(node.value)
-            if isinstance(base, Node):
+            if isinstance(base, anf.Node):
                 return _part(base, node.slice)
         return None
 
 
-def _part(base: Node, index: ast.expr) -> Any:
+def _part(base: anf.Node, index: ast.expr) -> Any:
     """Component of a tuple at a constant index; None if the index is known at run time only, or out of range."""
     try:
         k = ast.literal_eval(index)

@@ -1,17 +1,13 @@
-"""Scalarisation of typed core: afterwards only scalars, elements of arrays and calls are left to differentiate.
+"""Scalarisation of typed ANF: afterwards only scalars, elements of arrays and calls are left to differentiate.
 
     tuples          become their parts: `t` of two floats is `t_0` and `t_1`; an index chosen at run time is a branch
     array arithmetic, slice assignment, copies, sums
                     become loops over elements (one loop for a whole expression: no temporary arrays)
     min, max        become a comparison and a branch, so that a tie goes to the argument that Python returns
-    ints, bools     stay as they are written (`plain`): nothing in them is differentiated
+    ints, bools     stay as they are written (Discrete): nothing in them is differentiated
 
-Afterwards an operation is one of
-
-    copy   target = atom                        plain  target = an expression without derivative
-    prim   target = a line of the table         load   target = array[index], a scalar
-    view   target = a view of an array          alloc  target = a new array
-    array  target = dot, min or max of arrays   and the statements of ir/anf/operations.py
+Afterwards an operation is one of the second half of ir/anf/operations.py: Copy, Discrete, Prim, Load, View, ViewExpr,
+Alloc or WholeArray.
 
 Each kind of construct has a file of its own in this folder, whose head says what it takes and what it guarantees. Here
 stands which construct goes where: `Expansion` has a table for operations, and one for the rules of functions.
@@ -28,38 +24,8 @@ from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.typing.unreachable import is_unreached
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    Alloc,
-    AllocList,
-    BinOp,
-    CallKnown,
-    CallMethod,
-    CallStarred,
-    CallUfunc,
-    CallUser,
-    Const,
-    Copy,
-    Discrete,
-    Effect,
-    For,
-    GetAttr,
-    GetItem,
-    If,
-    InplaceOp,
-    Let,
-    MakeArray,
-    MakeList,
-    MakeObject,
-    MakeTuple,
-    Node,
-    Ref,
-    Store,
-    UnaryOp,
-    While,
-    leaves,
-    reads,
-)
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.alias_anf import changes_nothing, sharing
 from dualrev.compiler.scalarize.arrays.assign import Assignments
@@ -111,7 +77,7 @@ class Expanded:
     result: Any  # a tree of atoms
     types: dict[str, Any]
     argtypes: NumbaTypes
-    classes: dict[Any, Ref]  # named tuples' classes
+    classes: dict[Any, anf.Ref]  # named tuples' classes
     asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
 
 
@@ -159,7 +125,7 @@ class Expansion:
         self.rules = self._rules()
         self.operations = self._operations()
 
-    def _operations(self) -> Mapping[type[Let], Callable[[Any, Any], None]]:
+    def _operations(self) -> Mapping[type[anf.Let], Callable[[Any, Any], None]]:
         """Handlers of operations, by their classes; elementwise.py handles arithmetic of arrays."""
         code, lazy, tuples = self.code, self.lazy, self.tuples
         drawings, inactive = Drawings(code, lazy, tuples), Inactive(code, lazy)
@@ -168,23 +134,23 @@ class Expansion:
         functions = Functions(code, lazy, tuples, self.lists, ways, self.rules)
         calls = Calls(code, lazy, tuples, self.lists, self.numbers, self.operation, self.returned)
         return {
-            Copy: self._copy,
-            Discrete: Conditions(code).write,
-            BinOp: self._binary,
-            InplaceOp: self._binary,
-            UnaryOp: self._unary,
-            CallKnown: functions.write,
-            CallMethod: functions.method,
-            CallUser: calls.call,
-            CallStarred: calls.star,
-            CallUfunc: Ufuncs(code, lazy).call,
-            GetItem: self.items.getitem,
-            GetAttr: self.items.attribute,
-            MakeObject: self.structures.objects.construct,
-            MakeTuple: tuples.make,
-            MakeList: self.making.list_of,
-            AllocList: self.making.list_of,
-            MakeArray: self.making.literal,
+            anf.Copy: self._copy,
+            anf.Discrete: Conditions(code).write,
+            anf.BinOp: self._binary,
+            anf.InplaceOp: self._binary,
+            anf.UnaryOp: self._unary,
+            anf.CallKnown: functions.write,
+            anf.CallMethod: functions.method,
+            anf.CallUser: calls.call,
+            anf.CallStarred: calls.star,
+            anf.CallUfunc: Ufuncs(code, lazy).call,
+            anf.GetItem: self.items.getitem,
+            anf.GetAttr: self.items.attribute,
+            anf.MakeObject: self.structures.objects.construct,
+            anf.MakeTuple: tuples.make,
+            anf.MakeList: self.making.list_of,
+            anf.AllocList: self.making.list_of,
+            anf.MakeArray: self.making.literal,
         }
 
     def _rules(self) -> TableRules:
@@ -193,7 +159,7 @@ class Expansion:
         reductions = Reductions(self.code, self.lazy, self.tuples)
         constant, windows = Inactive(self.code, self.lazy), Windows(self.code, self.lazy, self.layouts)
         splitting = Splitting(self.code, self.lazy)
-        core: dict[str, Callable[[CallKnown, Any], None]] = {
+        core: dict[str, Callable[[anf.CallKnown, Any], None]] = {
             "alloc": self.making.alloc,
             "append": joining.append,
             "broadcast_arrays": splitting.broadcast,
@@ -224,7 +190,7 @@ class Expansion:
             "strided": windows.strided,
             "sum": reductions.sum,
         }
-        scalar: dict[str, Callable[[CallKnown, Any], bool]] = {
+        scalar: dict[str, Callable[[anf.CallKnown, Any], bool]] = {
             "divmod": self.numbers.divmod,
             "extremum": self.numbers.extremum,
             "float": self.numbers.to_float,
@@ -248,7 +214,7 @@ class Expansion:
         result = lowered.result
         made = self.structures.objects.made
         if isinstance(result, str) and result not in code.of:
-            result = Const(None)
+            result = anf.Const(None)
         self.lazy.materialise(result)
         if returns is not None:
             result = self._declared(result, returns)
@@ -271,15 +237,15 @@ class Expansion:
         """Give the leaves of the result dummy values, for numba: they are never read."""
         code = self.code
         line = code.lowered.source.tree.lineno
-        for x in leaves(tree):
+        for x in anf.leaves(tree):
             kind = code.of[x]
             if is_array(kind):
                 shape = ast.Tuple([ast.Constant(0)] * kind.ndim, ast.Load())
                 empty = to_python.call("np.empty", shape, to_python.name(dtype_name(kind.dtype)))
-                code.emit(Alloc(x, (), empty, line))
+                code.emit(anf.Alloc(x, (), empty, line))
             elif not isinstance(kind, types.NoneType):
                 zero: Any = 0.0 if is_real(kind) else False if isinstance(kind, types.Boolean) else 0
-                code.emit(Copy(x, Const(zero), line))
+                code.emit(anf.Copy(x, anf.Const(zero), line))
 
     # Statements
 
@@ -294,17 +260,17 @@ class Expansion:
     def _statement(self, s: Any) -> None:
         if is_unreached(s, self.code.of):
             return
-        if isinstance(s, GetItem) and s.unpacked is not None and s.index == (Const(0),):
+        if isinstance(s, anf.GetItem) and s.unpacked is not None and s.index == (anf.Const(0),):
             self._check_count(s.base, s.unpacked, s.line)
-        if isinstance(s, Let):
+        if isinstance(s, anf.Let):
             self.lazy.settle(s)
-        if isinstance(s, Store) or (isinstance(s, Let) and not changes_nothing(s, self.code.of)):
+        if isinstance(s, anf.Store) or (isinstance(s, anf.Let) and not changes_nothing(s, self.code.of)):
             self.lazy.flush_variables(s)
         if self.growing.takes(s) or self.structures.takes(s):
             return
         check_places(self.code, self.lists, s)
         s = self.opaques.without_slices(s)
-        if isinstance(s, Let):
+        if isinstance(s, anf.Let):
             s = self.overloads.lowered(s)
             if s is None or self.draws.takes(s):
                 return
@@ -312,13 +278,13 @@ class Expansion:
             return
         self.complexes.check(s)
         match s:
-            case Let():
+            case anf.Let():
                 self.operation(s)
-            case Store():
+            case anf.Store():
                 if not (self.complexes.store(s) or self.items.stores(s)):
                     self.assignments.store(s)
             case _:
-                for x in reads(s):
+                for x in anf.reads(s):
                     self.lazy.materialise(x)
                 self.lazy.flush()
                 self.code.out.append(self._compound(s))
@@ -335,36 +301,36 @@ class Expansion:
         if is_array(kind):
             length = {"n": self.lists.lengths[x]} if x in self.lists.lengths else {"a": x}
             test = code.plain(f"{'n' if 'n' in length else 'a.shape[0]'} != {count}", line, types.boolean, **length)
-            code.out.append(If(test, [Effect("raise ValueError()", (), line, True)], [], line))
+            code.out.append(anf.If(test, [anf.Effect("raise ValueError()", (), line, True)], [], line))
 
-    def _compound(self, s: If | For | While | Effect) -> Any:
+    def _compound(self, s: anf.If | anf.For | anf.While | anf.Effect) -> Any:
         """Scalarise the blocks of a compound statement."""
         code = self.code
         match s:
-            case If():
+            case anf.If():
                 test = self.complexes.truth(s.test, s.line)
-                return If(test, self._block(s.then), self._block(s.orelse), s.line)
-            case For():
+                return anf.If(test, self._block(s.then), self._block(s.orelse), s.line)
+            case anf.For():
                 outside, code.in_rounds = code.in_rounds, code.in_rounds or s.parallel
                 body, code.in_rounds = self._block(s.body), outside
-                return For(s.target, s.start, s.stop, s.step, body, s.exits, s.line, s.parallel, s.elements)
-            case While():
+                return anf.For(s.target, s.start, s.stop, s.step, body, s.exits, s.line, s.parallel, s.elements)
+            case anf.While():
                 tests: list[Any] = []
                 test_block = self._block(s.test_block)
                 test_block += code.collect(lambda: tests.append(self.complexes.truth(s.test, s.line)))
-                return self.opaques.in_body(While(test_block, tests[0], self._block(s.body), s.exits, s.line))
-            case Effect():
+                return self.opaques.in_body(anf.While(test_block, tests[0], self._block(s.body), s.exits, s.line))
+            case anf.Effect():
                 return self._effect(s)
 
-    def _effect(self, s: Effect) -> Effect:
+    def _effect(self, s: anf.Effect) -> anf.Effect:
         """Lower a `raise` or `print`: tuples in it are rebuilt from their components."""
         told = [_told(self.code.tree(x)) for x in s.args]
         texts, atoms = [text for text, _ in told], [x for _, atoms in told for x in atoms]
-        return Effect(s.text.format(*texts), tuple(atoms), s.line, s.raises) if told else s
+        return anf.Effect(s.text.format(*texts), tuple(atoms), s.line, s.raises) if told else s
 
     # Operations
 
-    def operation(self, s: Let) -> None:
+    def operation(self, s: anf.Let) -> None:
         """Lower an operation of core."""
         kind = self.code.of[s.target]
         self.lazy.settle(s)
@@ -372,29 +338,29 @@ class Expansion:
         if left is None or self.elementwise.takes(left, kind):
             return
         s = left
-        for x in reads(s):
-            if not isinstance(s, (CallKnown, CallMethod)):  # these may make better use of what has been put off
+        for x in anf.reads(s):
+            if not isinstance(s, (anf.CallKnown, anf.CallMethod)):  # these may make better use of what has been put off
                 self.lazy.materialise(x)
         self.operations[type(s)](s, kind)
 
-    def _copy(self, s: Let, kind: NumbaType) -> None:
+    def _copy(self, s: anf.Let, kind: NumbaType) -> None:
         self.code.copy_tree(self.code.tree(s.target), self.code.tree(s.args[0]), s.line)
 
-    def _binary(self, s: BinOp | InplaceOp, kind: NumbaType) -> None:
+    def _binary(self, s: anf.BinOp | anf.InplaceOp, kind: NumbaType) -> None:
         if s.symbol == "@":
             self.composed.dot(s, kind)
         elif isinstance(kind, types.BaseTuple):
             self.tuples.join(s)
         else:
-            arithmetic(self.code, s.binop() if isinstance(s, InplaceOp) else s, kind)
+            arithmetic(self.code, s.binop() if isinstance(s, anf.InplaceOp) else s, kind)
 
-    def _unary(self, s: UnaryOp, kind: NumbaType) -> None:
+    def _unary(self, s: anf.UnaryOp, kind: NumbaType) -> None:
         arithmetic(self.code, s, kind)
 
 
 def _told(tree: Any) -> tuple[str, list[Any]]:
     """Format string and atoms of a tree; the class of a named tuple is one of the atoms."""
-    if not isinstance(tree, Node):
+    if not isinstance(tree, anf.Node):
         return "{}", [tree]
     parts = [_told(x) for x in tree.parts]
     text = ", ".join(text for text, _ in parts) + "," * (len(parts) == 1 and tree.cls is None)

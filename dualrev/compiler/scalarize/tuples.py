@@ -12,20 +12,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import (
-    BinOp,
-    CallKnown,
-    Const,
-    Copy,
-    Discrete,
-    Effect,
-    GetItem,
-    If,
-    Let,
-    MakeTuple,
-    Node,
-    Slice,
-)
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic, extremum
 from dualrev.compiler.types.aliases import NumbaType
@@ -42,25 +29,25 @@ class Tuples:
         """Keep the writer; `lists` are tuples that are lists in the program."""
         self.code, self.lists = code, lists
 
-    def make(self, s: Let, kind: NumbaType) -> None:
+    def make(self, s: anf.Let, kind: NumbaType) -> None:
         """Lower `(x, y)`."""
         self._copy_parts(s, [self.code.tree(x) for x in s.args])
 
-    def join(self, s: Let) -> None:
+    def join(self, s: anf.Let) -> None:
         """Lower the concatenation `s + t`."""
         self._copy_parts(s, [part for x in s.args for part in self.code.tree(x).parts])
 
-    def _copy_parts(self, s: Let, parts: list[Any]) -> None:
+    def _copy_parts(self, s: anf.Let, parts: list[Any]) -> None:
         for t, x in zip(self.code.tree(s.target).parts, parts, strict=True):
             self.code.copy_tree(t, x, s.line)
 
     def items(self, x: Any, line: int) -> list[Any]:
         """Items of a tuple as atoms; nested tuples get a name."""
         code, tree = self.code, self.code.tree(x)
-        assert isinstance(tree, Node), "numba types * before tuples only"
+        assert isinstance(tree, anf.Node), "numba types * before tuples only"
         made = []
         for k, part in enumerate(tree.parts):
-            if isinstance(part, Node):
+            if isinstance(part, anf.Node):
                 name = code.temp(code.kind(x).types[k])
                 code.copy_tree(code.tree(name), part, line)
                 made.append(name)
@@ -71,53 +58,53 @@ class Tuples:
     def packed(self, items: list[Any], line: int) -> str:
         """Return a new tuple of these atoms."""
         made = self.code.temp(types.BaseTuple.from_types([types.unliteral(self.code.kind(x)) for x in items]))
-        self._copy_parts(MakeTuple(made, tuple(items), line), [self.code.tree(x) for x in items])
+        self._copy_parts(anf.MakeTuple(made, tuple(items), line), [self.code.tree(x) for x in items])
         return made
 
-    def item(self, s: GetItem) -> None:
+    def item(self, s: anf.GetItem) -> None:
         """Lower `t[k]` and `t[i:j]`."""
         code, tree = self.code, self.code.tree(s.args[0])
         (entry,) = s.index
-        if isinstance(entry, Slice):
-            if not all(isinstance(x, Const) for x in entry.atoms()):
+        if isinstance(entry, anf.Slice):
+            if not all(isinstance(x, anf.Const) for x in entry.atoms()):
                 code.refuse(s.line, "a slice of a tuple", "its bounds are not constant", "constants")
-            bounds = [x.value if isinstance(x, Const) else None for x in (entry.lower, entry.upper, entry.step)]
+            bounds = [x.value if isinstance(x, anf.Const) else None for x in (entry.lower, entry.upper, entry.step)]
             self._copy_parts(s, tree.parts[slice(*bounds)])
-        elif isinstance(entry, Const):
+        elif isinstance(entry, anf.Const):
             code.copy_tree(code.tree(s.target), tree.parts[entry.value], s.line)
         else:
             self._chosen(s, tree.parts, entry, "getitem" if s.args[0] in self.lists else "tuple index")
 
-    def _chosen(self, s: Let, parts: tuple[Any, ...], index: Any, what: str) -> None:
+    def _chosen(self, s: anf.Let, parts: tuple[Any, ...], index: Any, what: str) -> None:
         """Lower `t[k]` to branches, where `k` is known at run time only."""
         code = self.code
-        k = code.plain("i + n if i < 0 else i", s.line, i=index, n=Const(len(parts)))
+        k = code.plain("i + n if i < 0 else i", s.line, i=index, n=anf.Const(len(parts)))
         target = code.tree(s.target)
-        rest: list[Any] = [Effect(raising("IndexError", f"{what} out of range"), (), s.line, True)]
+        rest: list[Any] = [anf.Effect(raising("IndexError", f"{what} out of range"), (), s.line, True)]
         for number, part in reversed(list(enumerate(parts))):
             test = code.temp(types.boolean)
             equal = ast.Compare(ast.Name(k), [ast.Eq()], [ast.Constant(number)])
             then = code.collect(functools.partial(code.copy_tree, target, part, s.line))
-            code.emit(Discrete(test, (k,), equal, s.line))  # all before the first branch: numba is not
-            rest = [If(test, then, rest, s.line)]  # good at names that are bound in some branches only
+            code.emit(anf.Discrete(test, (k,), equal, s.line))  # all before the first branch: numba is not
+            rest = [anf.If(test, then, rest, s.line)]  # good at names that are bound in some branches only
         code.out.extend(rest)
 
-    def reduce(self, s: CallKnown, kind: NumbaType) -> None:
+    def reduce(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `sum`, `min` and `max` of a tuple's items."""
         code = self.code
         parts = tuple(code.tree(s.args[0]).parts)
         text = s.function.split(".")[-1]
-        if any(isinstance(x, Node) or is_array(code.kind(x)) for x in parts) or text not in ("sum", "min", "max"):
+        if any(isinstance(x, anf.Node) or is_array(code.kind(x)) for x in parts) or text not in ("sum", "min", "max"):
             code.refuse(s.line, f"{text} of this tuple", "its items are no numbers", "a loop")
         if text != "sum":
             extremum(code, s.target, parts, kind, "<" if text == "min" else ">", s.line)
             return
-        total: Any = s.args[1] if len(s.args) > 1 else Const(0)
+        total: Any = s.args[1] if len(s.args) > 1 else anf.Const(0)
         for x in parts:
             made = code.temp(kind)
-            if total == Const(0):
-                code.emit(Copy(made, x, s.line))
+            if total == anf.Const(0):
+                code.emit(anf.Copy(made, x, s.line))
             else:
-                arithmetic(code, BinOp(made, "+", total, x, s.line), kind)
+                arithmetic(code, anf.BinOp(made, "+", total, x, s.line), kind)
             total = made
-        code.emit(Copy(s.target, total, s.line))
+        code.emit(anf.Copy(s.target, total, s.line))

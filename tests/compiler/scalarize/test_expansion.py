@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Const, For, Let, Slice, Store, walk
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf_to_core import typed
 from dualrev.compiler.ir.core.interpret import run
 from dualrev.compiler.ir.core.verify import check
@@ -66,13 +66,13 @@ class Bench:
         no_lists = set()
         self.assignments = Assignments(code, no_lists, self.lazy, self.gathering)
 
-    def wait(self, target, op, args, info):
+    def wait(self, operation):
         """Put an operation on arrays off."""
-        self.lazy.put_off(target, Expression(Let(target, op, args, info, 1), REAL, 1))
+        self.lazy.put_off(operation.target, Expression(operation, REAL, 1))
 
-    def count(self, op):
-        """How many operations of this name, or loops, have been written."""
-        return sum(op == ("for" if isinstance(s, For) else getattr(s, "op", "")) for s in walk(self.code.out))
+    def count(self, kind):
+        """How many statements of this class have been written."""
+        return sum(isinstance(s, kind) for s in anf.walk(self.code.out))
 
     def run(self, result, *args):
         """What the core that was written computes; it is well formed."""
@@ -87,20 +87,20 @@ class Bench:
 
 def test_an_expression_that_waits_becomes_one_loop():
     bench = Bench(a=VECTOR, b=VECTOR, others={"t": VECTOR, "y": VECTOR})
-    bench.wait("t", "binop", ("a", "b"), "*")
-    bench.wait("y", "binop", ("t", "a"), "+")
+    bench.wait(anf.BinOp("t", "*", "a", "b", 1))
+    bench.wait(anf.BinOp("y", "+", "t", "a", 1))
     assert not bench.code.out
     assert "t" in bench.lazy
     bench.lazy.flush()
     assert "t" not in bench.lazy
-    assert (bench.count("for"), bench.count("alloc")) == (1, 1)
+    assert (bench.count(anf.For), bench.count(anf.Alloc)) == (1, 1)
     np.testing.assert_array_equal(bench.run("y", A, B), A * B + A)
 
 
 def test_a_real_number_without_a_line_of_the_table_is_no_constant():
     code = Bench(x=REAL, n=INT, others={"y": REAL, "k": INT}).code
-    arithmetic(code, Let("k", "binop", ("n", "n"), "<<", 1), INT)
-    for s in (Let("y", "func", ("x",), ("np.unheard_of", ()), 7), Let("y", "binop", ("x", "x"), "@", 7)):
+    arithmetic(code, anf.BinOp("k", "<<", "n", "n", 1), INT)
+    for s in (anf.CallKnown("y", "np.unheard_of", ("x",), 7), anf.BinOp("y", "@", "x", "x", 7)):
         with pytest.raises(AssertionError, match=r"line 7: .* no line"):
             arithmetic(code, s, REAL)
     assert [s.target for s in code.out] == ["k"]
@@ -108,11 +108,11 @@ def test_a_real_number_without_a_line_of_the_table_is_no_constant():
 
 def test_what_waits_is_computed_before_what_it_reads_changes():
     bench = Bench(a=VECTOR, b=VECTOR, others={"t": VECTOR})
-    bench.wait("t", "binop", ("a", "a"), "*")
-    bench.lazy.settle(Let("b", "copy", ("a",), None, 1))
-    bench.lazy.settle(Let("a", "copy", ("t",), None, 1))  # a = t may use it
+    bench.wait(anf.BinOp("t", "*", "a", "a", 1))
+    bench.lazy.settle(anf.Copy("b", "a", 1))
+    bench.lazy.settle(anf.Copy("a", "t", 1))  # a = t may use it
     assert "t" in bench.lazy
-    bench.lazy.settle(Let("a", "copy", ("b",), None, 1))
+    bench.lazy.settle(anf.Copy("a", "b", 1))
     bench.code.copy("a", "b", 1)
     np.testing.assert_array_equal(bench.run("t", A, B), A * A)
 
@@ -121,30 +121,30 @@ def test_operations_of_numbers_are_expanded_by_somebody_else():
     expanded = []
     bench = Bench(s=types.Array(REAL, 0, "C"), x=REAL, others={"y": REAL, "z": INT})
     elementwise = Elementwise(bench.code, bench.lazy, bench.assignments, expanded.append)
-    assert elementwise.takes(Let("y", "binop", ("s", "x"), "*", 1), REAL)
-    assert [(s.op, s.info, s.args[1]) for s in expanded] == [("binop", "*", "x")]
-    assert not elementwise.takes(Let("y", "binop", ("x", "x"), "*", 1), REAL)
-    assert not elementwise.takes(Let("y", "getitem", ("s",), (), 1), REAL)
+    assert elementwise.takes(anf.BinOp("y", "*", "s", "x", 1), REAL)
+    assert [(type(s), s.symbol, s.right) for s in expanded] == [(anf.BinOp, "*", "x")]
+    assert not elementwise.takes(anf.BinOp("y", "*", "x", "x", 1), REAL)
+    assert not elementwise.takes(anf.GetItem("y", "s", (), 1), REAL)
 
 
 @pytest.mark.parametrize(
     ("array", "index", "value"),
     [
-        ("a", (Slice(Const(1), None, None),), "view"),  # a[1:] = a[:-1]
+        ("a", (anf.Slice(anf.Const(1), None, None),), "view"),  # a[1:] = a[:-1]
         ("a", (Ellipsis,), "b"),
-        ("a", (Slice(None, None, Const(2)),), "x"),
-        ("a", (Const(2),), "x"),
+        ("a", (anf.Slice(None, None, anf.Const(2)),), "x"),
+        ("a", (anf.Const(2),), "x"),
         ("a", ("k",), "b"),  # places that repeat: the last one counts
-        ("m", (Const(1),), "r"),
+        ("m", (anf.Const(1),), "r"),
     ],
 )
 def test_assignments_are_numpys(array, index, value):
     bench = Bench(a=VECTOR, b=VECTOR, x=REAL, k=INTS, m=MATRIX, r=VECTOR, others={"view": types.Array(REAL, 1, "A")})
-    bench.code.let("view", ("a",), (Slice(None, Const(-1), None),), 1, target="view")
+    bench.code.emit(anf.View("view", "a", (anf.Slice(None, anf.Const(-1), None),), 1))
     bench.alias.join("view", "a")
-    bench.assignments.store(Store(array, index, value, 1))
+    bench.assignments.store(anf.Store(array, index, value, 1))
     args = [A.copy(), B.copy(), 3.5, np.array([2, 0, 2, 1]), M.copy(), np.array([7.0, 8.0, 9.0])]
-    bench.run(Const(None), *args)
+    bench.run(anf.Const(None), *args)
     expected = dict(zip("abxkmr", [A.copy(), B, 3.5, np.array([2, 0, 2, 1]), M.copy(), args[-1]], strict=True))
 
     def plain(entry):
@@ -152,7 +152,7 @@ def test_assignments_are_numpys(array, index, value):
         return slice(*bounds)
 
     places = tuple(
-        plain(x) if isinstance(x, Slice) else getattr(x, "value", expected[x] if isinstance(x, str) else x)
+        plain(x) if isinstance(x, anf.Slice) else getattr(x, "value", expected[x] if isinstance(x, str) else x)
         for x in index
     )
     expected[array][places] = expected["a"][:-1] if value == "view" else expected[value]
@@ -163,18 +163,18 @@ def test_what_is_no_number_is_no_element():
     bench = Bench(a=VECTOR, b=VECTOR, others={"t": types.UniTuple(REAL, 2)})
     for value in ("b", "t"):
         with pytest.raises(UnsupportedError, match="as an element"):
-            bench.assignments.store(Store("a", (Const(0),), value, 7))
+            bench.assignments.store(anf.Store("a", (anf.Const(0),), value, 7))
 
 
 def test_an_index_that_is_an_array_gives_a_copy():
     bench = Bench(m=MATRIX, k=INTS, others={"y": MATRIX})
-    bench.gathering.read(Let("y", "getitem", ("m",), (Ellipsis, "k"), 1), MATRIX)
+    bench.gathering.read(anf.GetItem("y", "m", (Ellipsis, "k"), 1), MATRIX)
     np.testing.assert_array_equal(bench.run("y", M, np.array([2, 0, 2])), M[..., [2, 0, 2]])
 
 
 def test_an_item_of_a_tuple_is_chosen_at_run_time():
     bench = Bench(t=types.UniTuple(REAL, 3), k=INT, others={"y": REAL})
-    bench.tuples.item(Let("y", "getitem", ("t",), ("k",), 1))
+    bench.tuples.item(anf.GetItem("y", "t", ("k",), 1))
     assert [bench.run("y", (1.0, 2.0, 3.0), k) for k in (0, 2, -1, -3)] == [1.0, 3.0, 3.0, 1.0]
     with pytest.raises(IndexError, match="tuple index out of range"):
         bench.run("y", (1.0, 2.0, 3.0), 3)
@@ -184,21 +184,21 @@ def test_an_item_of_a_tuple_is_chosen_at_run_time():
 def test_a_sum_along_an_axis(axis, expected):
     bench = Bench(m=MATRIX, others={"y": VECTOR})
     reductions = Reductions(bench.code, bench.lazy, bench.tuples)
-    reductions.sum(Let("y", "func", ("m", Const(axis)), ("np.sum", ()), 1), VECTOR)
+    reductions.sum(anf.CallKnown("y", "np.sum", ("m", anf.Const(axis)), 1), VECTOR)
     np.testing.assert_array_equal(bench.run("y", M), expected)
 
 
 def test_the_sum_of_what_waits_makes_no_array():
     bench = Bench(a=VECTOR, others={"t": VECTOR, "y": REAL})
-    bench.wait("t", "binop", ("a", "a"), "*")
-    Reductions(bench.code, bench.lazy, bench.tuples).sum(Let("y", "func", ("t",), ("np.sum", ()), 1), REAL)
-    assert bench.count("alloc") == 0
+    bench.wait(anf.BinOp("t", "*", "a", "a", 1))
+    Reductions(bench.code, bench.lazy, bench.tuples).sum(anf.CallKnown("y", "np.sum", ("t",), 1), REAL)
+    assert bench.count(anf.Alloc) == 0
     assert bench.run("y", A) == sum(A * A)
 
 
 def test_a_layout_is_asked_for_where_it_is_not_known():
     bench = Bench(m=types.Array(REAL, 2, "A"), others={"y": MATRIX})
-    bench.layouts.same_elements(Let("y", "func", ("m",), ("np.ascontiguousarray", ()), 1), MATRIX)
+    bench.layouts.same_elements(anf.CallKnown("y", "np.ascontiguousarray", ("m",), 1), MATRIX)
     assert bench.layouts.asks_for_layout
     assert bench.alias.same("y", "m")
     np.testing.assert_array_equal(bench.run("y", M.T), M.T)
@@ -208,15 +208,15 @@ def test_a_layout_is_asked_for_where_it_is_not_known():
 
 def test_arrays_are_stacked_along_a_new_axis():
     bench = Bench(a=VECTOR, b=VECTOR, others={"t": types.UniTuple(VECTOR, 2), "y": MATRIX})
-    bench.tuples.make(Let("t", "tuple", ("a", "b"), None, 1), bench.of["t"])
+    bench.tuples.make(anf.MakeTuple("t", ("a", "b"), 1), bench.of["t"])
     joining = Joining(bench.code, bench.lazy, bench.layouts, bench.assignments)
-    joining.stack(Let("y", "func", ("t", Const(1)), ("np.stack", ()), 1), MATRIX)
+    joining.stack(anf.CallKnown("y", "np.stack", ("t", anf.Const(1)), 1), MATRIX)
     np.testing.assert_array_equal(bench.run("y", A, B), np.stack((A, B), 1))
     with pytest.raises(ValueError, match="all input arrays must have the same shape"):
         bench.run("y", A, B[:2])
 
 
-APPEND = [Let("_", "method", ("z", "x"), ("append", ()), 2)]
+APPEND = [anf.CallMethod("_", "z", "append", ("x",), 2)]
 
 
 def test_a_list_that_grows_is_an_array_and_a_length():
@@ -226,16 +226,16 @@ def test_a_list_that_grows_is_an_array_and_a_length():
     assert (lists.names, bench.of["z"]) == ({"z"}, VECTOR)
     assert bench.of[lists.lengths["z"]] == INT
     growing = Growing(bench.code, lists, bench.lazy, bench.assignments, bench.layouts, bench.code.out.append)
-    assert not growing.takes(Let("x", "copy", (Const(1.0),), None, 1))
+    assert not growing.takes(anf.Copy("x", anf.Const(1.0), 1))
     bench.code.out.clear()
-    bench.code.let("alloc", (), bench.code.expression(Let("", "func", (Const(2),), ("np.empty", ()), 1)), 1, target="z")
-    bench.code.copy(lists.lengths["z"], Const(1), 1)
-    bench.code.put("z", (Const(0),), Const(2.5), 1)
-    bench.code.copy("x", Const(4.5), 1)
+    bench.code.emit(anf.Alloc("z", (), bench.code.expression(anf.CallKnown("", "np.empty", (anf.Const(2),), 1)), 1))
+    bench.code.copy(lists.lengths["z"], anf.Const(1), 1)
+    bench.code.put("z", (anf.Const(0),), anf.Const(2.5), 1)
+    bench.code.copy("x", anf.Const(4.5), 1)
     assert growing.takes(*APPEND)
-    assert growing.takes(Let("x", "getitem", ("z",), ("n",), 3))
+    assert growing.takes(anf.GetItem("x", "z", ("n",), 3))
     taken = bench.code.out.pop()  # growing has handed it on, with a place in the array
-    bench.code.let("load", taken.args, taken.info, 3, target="x")
+    bench.code.emit(anf.Load("x", taken.base, taken.index, 3))
     assert [bench.run("x", n) for n in (0, 1, -1, -2)] == [2.5, 4.5, 4.5, 2.5]
     with pytest.raises(IndexError, match="getitem out of range"):
         bench.run("x", 2)
@@ -243,7 +243,7 @@ def test_a_list_that_grows_is_an_array_and_a_length():
 
 def test_a_second_name_for_a_list_that_grows_is_refused():
     of = {"z": types.List(REAL), "w": types.List(REAL), "x": REAL, "_": types.none}
-    bench = Bench([*APPEND, Let("w", "copy", ("z",), None, 3)], of)
+    bench = Bench([*APPEND, anf.Copy("w", "z", 3)], of)
     with pytest.raises(UnsupportedError, match=r"f\.py:3: a second name for a list that grows"):
         lists_in(bench.lowered, bench.of)
 

@@ -29,7 +29,7 @@ from dualrev.compiler.analysis.memory.alias import Classes
 from dualrev.compiler.frontend.reading.global_paths import called
 from dualrev.compiler.frontend.reading.njit_options import declared, inherited, is_checked
 from dualrev.compiler.frontend.reading.source import Source, Static, describe, is_numba_function, unlifted
-from dualrev.compiler.ir.anf.operations import Ref
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.core.atom_types import is_array, type_of
 from dualrev.compiler.ir.core.atoms import Applied, Constant, Global, Node, Pack, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Call, Copy, Function, Make, Statement
@@ -159,13 +159,13 @@ class CustomRules:
         found = next((ref for ref in refs.values() if ref.value is static.value), None)
         if found is None:
             name = self.front.names.fresh(f"_{name_of(static.value)}")
-            found = refs[name] = Ref(name, static.value, static.path)
+            found = refs[name] = anf.Ref(name, static.value, static.path)
         return Global(found.name, static.value, found.path, None)
 
     def named_class(self, cls: Any, static: Static) -> Global:
         """The class of a named tuple, as a global of the emitted code."""
         name = self.front.names.fresh(f"_{cls.__name__}")
-        self.front.refs[name] = Ref(name, cls, static.path)
+        self.front.refs[name] = anf.Ref(name, cls, static.path)
         return Global(name, cls, static.path)
 
     def compiled(self, g: Role, kinds: NumbaTypes, s: Call) -> Any:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualrev.compiler.ir.anf.operations import Atom, Copy, Discrete, MakeTuple, ends, reads, walk
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.ir.names import is_generated
 
 __all__ = ["drop_unread"]
 
-_PURE = (Copy, Discrete, MakeTuple)
+_PURE = (anf.Copy, anf.Discrete, anf.MakeTuple)
 
 
-def drop_unread(body: list[Any], result: Atom) -> list[Any]:
+def drop_unread(body: list[Any], result: anf.Atom) -> list[Any]:
     """Return the block without pure operations on generated names that nothing reads, to a fixpoint."""
     while True:
-        read = {a for s in walk(body) for a in [*reads(s), *ends(s)] if isinstance(a, str)} | {result}
-        dead = {s for s in walk(body) if isinstance(s, _PURE) and is_generated(s.target) and s.target not in read}
+        read = {a for s in anf.walk(body) for a in [*anf.reads(s), *anf.ends(s)] if isinstance(a, str)} | {result}
+        dead = {s for s in anf.walk(body) if isinstance(s, _PURE) and is_generated(s.target) and s.target not in read}
         if not dead:
             return body
         body = rewritten(body, lambda s, dead=dead: [] if s in dead else [s])  # type: ignore[misc]

@@ -25,32 +25,8 @@ from dualrev.compiler.frontend.reading.callables import callable_name, global_va
 from dualrev.compiler.frontend.reading.jitclass_methods import constructor, is_jitclass
 from dualrev.compiler.frontend.reading.njit_options import copied, differing, is_copied, of_caller
 from dualrev.compiler.frontend.reading.source import Static, describe, is_derivative, is_numba_function
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    AllocList,
-    Atom,
-    BinOp,
-    CallKnown,
-    CallMethod,
-    CallStarred,
-    CallUfunc,
-    CallUser,
-    Const,
-    Copy,
-    Discrete,
-    GetAttr,
-    GetItem,
-    If,
-    InplaceOp,
-    MakeArray,
-    MakeList,
-    MakeObject,
-    MakeTuple,
-    Ref,
-    Slice,
-    Star,
-    UnaryOp,
-)
 from dualrev.eager.numba_rules import Ruled
 from dualrev.rules.emitted_names import BINARY, CASTS, COMPARE
 from dualrev.rules.functions import known
@@ -61,7 +37,7 @@ __all__ = ["Expressions"]
 class Expressions(WrittenAsTheyAre):
     """Lowering of expressions: each becomes statements that bind its value to a name."""
 
-    def atom(self, node: ast.expr) -> Atom:
+    def atom(self, node: ast.expr) -> anf.Atom:
         """Lower an expression to an atom."""
         if isinstance(node, ast.Name) and node.id in self.locals and node.id not in self.functions:
             return self.name(node.id)
@@ -75,9 +51,9 @@ class Expressions(WrittenAsTheyAre):
         x = self.atom(node)
         if isinstance(x, str):
             return x
-        return self.emit(Copy(self.temp(), x, node.lineno))
+        return self.emit(anf.Copy(self.temp(), x, node.lineno))
 
-    def expr(self, node: ast.expr, target: str | None = None) -> Atom:
+    def expr(self, node: ast.expr, target: str | None = None) -> anf.Atom:
         """Lower an expression, and bind its value to `target` or to a temporary."""
         if target is None and isinstance(node, (ast.Name, ast.Constant)):
             return self.atom(node)
@@ -87,40 +63,40 @@ class Expressions(WrittenAsTheyAre):
             if target is None:
                 assert static is not None
                 return self.constant(node, static)
-            return self.emit(Copy(target, self.atom(node), node.lineno))
+            return self.emit(anf.Copy(target, self.atom(node), node.lineno))
         method = getattr(self, f"_{type(node).__name__}", None)
         if method is None:
             unknown = f"a {type(node).__name__} expression", "the compiler does not know it", "it in other words"
             return self.refuse(node, *EXPRESSIONS.get(type(node).__name__, unknown))
         return method(node, target if target is not None else self.temp())
 
-    def _BinOp(self, node: ast.BinOp, target: str) -> Atom:
+    def _BinOp(self, node: ast.BinOp, target: str) -> anf.Atom:
         left, right = self.atom(node.left), self.atom(node.right)
-        return self.emit(BinOp(target, BINARY[type(node.op)], left, right, node.lineno))
+        return self.emit(anf.BinOp(target, BINARY[type(node.op)], left, right, node.lineno))
 
-    def _UnaryOp(self, node: ast.UnaryOp, target: str) -> Atom:
+    def _UnaryOp(self, node: ast.UnaryOp, target: str) -> anf.Atom:
         if isinstance(node.op, ast.Not):
             return self.condition(node, target)
         symbol = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}[type(node.op)]
-        return self.emit(UnaryOp(target, symbol, self.atom(node.operand), node.lineno))
+        return self.emit(anf.UnaryOp(target, symbol, self.atom(node.operand), node.lineno))
 
-    def _Compare(self, node: ast.Compare, target: str) -> Atom:
+    def _Compare(self, node: ast.Compare, target: str) -> anf.Atom:
         return self.condition(node, target)
 
-    def _BoolOp(self, node: ast.BoolOp, target: str) -> Atom:
+    def _BoolOp(self, node: ast.BoolOp, target: str) -> anf.Atom:
         return self.condition(node, target)
 
-    def condition(self, node: ast.expr, target: str) -> Atom:
+    def condition(self, node: ast.expr, target: str) -> anf.Atom:
         """Lower comparisons and `and`, `or`, `not`: whole if plain, else with short-circuit evaluation."""
         names: list[str] = []
         expression = self.plain(node, names)
         if expression is not None:
-            return self.emit(Discrete(target, tuple(dict.fromkeys(names)), expression, node.lineno))
+            return self.emit(anf.Discrete(target, tuple(dict.fromkeys(names)), expression, node.lineno))
         line = node.lineno
         if isinstance(node, ast.UnaryOp):
             operand = self.variable(node.operand)
             tree = ast.UnaryOp(ast.Not(), _truth(node.operand, ast.Name(operand)))
-            return self.emit(Discrete(target, (operand,), tree, line))
+            return self.emit(anf.Discrete(target, (operand,), tree, line))
         result = self.temp()  # what follows may read the target
         if isinstance(node, ast.BoolOp):
             self.operand(node.values[0], result)
@@ -128,14 +104,14 @@ class Expressions(WrittenAsTheyAre):
         else:
             assert isinstance(node, ast.Compare)
             self.comparison(self.variable(node.left), node.ops, node.comparators, result, node)
-        return self.emit(Copy(target, result, line))
+        return self.emit(anf.Copy(target, result, line))
 
     def operand(self, node: ast.expr, result: str) -> None:
         """The truth of an operand of `and` or `or`."""
         if is_bool(node):
             self.expr(node, result)
         else:
-            self.emit(CallKnown(result, "bool", (self.atom(node),), node.lineno))
+            self.emit(anf.CallKnown(result, "bool", (self.atom(node),), node.lineno))
 
     def shortcut(self, conjunction: bool, values: list[ast.expr], result: str, line: int) -> None:
         """Emit the other operands of an `and` or `or`, evaluated only while the result is undecided."""
@@ -147,7 +123,7 @@ class Expressions(WrittenAsTheyAre):
                 self.shortcut(conjunction, values[1:], result, line)
 
             more = self.collect(work)
-            self.out.append(If(result, *((more, []) if conjunction else ([], more)), line))
+            self.out.append(anf.If(result, *((more, []) if conjunction else ([], more)), line))
 
     def comparison(self, left: str, ops: list[ast.cmpop], others: list[ast.expr], result: str, node: ast.expr) -> None:
         """Emit a chained comparison, which ends with the first that fails."""
@@ -156,10 +132,10 @@ class Expressions(WrittenAsTheyAre):
         else:
             right = self.variable(others[0])
         tree = ast.Compare(ast.Name(left), ops[:1], [ast.Name(right)])
-        self.emit(Discrete(result, tuple(dict.fromkeys((left, right))), tree, node.lineno))
+        self.emit(anf.Discrete(result, tuple(dict.fromkeys((left, right))), tree, node.lineno))
         if len(ops) > 1:
             more = self.collect(lambda: self.comparison(right, ops[1:], others[1:], result, node))
-            self.out.append(If(result, more, [], node.lineno))
+            self.out.append(anf.If(result, more, [], node.lineno))
 
     def plain(self, node: ast.AST, names: list[str]) -> ast.expr | None:
         """Rename a pure expression to core's names; None if it has effects or needs types."""
@@ -242,46 +218,46 @@ class Expressions(WrittenAsTheyAre):
 
         return self.rebuilt(names, [node.left, *right.elts], make) if right.elts else None
 
-    def _IfExp(self, node: ast.IfExp, target: str) -> Atom:
+    def _IfExp(self, node: ast.IfExp, target: str) -> anf.Atom:
         test = self.atom(node.test)
         result = self.temp()  # the branches may read the target
         then = self.collect(lambda: self.expr(node.body, result))
         orelse = self.collect(lambda: self.expr(node.orelse, result))
-        self.out.append(If(test, then, orelse, node.lineno))
-        return self.emit(Copy(target, result, node.lineno))
+        self.out.append(anf.If(test, then, orelse, node.lineno))
+        return self.emit(anf.Copy(target, result, node.lineno))
 
-    def _Inlined(self, node: Inlined, target: str) -> Atom:
+    def _Inlined(self, node: Inlined, target: str) -> anf.Atom:
         self.block_into(node.body)
         return self.expr(node.value, target)
 
-    def _Tuple(self, node: ast.Tuple, target: str) -> Atom:
+    def _Tuple(self, node: ast.Tuple, target: str) -> anf.Atom:
         if any(isinstance(x, ast.Starred) for x in node.elts):
             return self.expr(joined(node), target)
-        return self.emit(MakeTuple(target, tuple(self.atom(x) for x in node.elts), node.lineno))
+        return self.emit(anf.MakeTuple(target, tuple(self.atom(x) for x in node.elts), node.lineno))
 
-    def _List(self, node: ast.List, target: str) -> Atom:
+    def _List(self, node: ast.List, target: str) -> anf.Atom:
         if any(isinstance(x, ast.Starred) for x in node.elts):
             return self.refuse(node, "a starred expression in a list", "its length is not known", "an array (np.empty)")
         if not node.elts:
             return self.empty_list(target, False, node.lineno)
-        made = self.emit(MakeList(self.temp(), tuple(self.atom(x) for x in node.elts), node.lineno))
-        return self.emit(Copy(target, made, node.lineno))
+        made = self.emit(anf.MakeList(self.temp(), tuple(self.atom(x) for x in node.elts), node.lineno))
+        return self.emit(anf.Copy(target, made, node.lineno))
 
-    def empty_list(self, target: str, typed: bool, line: int) -> Atom:
+    def empty_list(self, target: str, typed: bool, line: int) -> anf.Atom:
         """Emit an empty list: `[]`, or numba's typed `List()`."""
-        made = self.emit(AllocList(self.temp(), Const(0), line, typed))
-        return self.emit(Copy(target, made, line))
+        made = self.emit(anf.AllocList(self.temp(), anf.Const(0), line, typed))
+        return self.emit(anf.Copy(target, made, line))
 
-    def _Attribute(self, node: ast.Attribute, target: str) -> Atom:
-        return self.emit(GetAttr(target, self.variable(node.value), node.attr, node.lineno))
+    def _Attribute(self, node: ast.Attribute, target: str) -> anf.Atom:
+        return self.emit(anf.GetAttr(target, self.variable(node.value), node.attr, node.lineno))
 
-    def _Subscript(self, node: ast.Subscript, target: str) -> Atom:
+    def _Subscript(self, node: ast.Subscript, target: str) -> anf.Atom:
         base = self.atom(node.value)
-        if isinstance(base, Const) and isinstance(base.value, (str, bytes)):
+        if isinstance(base, anf.Const) and isinstance(base.value, (str, bytes)):
             base = self.variable(node.value)
-        if isinstance(base, Const):
+        if isinstance(base, anf.Const):
             return self.refuse(node, "an index of a constant", "it is no array or tuple", "the value itself")
-        return self.emit(GetItem(target, base, self.index(node.slice), node.lineno))
+        return self.emit(anf.GetItem(target, base, self.index(node.slice), node.lineno))
 
     def index(self, node: ast.expr) -> tuple[Any, ...]:
         """Lower the entries of a subscript."""
@@ -290,7 +266,7 @@ class Expressions(WrittenAsTheyAre):
         for part in parts:
             if isinstance(part, ast.Slice):
                 lower, upper, step = (None if x is None else self.atom(x) for x in (part.lower, part.upper, part.step))
-                entries.append(Slice(lower, upper, step))
+                entries.append(anf.Slice(lower, upper, step))
             elif isinstance(part, ast.Starred):
                 self.refuse(part, "a starred index", "its length is not known", "every index")
             elif isinstance(part, ast.Constant) and part.value is Ellipsis:
@@ -302,7 +278,7 @@ class Expressions(WrittenAsTheyAre):
 
     # Calls
 
-    def _Call(self, node: ast.Call, target: str) -> Atom:
+    def _Call(self, node: ast.Call, target: str) -> anf.Atom:
         if any(k.arg is None for k in node.keywords):
             return self.refuse(node, "a call with **", "the names of the arguments are not known", "every argument")
         static = self.static(node.func)
@@ -315,7 +291,7 @@ class Expressions(WrittenAsTheyAre):
                 values = [*node.args, *(k.value for k in node.keywords)]
                 arguments = tuple(self.function_argument(x) for x in values)
                 keywords = tuple(str(k.arg) for k in node.keywords)
-                return self.emit(CallMethod(target, base, node.func.attr, arguments, node.lineno, keywords))
+                return self.emit(anf.CallMethod(target, base, node.func.attr, arguments, node.lineno, keywords))
             of = self.static(node.func.func) if isinstance(node.func, ast.Call) else None
             if of is not None and describe(of.value).startswith("dualrev."):
                 return self.refuse(node, f"dr.{of.value.__name__} in a numba function", *FROM_PYTHON)
@@ -331,17 +307,19 @@ class Expressions(WrittenAsTheyAre):
             return self.call_of_numba_function(node, static, target)
         if isinstance(f, type) and issubclass(f, tuple) and hasattr(f, "_fields"):
             defaults = {k: self.constant(node, Static(x, ())) for k, x in getattr(f, "_field_defaults", {}).items()}
-            return self.call_of(node, MakeTuple, self.ref(static), list(f._fields), defaults, target)
+            return self.call_of(node, anf.MakeTuple, self.ref(static), list(f._fields), defaults, target)
         if is_jitclass(f):
             names, defaults = self.signature(node, constructor(self.refs, self.names, static))
-            return self.call_of(node, MakeObject, self.ref(static), names[1:], defaults, target)
+            return self.call_of(node, anf.MakeObject, self.ref(static), names[1:], defaults, target)
         if name := global_value(f):
             why = f"numba has frozen the global {name} in it, and does not tell when"
             return self.refuse(node, f"the call of {describe(f)}", why, f"{name} as an argument, or njit")
         if is_ufunc(f) or is_generalized(f):
             if node.keywords or any(isinstance(x, ast.Starred) for x in node.args):
                 return self.refuse(node, f"the call of {describe(f)}", "only plain arguments are known", "its inputs")
-            return self.emit(CallUfunc(target, self.ref(static), tuple(self.atom(x) for x in node.args), node.lineno))
+            return self.emit(
+                anf.CallUfunc(target, self.ref(static), tuple(self.atom(x) for x in node.args), node.lineno)
+            )
         text = callable_name(f)
         if f in (list, List) and not (node.args or node.keywords):
             return self.empty_list(target, f is List, node.lineno)
@@ -352,9 +330,9 @@ class Expressions(WrittenAsTheyAre):
             and not (node.keywords or starred)
         ):
             changed = self.expr(node.args[0], self.temp())  # another name of an array, and a number of its own
-            same = self.emit(Copy(self.temp(), changed, node.lineno))
-            self.emit(InplaceOp(same, IN_PLACE[f], same, self.atom(node.args[1]), node.lineno))
-            return self.emit(Copy(target, same, node.lineno))
+            same = self.emit(anf.Copy(self.temp(), changed, node.lineno))
+            self.emit(anf.InplaceOp(same, IN_PLACE[f], same, self.atom(node.args[1]), node.lineno))
+            return self.emit(anf.Copy(target, same, node.lineno))
         if text is None:
             return self.unknown_call(node, static, target)
         if text in ("np.array", "np.asarray") and node.args and isinstance(node.args[0], (ast.Tuple, ast.List)):
@@ -366,10 +344,12 @@ class Expressions(WrittenAsTheyAre):
         atoms = tuple(made[id(x)] for _, x in given)
         if starred:
             stars = tuple(isinstance(x, ast.Starred) for _, x in given)
-            return self.emit(CallStarred(target, Star(CallKnown, text, stars, keywords, (), {}), atoms, node.lineno))
-        return self.emit(CallKnown(target, text, atoms, node.lineno, keywords))
+            return self.emit(
+                anf.CallStarred(target, anf.Star(anf.CallKnown, text, stars, keywords, (), {}), atoms, node.lineno)
+            )
+        return self.emit(anf.CallKnown(target, text, atoms, node.lineno, keywords))
 
-    def call_of_numba_function(self, node: ast.Call, static: Static, target: str) -> Atom:
+    def call_of_numba_function(self, node: ast.Call, static: Static, target: str) -> anf.Atom:
         """Emit the call of a numba function; clone one that numba inlines under other options."""
         f, caller = static.value, self.source.dispatcher
         if is_copied(f) and (options := differing(caller, f)):
@@ -385,11 +365,11 @@ class Expressions(WrittenAsTheyAre):
             why = "it is known in a loop over it: `for y in g(x):`"
             return self.refuse(node, what, why, "such a loop, or an array of the results")
         self.calls.append(static)
-        return self.call_of(node, CallUser, self.ref(static), *self.signature(node, static), target)
+        return self.call_of(node, anf.CallUser, self.ref(static), *self.signature(node, static), target)
 
-    def literal(self, node: ast.Call, target: str) -> Atom:
+    def literal(self, node: ast.Call, target: str) -> anf.Atom:
         """Lower `np.array` of a list or a tuple, which may be nested."""
-        items: list[Atom] = []
+        items: list[anf.Atom] = []
 
         def visit(x: ast.expr) -> Any:
             """Lower the items; return their positions, nested as they are."""
@@ -403,9 +383,9 @@ class Expressions(WrittenAsTheyAre):
         if len(dtypes) > 1 or any(k.arg != "dtype" for k in node.keywords):
             self.refuse(node, "np.array with these arguments", "only dtype is known", "np.array(values, dtype)")
         dtype = tuple(map(self.function_argument, dtypes))
-        return self.emit(MakeArray(target, tuple(items), places, node.lineno, dtype))
+        return self.emit(anf.MakeArray(target, tuple(items), places, node.lineno, dtype))
 
-    def function_argument(self, node: ast.expr) -> Atom:
+    def function_argument(self, node: ast.expr) -> anf.Atom:
         """Lower an argument of a function with a rule: to an atom, or to a reference to a dtype."""
         static = self.static(node)
         value = None if static is None else static.value
@@ -417,10 +397,10 @@ class Expressions(WrittenAsTheyAre):
                 cure = "an array for each field" if np.dtype(value).fields else "np.float64"
                 self.refuse(node, f"the dtype {value}", "it is no float, int or bool", cure)
             assert kind is not None
-            return Ref(kind, value)
+            return anf.Ref(kind, value)
         return self.atom(node)
 
-    def signature(self, node: ast.Call, static: Static) -> tuple[list[str], dict[str, Atom]]:
+    def signature(self, node: ast.Call, static: Static) -> tuple[list[str], dict[str, anf.Atom]]:
         """Return the parameters of a numba function, and the defaults of those that have one."""
         names, defaults = [], {}
         every = list(inspect.signature(static.value.py_func).parameters.values())
@@ -439,25 +419,25 @@ class Expressions(WrittenAsTheyAre):
     def call_of(
         self,
         node: ast.Call,
-        makes: type[CallUser] | type[MakeTuple] | type[MakeObject],
-        ref: Ref,
+        makes: type[anf.CallUser] | type[anf.MakeTuple] | type[anf.MakeObject],
+        ref: anf.Ref,
         names: list[str],
-        defaults: dict[str, Atom],
+        defaults: dict[str, anf.Atom],
         target: str,
-    ) -> Atom:
+    ) -> anf.Atom:
         """Emit a call, its arguments bound to these parameters; starred arguments are bound later."""
         values = [*node.args, *(k.value for k in node.keywords)]
         atoms = tuple(self.atom(x.value if isinstance(x, ast.Starred) else x) for x in values)
         keywords = tuple(str(k.arg) for k in node.keywords)
         stars = tuple(isinstance(x, ast.Starred) for x in values)
-        rest = names[-1] if makes is CallUser and to_python.takes_rest(ref.value) else ""
-        star = Star(makes, ref, stars, keywords, tuple(names), defaults, rest)
+        rest = names[-1] if makes is anf.CallUser and to_python.takes_rest(ref.value) else ""
+        star = anf.Star(makes, ref, stars, keywords, tuple(names), defaults, rest)
         if any(stars):
-            return self.emit(CallStarred(target, star, atoms, node.lineno))
+            return self.emit(anf.CallStarred(target, star, atoms, node.lineno))
         args = star.bound(
             list(atoms),
             lambda why: self.refuse(node, f"the call of {describe(ref.value)}", why, "its arguments"),
-            lambda rest: self.emit(MakeTuple(self.temp(), tuple(rest), node.lineno)),
+            lambda rest: self.emit(anf.MakeTuple(self.temp(), tuple(rest), node.lineno)),
         )
         return self.emit(star.call(target, tuple(args), node.lineno))
 

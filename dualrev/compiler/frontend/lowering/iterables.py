@@ -11,22 +11,7 @@ import numpy as np
 from dualrev.compiler.frontend.lowering.expressions import Expressions
 from dualrev.compiler.frontend.reading.njit_options import is_parallel
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.ir.anf.operations import (
-    AllocList,
-    AsList,
-    Atom,
-    BinOp,
-    CallKnown,
-    Const,
-    Copy,
-    For,
-    GetAttr,
-    GetItem,
-    If,
-    InplaceOp,
-    Slice,
-    Store,
-)
+from dualrev.compiler.ir import anf
 
 __all__ = ["Sequences"]
 
@@ -74,45 +59,45 @@ class Sequences(Expressions):
             return False
         return _is_prange(static.value) or describe(static.value) == "numba.misc.special.pndindex"
 
-    def range_bounds(self, node: ast.expr) -> list[Atom] | None:
+    def range_bounds(self, node: ast.expr) -> list[anf.Atom] | None:
         """Lower the start, stop and step of a `range`; None for any other iterable."""
         call = self.range_call(node)
         if call is None:
             return None
         atoms = [self.atom(x) for x in call.args]
         if len(atoms) == 1:
-            return [Const(0), atoms[0], Const(1)]
+            return [anf.Const(0), atoms[0], anf.Const(1)]
         if len(atoms) == 2:
-            return [*atoms, Const(1)]
+            return [*atoms, anf.Const(1)]
         return atoms
 
-    def _ListComp(self, node: ast.ListComp, target: str) -> Atom:  # noqa: N802
+    def _ListComp(self, node: ast.ListComp, target: str) -> anf.Atom:  # noqa: N802
         """Lower a list comprehension to a list of known length and a loop; with conditions, a prefix of it."""
         (loop,), line = node.generators, node.lineno  # rewriter.py writes several as a list that grows
         self.check_lists(loop.iter, [node.elt, *loop.ifs])
         n, element = self.sequence(loop.iter, {self.name(x) for x in self.assigned_in([ast.Expr(loop.target)])})
-        made, k = self.emit(AllocList(self.temp(), n, line)), self.temp()
-        count = self.emit(Copy(self.temp(), Const(0), line)) if loop.ifs else None
+        made, k = self.emit(anf.AllocList(self.temp(), n, line)), self.temp()
+        count = self.emit(anf.Copy(self.temp(), anf.Const(0), line)) if loop.ifs else None
 
         def add(tests: list[ast.expr]) -> None:
             """Emit the remaining conditions, and inside of them the store of the element."""
             if tests:
                 test = self.atom(tests[0])
-                self.out.append(If(test, self.collect(lambda: add(tests[1:])), [], line))
+                self.out.append(anf.If(test, self.collect(lambda: add(tests[1:])), [], line))
                 return
-            self.out.append(Store(made, (k if count is None else count,), self.atom(node.elt), line))
+            self.out.append(anf.Store(made, (k if count is None else count,), self.atom(node.elt), line))
             if count is not None:
-                self.emit(InplaceOp(count, "+", count, Const(1), line))
+                self.emit(anf.InplaceOp(count, "+", count, anf.Const(1), line))
 
         def one() -> None:
             """Emit the body of one iteration."""
             self.store_element(loop.target, element(k, line), node)
             add(loop.ifs)
 
-        self.out.append(For(k, Const(0), n, Const(1), self.collect(one), [], line))
+        self.out.append(anf.For(k, anf.Const(0), n, anf.Const(1), self.collect(one), [], line))
         if count is None:
-            return self.emit(Copy(target, made, line))
-        return self.emit(GetItem(target, made, (Slice(None, count, None),), line))
+            return self.emit(anf.Copy(target, made, line))
+        return self.emit(anf.GetItem(target, made, (anf.Slice(None, count, None),), line))
 
     def check_lists(self, over: ast.expr, body: Sequence[ast.AST]) -> None:
         """Refuse a loop over a list that its body makes longer or shorter: its end would move."""
@@ -135,26 +120,26 @@ class Sequences(Expressions):
         """Whether a function iterates over all indices of an array: `np.ndindex` or `pndindex`."""
         return f is np.ndindex or describe(f) == "numba.misc.special.pndindex"
 
-    def keep(self, x: Atom, changing: set[str], line: int) -> Atom:
+    def keep(self, x: anf.Atom, changing: set[str], line: int) -> anf.Atom:
         """Copy an atom that the loop's body may change: Python evaluates it once."""
         if isinstance(x, str) and x in changing:
-            return self.emit(Copy(self.temp(), x, line))
+            return self.emit(anf.Copy(self.temp(), x, line))
         return x
 
-    def _of_range(self, bounds: list[Atom], line: int) -> tuple[Atom, Callable[[Atom, int], Any]]:
+    def _of_range(self, bounds: list[anf.Atom], line: int) -> tuple[anf.Atom, Callable[[anf.Atom, int], Any]]:
         start, stop, step = bounds
-        length = self.emit(CallKnown(self.temp(), "runtime.range_length", (start, stop, step), line))
+        length = self.emit(anf.CallKnown(self.temp(), "runtime.range_length", (start, stop, step), line))
 
-        def nth(k: Atom, line: int) -> Any:
+        def nth(k: anf.Atom, line: int) -> Any:
             """Emit `start + k * step`."""
-            if start == Const(0) and step == Const(1):
+            if start == anf.Const(0) and step == anf.Const(1):
                 return k
-            scaled = k if step == Const(1) else self.emit(BinOp(self.temp(), "*", k, step, line))
-            return self.emit(BinOp(self.temp(), "+", start, scaled, line))
+            scaled = k if step == anf.Const(1) else self.emit(anf.BinOp(self.temp(), "*", k, step, line))
+            return self.emit(anf.BinOp(self.temp(), "+", start, scaled, line))
 
         return length, nth
 
-    def sequence(self, node: ast.expr, changing: set[str]) -> tuple[Atom, Callable[[Atom, int], Any]]:
+    def sequence(self, node: ast.expr, changing: set[str]) -> tuple[anf.Atom, Callable[[anf.Atom, int], Any]]:
         """Lower an iterable to its length, and a function that emits its k-th element."""
         line = node.lineno
         bounds = self.range_bounds(node)
@@ -164,16 +149,18 @@ class Sequences(Expressions):
             static = self.static(node.func)
             if static is not None and self.is_over_places(static.value) and len(node.args) == 1:
                 shape = self.keep(self.atom(node.args[0]), changing, line)
-                total = self.emit(CallKnown(self.temp(), "runtime.places_in", (shape,), line))
-                return total, lambda k, line: self.emit(CallKnown(self.temp(), "runtime.place_of", (shape, k), line))
+                total = self.emit(anf.CallKnown(self.temp(), "runtime.places_in", (shape,), line))
+                return total, lambda k, line: self.emit(
+                    anf.CallKnown(self.temp(), "runtime.place_of", (shape, k), line)
+                )
             if static is not None and static.value is enumerate:
                 n, inner = self.sequence(node.args[0], changing)
                 extra = [*node.args[1:], *(k.value for k in node.keywords)]
-                first = self.keep(self.atom(extra[0]), changing, line) if extra else Const(0)
+                first = self.keep(self.atom(extra[0]), changing, line) if extra else anf.Const(0)
 
-                def numbered(k: Atom, line: int) -> Any:
+                def numbered(k: anf.Atom, line: int) -> Any:
                     """Emit the counter and the k-th element."""
-                    number = k if first == Const(0) else self.emit(BinOp(self.temp(), "+", first, k, line))
+                    number = k if first == anf.Const(0) else self.emit(anf.BinOp(self.temp(), "+", first, k, line))
                     return [number, inner(k, line)]
 
                 return n, numbered
@@ -181,28 +168,28 @@ class Sequences(Expressions):
                 parts = [self.sequence(x, changing) for x in node.args]
                 n = parts[0][0]
                 for m, _ in parts[1:]:
-                    n = self.emit(CallKnown(self.temp(), "min", (n, m), line))
+                    n = self.emit(anf.CallKnown(self.temp(), "min", (n, m), line))
                 return n, lambda k, line: [inner(k, line) for _, inner in parts]
             if static is not None and static.value is reversed:
                 n, inner = self.sequence(node.args[0], changing)
 
-                def backwards(k: Atom, line: int) -> Any:
+                def backwards(k: anf.Atom, line: int) -> Any:
                     """Emit the k-th element from the end."""
-                    last = self.emit(BinOp(self.temp(), "-", n, Const(1), line))
-                    return inner(self.emit(BinOp(self.temp(), "-", last, k, line)), line)
+                    last = self.emit(anf.BinOp(self.temp(), "-", n, anf.Const(1), line))
+                    return inner(self.emit(anf.BinOp(self.temp(), "-", last, k, line)), line)
 
                 return n, backwards
         if isinstance(node, ast.Attribute) and node.attr == "flat":
             base = self.keep(self.variable(node.value), changing, line)
-            flat = self.emit(GetAttr(self.temp(), base, "flat", line))
-            n = self.emit(GetAttr(self.temp(), base, "size", line))
-            return n, lambda k, line: self.emit(GetItem(self.temp(), flat, (k,), line))
+            flat = self.emit(anf.GetAttr(self.temp(), base, "flat", line))
+            n = self.emit(anf.GetAttr(self.temp(), base, "size", line))
+            return n, lambda k, line: self.emit(anf.GetItem(self.temp(), flat, (k,), line))
         value = self.keep(self.atom(node), changing, line)
         if self.listed:
-            value = self.emit(AsList(self.temp(), value, line))
-        n = self.emit(CallKnown(self.temp(), "len", (value,), line))
+            value = self.emit(anf.AsList(self.temp(), value, line))
+        n = self.emit(anf.CallKnown(self.temp(), "len", (value,), line))
         self.lengths.add(n)
-        return n, lambda k, line: self.emit(GetItem(self.temp(), value, (k,), line))
+        return n, lambda k, line: self.emit(anf.GetItem(self.temp(), value, (k,), line))
 
 
 def _is_prange(f: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Result of lowering: a function in core (ir/anf/operations.py), with its references and access paths."""
+"""Result of lowering: a function in A-normal form, with its references and access paths."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from dualrev.compiler.frontend.messages import Words
 from dualrev.compiler.frontend.reading.global_paths import find
 from dualrev.compiler.frontend.reading.source import Source, Static
-from dualrev.compiler.ir.anf.operations import Atom, Ref
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.names import Names
 
 __all__ = ["Lowered"]
@@ -24,11 +24,11 @@ class Lowered:
     source: Source
     parameters: list[str]
     body: list[Any]
-    result: Atom
+    result: anf.Atom
     names: Names
     exit_flag: str  # set by a `return` before the end, ...
     exit_value: str  # ... which leaves its value here
-    refs: dict[str, Ref] = field(default_factory=dict)
+    refs: dict[str, anf.Ref] = field(default_factory=dict)
     constants: dict[str, Static] = field(default_factory=dict)  # parameters that are functions
     calls: list[Static] = field(default_factory=list)  # the functions that it calls
     paired: set[str] = field(default_factory=set)  # the values of functions that may be None: see optional.py
@@ -36,7 +36,7 @@ class Lowered:
     lengths: set[str] = field(default_factory=set)  # the lengths of what loops go over
     blamed: dict[str, Words] = field(default_factory=dict)  # dicts that are not known because of one of their uses
 
-    def class_ref(self, cls: Any) -> Ref:
+    def class_ref(self, cls: Any) -> anf.Ref:
         """Return the reference to a named tuple's class; its access path leads through a callee that names it."""
         found = next((ref for ref in self.refs.values() if ref.value is cls), None)
         if found is None:
@@ -50,5 +50,5 @@ class Lowered:
                     instead = f"its numbers as globals, as EPS = np.{cls.__name__}(...).eps"
                 self.source.refuse(self.source.tree, what, why, instead)
             name = self.names.fresh(f"_{cls.__name__}")
-            found = self.refs[name] = Ref(name, cls, way.path)
+            found = self.refs[name] = anf.Ref(name, cls, way.path)
         return found

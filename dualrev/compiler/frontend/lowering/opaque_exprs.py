@@ -29,8 +29,8 @@ from dualrev.compiler.frontend.reading.ad_operators import FROM_PYTHON
 from dualrev.compiler.frontend.reading.ast_purity import gives_new_arrays
 from dualrev.compiler.frontend.reading.callables import callable_name, is_pointer
 from dualrev.compiler.frontend.reading.source import Static, describe
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Atom, Copy, Opaque, OpaqueExpr
 from dualrev.rules.functions import canonical as of_the_table
 from dualrev.transformed import Transformed
 
@@ -55,30 +55,32 @@ def is_known_to_numba(f: Any) -> bool:
 class WrittenAsTheyAre(Scope):
     """Lowering of opaque expressions and statements."""
 
-    atom: Callable[[ast.expr], Atom]
-    expr: Callable[..., Atom]
+    atom: Callable[[ast.expr], anf.Atom]
+    expr: Callable[..., anf.Atom]
     block_into: Callable[[list[ast.stmt]], None]
     statement: Callable[[ast.stmt], Any]
 
     # Expressions
 
-    def written(self, tree: ast.expr, args: list[Atom], target: str, node: ast.AST, said: Words, **how: Any) -> Atom:
+    def written(
+        self, tree: ast.expr, args: list[anf.Atom], target: str, node: ast.AST, said: Words, **how: Any
+    ) -> anf.Atom:
         """Emit `target = expression` as opaque code; `args` are the atoms in it."""
         names = tuple(dict.fromkeys(x for x in args if isinstance(x, str)))
-        return self.emit(OpaqueExpr(target, names, tree, said, node.lineno, **how))  # type: ignore[attr-defined]
+        return self.emit(anf.OpaqueExpr(target, names, tree, said, node.lineno, **how))  # type: ignore[attr-defined]
 
-    def _Set(self, node: ast.Set, target: str) -> Atom:
+    def _Set(self, node: ast.Set, target: str) -> anf.Atom:
         items = [self.atom(x) for x in node.elts]
         return self.written(ast.Set(list(map(to_python.atom, items))), items, target, node, EXPRESSIONS["Set"])
 
-    def _Dict(self, node: ast.Dict, target: str) -> Atom:
+    def _Dict(self, node: ast.Dict, target: str) -> anf.Atom:
         if None in node.keys:
             self.refuse(node, "a dict with **", "its keys are not known", "every key")
         pairs = [(self.atom(k), self.atom(x)) for k, x in zip(node.keys, node.values, strict=True) if k is not None]
         tree = ast.Dict([to_python.atom(k) for k, _ in pairs], [to_python.atom(x) for _, x in pairs])
         return self.written(tree, [x for pair in pairs for x in pair], target, node, EXPRESSIONS["Dict"])
 
-    def _JoinedStr(self, node: ast.JoinedStr, target: str) -> Atom:
+    def _JoinedStr(self, node: ast.JoinedStr, target: str) -> anf.Atom:
         """Lower `f"{k} of {n}"` as `str(k) + " of " + str(n)`."""
         parts: list[ast.expr] = []
         for x in node.values:
@@ -96,21 +98,21 @@ class WrittenAsTheyAre(Scope):
                 ast.copy_location(part, node)
         return self.expr(made, target)
 
-    def _SetComp(self, node: ast.SetComp, target: str) -> Atom:
+    def _SetComp(self, node: ast.SetComp, target: str) -> anf.Atom:
         def add(items: ast.expr, x: Any) -> ast.stmt:
             """Build `items.add(x)`."""
             return ast.Expr(ast.Call(ast.Attribute(items, "add", ast.Load()), [x.elt], []))
 
         return self.filled(node, ast.Call(ast.Name("set"), [], []), add, target)
 
-    def _DictComp(self, node: ast.DictComp, target: str) -> Atom:
+    def _DictComp(self, node: ast.DictComp, target: str) -> anf.Atom:
         def add(items: ast.expr, x: Any) -> ast.stmt:
             """Build `items[k] = x`."""
             return ast.Assign([ast.Subscript(items, x.key, ast.Store())], x.value)
 
         return self.filled(node, ast.Dict([], []), add, target)
 
-    def filled(self, node: Any, start: ast.expr, add: Callable[[ast.expr, Any], ast.stmt], target: str) -> Atom:
+    def filled(self, node: Any, start: ast.expr, add: Callable[[ast.expr, Any], ast.stmt], target: str) -> anf.Atom:
         """Lower a comprehension to loops that fill an empty set or dict."""
         targets = {x.id for g in node.generators for x in ast.walk(g.target) if isinstance(x, ast.Name)}
         names = {x: self.own_name(x) for x in sorted(targets)}
@@ -128,9 +130,9 @@ class WrittenAsTheyAre(Scope):
                 ast.copy_location(x, node)
         self.written(start, [], items, node, EXPRESSIONS[type(node).__name__])
         self.block_into(body)
-        return self.emit(Copy(target, items, node.lineno))
+        return self.emit(anf.Copy(target, items, node.lineno))
 
-    def class_method(self, node: ast.Call, target: str) -> Atom | None:
+    def class_method(self, node: ast.Call, target: str) -> anf.Atom | None:
         """Lower the call of a method of a class, such as `Dict.empty`; None for any other call."""
         base = self.static(node.func.value) if isinstance(node.func, ast.Attribute) else None
         if base is None or not isinstance(base.value, type) or not is_known_to_numba(base.value):
@@ -139,7 +141,7 @@ class WrittenAsTheyAre(Scope):
         f = ast.Attribute(self.spelled(base, node.func.value), node.func.attr, ast.Load())
         return self.call_as_written(node, f, target, (f"a {base.value.__name__}", *FUNCTIONS["dict"]), pure=True)
 
-    def unknown_call(self, node: ast.Call, static: Static, target: str) -> Atom:
+    def unknown_call(self, node: ast.Call, static: Static, target: str) -> anf.Atom:
         """Lower the call of a function that only numba knows to opaque code; refuse one that numba cannot type."""
         f, name = static.value, describe(static.value)
         what = f"the call of {name}"
@@ -166,16 +168,16 @@ class WrittenAsTheyAre(Scope):
 
     def call_as_written(
         self, node: ast.Call, f: ast.expr, target: str, said: Words, pure: bool, fixed: bool = False
-    ) -> Atom:
+    ) -> anf.Atom:
         """Emit `target = f(*args, **keywords)` as opaque code."""
-        atoms: list[Atom] = []
+        atoms: list[anf.Atom] = []
         if any(isinstance(x, ast.Starred) for x in node.args):
             self.refuse(node, *said)
         args = [self.unknown_argument(x, atoms) for x in node.args]
         keywords = [ast.keyword(k.arg, self.unknown_argument(k.value, atoms)) for k in node.keywords]
         return self.written(ast.Call(f, args, keywords), atoms, target, node, said, pure=pure, fixed=fixed)
 
-    def unknown_argument(self, node: ast.expr, atoms: list[Atom]) -> ast.expr:
+    def unknown_argument(self, node: ast.expr, atoms: list[anf.Atom]) -> ast.expr:
         """Lower an argument of an opaque call: an atom, or a compile-time value by its name."""
         base = self.static(node.value) if isinstance(node, ast.Subscript) else None
         if isinstance(node, ast.Subscript) and base is not None and isinstance(base.value, types.Type):
@@ -235,7 +237,7 @@ class WrittenAsTheyAre(Scope):
         args = tuple(dict.fromkeys(self.name(x.id) for x in names if isinstance(x.ctx, ast.Load) or id(x) in read))
         calls = [x.func for x in inside if isinstance(x, ast.Call)]
         unknown = isinstance(s, ast.With) or not all(map(self.is_builtin, calls))
-        self.out.append(Opaque(targets, args, [made], s.lineno, True, unknown, said))
+        self.out.append(anf.Opaque(targets, args, [made], s.lineno, True, unknown, said))
 
     def is_builtin(self, f: ast.expr) -> bool:
         """Whether a callee does the same in each call: a Python builtin, or a method of a variable."""

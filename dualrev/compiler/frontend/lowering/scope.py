@@ -15,7 +15,7 @@ from dualrev.compiler.frontend.desugar.closures import parameters
 from dualrev.compiler.frontend.messages import STATEMENTS
 from dualrev.compiler.frontend.reading.ad_operators import MAKING, TRANSFORMATIONS
 from dualrev.compiler.frontend.reading.source import Source, Static, describe, is_numba_function, name_of, unlifted
-from dualrev.compiler.ir.anf.operations import Atom, Const, Let, Ref
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.names import Names, bare
 from dualrev.compiler.types.aliases import AccessPath, ArgNums
 from dualrev.eager.numba_rules import Ruled
@@ -27,7 +27,7 @@ class Scope:
     """Scope of a function: resolves the user's names, allocates new ones, and collects emitted statements."""
 
     def __init__(
-        self, source: Source, path: AccessPath, functions: dict[str, Static], refs: dict[str, Ref], names: Names
+        self, source: Source, path: AccessPath, functions: dict[str, Static], refs: dict[str, anf.Ref], names: Names
     ) -> None:
         self.source, self.path, self.functions, self.refs, self.names = source, path, functions, refs, names
         self.out: list[Any] = []
@@ -167,17 +167,17 @@ class Scope:
         made = TRANSFORMATIONS.derivative(of.value, transform, argnums)
         return Static(made, (*of.path, ("derivative", (transform, argnums))))
 
-    def constant(self, node: ast.AST, static: Static) -> Atom:
+    def constant(self, node: ast.AST, static: Static) -> anf.Atom:
         """Lower a compile-time value to an atom: a constant or a reference."""
         x = static.value
         if isinstance(x, enum.IntEnum):
-            return Const(int(x))  # as numba does
+            return anf.Const(int(x))  # as numba does
         if x is None or (isinstance(x, (bool, int, str, bytes)) and not isinstance(x, enum.Enum)) or type(x) is float:
-            return Const(x)
+            return anf.Const(x)
         if isinstance(x, np.float64):
-            return Const(float(x))
+            return anf.Const(float(x))
         if isinstance(x, complex):
-            return Const(complex(x))
+            return anf.Const(complex(x))
         if isinstance(x, np.complex64):
             return self.refuse(node, "a constant of type complex64", "it is not known", "a complex128")
         if isinstance(x, (np.generic, np.ndarray, tuple, enum.Enum)) or is_numba_function(x):
@@ -187,7 +187,7 @@ class Scope:
         what = describe(x) if isinstance(x, type) else f"a value of type {type(x).__name__}"
         return self.refuse(node, what, "it is no number, array, tuple or numba function", "one of these")
 
-    def ref(self, static: Static) -> Ref:
+    def ref(self, static: Static) -> anf.Ref:
         """Return the reference by which the emitted module names a value of the user's program."""
         named = (str(s[1]) for s in reversed(static.path) if isinstance(s[1], str) and s[1] != "numba_function")
         base = "_" + next(named, "value")
@@ -196,12 +196,12 @@ class Scope:
         found = next((ref for ref in self.refs.values() if ref.value is static.value), None)
         if found is None:
             name = self.names.fresh(base)
-            found = self.refs[name] = Ref(name, static.value, static.path)
+            found = self.refs[name] = anf.Ref(name, static.value, static.path)
         return found
 
     # Writing
 
-    def emit(self, operation: Let) -> str:
+    def emit(self, operation: anf.Let) -> str:
         """Emit an operation; return its target."""
         self.out.append(operation)
         return operation.target

@@ -27,29 +27,7 @@ from dualrev.compiler.frontend.lowering.iterables import Sequences
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.messages import STATEMENTS
 from dualrev.compiler.frontend.reading.source import Source, Static
-from dualrev.compiler.ir.anf.operations import (
-    Atom,
-    CallKnown,
-    CallMethod,
-    CallStarred,
-    CallUser,
-    Const,
-    Copy,
-    Discrete,
-    Effect,
-    For,
-    GetAttr,
-    GetItem,
-    If,
-    InplaceOp,
-    Let,
-    MakeTuple,
-    Member,
-    Ref,
-    Store,
-    While,
-    walk,
-)
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.names import Names, is_generated
 from dualrev.compiler.types.aliases import AccessPath
 from dualrev.rules.drawing import DRAWING
@@ -78,7 +56,7 @@ class Lowering(Sequences):
         source: Source,
         path: AccessPath,
         functions: dict[str, Static],
-        refs: dict[str, Ref],
+        refs: dict[str, anf.Ref],
         names: Names,
         listed: bool = False,
     ) -> None:
@@ -105,17 +83,17 @@ class Lowering(Sequences):
             self.block_into(body[:-1])
             last = body[-1]
             assert isinstance(last, ast.Return)
-            result = self.atom(last.value) if last.value is not None else Const(None)
+            result = self.atom(last.value) if last.value is not None else anf.Const(None)
         else:
-            self.emit(Copy(self.exit_flag, Const(False), tree.lineno))
+            self.emit(anf.Copy(self.exit_flag, anf.Const(False), tree.lineno))
             self.block_into(body)
             if not always(body):
-                result_set = Copy(self.exit_value, Const(None), tree.lineno)
+                result_set = anf.Copy(self.exit_value, anf.Const(None), tree.lineno)
                 if any(isinstance(n, ast.Return) for n in ast.walk(tree)):
-                    self.out.append(If(self.exit_flag, [], [result_set], tree.lineno))
+                    self.out.append(anf.If(self.exit_flag, [], [result_set], tree.lineno))
                     result = self.exit_value
                 else:
-                    result = Const(None)
+                    result = anf.Const(None)
             else:
                 result = self.exit_value
         parameters = [self.name(p) for p in self.parameters]
@@ -141,7 +119,7 @@ class Lowering(Sequences):
                 elif rest and always(orelse):
                     then, rest = then + rest, []
                 test = self.atom(s.test)
-                self.out.append(If(test, self.block(then), self.block(orelse), s.lineno))
+                self.out.append(anf.If(test, self.block(then), self.block(orelse), s.lineno))
                 return self.guarded(rest, exits(s), s.lineno)
             self.statement(s)
             if isinstance(s, (ast.Break, ast.Continue, ast.Return)):
@@ -162,8 +140,8 @@ class Lowering(Sequences):
         if ast.Continue in left_by:
             flags.append(self.loops[-1].skip)
         test = ast.parse(" or ".join(flags), mode="eval").body
-        left = flags[0] if len(flags) == 1 else self.emit(Discrete(self.temp(), tuple(flags), test, line))
-        self.out.append(If(left, [], self.block(rest), line))
+        left = flags[0] if len(flags) == 1 else self.emit(anf.Discrete(self.temp(), tuple(flags), test, line))
+        self.out.append(anf.If(left, [], self.block(rest), line))
 
     def statement(self, s: ast.stmt) -> Any:
         """Lower a statement by the method of its node; refuse one without."""
@@ -177,14 +155,14 @@ class Lowering(Sequences):
         pass
 
     def _Break(self, s: ast.Break) -> None:
-        self.emit(Copy(self.loops[-1].stop, Const(True), s.lineno))
+        self.emit(anf.Copy(self.loops[-1].stop, anf.Const(True), s.lineno))
 
     def _Continue(self, s: ast.Continue) -> None:
-        self.emit(Copy(self.loops[-1].skip, Const(True), s.lineno))
+        self.emit(anf.Copy(self.loops[-1].skip, anf.Const(True), s.lineno))
 
     def _Return(self, s: ast.Return) -> None:
         self.expr(s.value if s.value is not None else ast.Constant(None, lineno=s.lineno), self.exit_value)
-        self.emit(Copy(self.exit_flag, Const(True), s.lineno))
+        self.emit(anf.Copy(self.exit_flag, anf.Const(True), s.lineno))
 
     def _Expr(self, s: ast.Expr) -> None:
         if isinstance(s.value, ast.Constant):
@@ -194,7 +172,7 @@ class Lowering(Sequences):
             if static is not None and static.value is print:
                 args = tuple(self.atom(x) for x in s.value.args)
                 holes = ", ".join("{}" for _ in args)
-                self.out.append(Effect(f"print({holes})", args, s.lineno))
+                self.out.append(anf.Effect(f"print({holes})", args, s.lineno))
                 return
         self.expr(s.value)
 
@@ -205,9 +183,9 @@ class Lowering(Sequences):
             """Emit the `raise` of a failed assertion."""
             args = () if s.msg is None else (self.atom(s.msg),)
             text = "raise AssertionError" + ("({})" if args else "")
-            self.out.append(Effect(text, args, s.lineno, True))
+            self.out.append(anf.Effect(text, args, s.lineno, True))
 
-        self.out.append(If(test, [], self.collect(fail), s.lineno))
+        self.out.append(anf.If(test, [], self.collect(fail), s.lineno))
 
     def _Raise(self, s: ast.Raise) -> None:
         if s.exc is None or s.cause is not None:
@@ -224,7 +202,7 @@ class Lowering(Sequences):
         args = tuple(self.atom(x) for x in call.args)
         holes = ", ".join("{}" for _ in args)
         text = f"raise {name}" + (f"({holes})" if isinstance(s.exc, ast.Call) else "")
-        self.out.append(Effect(text, args, s.lineno, True))
+        self.out.append(anf.Effect(text, args, s.lineno, True))
 
     def _AnnAssign(self, s: ast.AnnAssign) -> None:
         if s.value is not None:
@@ -251,57 +229,61 @@ class Lowering(Sequences):
             values = []
             for x in value.elts:
                 v = self.atom(x)
-                values.append(self.emit(Copy(self.temp(), v, s.lineno)) if v in names else v)
+                values.append(self.emit(anf.Copy(self.temp(), v, s.lineno)) if v in names else v)
             for t, v in zip(target.elts, values, strict=True):
                 self.store(t, v, s)
         else:
             self.store(target, self.atom(value), s)
 
-    def store(self, target: ast.expr, value: Atom, s: ast.stmt) -> None:
+    def store(self, target: ast.expr, value: anf.Atom, s: ast.stmt) -> None:
         """Store an atom in a target: a name, a tuple, an element or a field."""
         if isinstance(target, ast.Name):
-            self.emit(Copy(self.name(target.id), value, s.lineno))
+            self.emit(anf.Copy(self.name(target.id), value, s.lineno))
         elif isinstance(target, (ast.Tuple, ast.List)):
             for t in target.elts:
                 if isinstance(t, ast.Starred):
                     self.refuse(t, "a starred target", "its length is not known", "one name per value")
             count = len(target.elts)
-            items = [self.emit(GetItem(self.temp(), value, (Const(k),), s.lineno, count)) for k in range(count)]
+            items = [self.emit(anf.GetItem(self.temp(), value, (anf.Const(k),), s.lineno, count)) for k in range(count)]
             for t, item in zip(target.elts, items, strict=True):  # all are there before the first name changes
                 self.store(t, item, s)
         elif isinstance(target, ast.Subscript):
             array = self.variable(target.value)
-            self.out.append(Store(array, self.index(target.slice), value, s.lineno))
+            self.out.append(anf.Store(array, self.index(target.slice), value, s.lineno))
         else:
             assert isinstance(target, ast.Attribute)
-            self.out.append(Store(self.variable(target.value), (Member(target.attr),), value, s.lineno))
+            self.out.append(anf.Store(self.variable(target.value), (anf.Member(target.attr),), value, s.lineno))
 
     def _AugAssign(self, s: ast.AugAssign) -> None:
         symbol = BINARY[type(s.op)]
         if isinstance(s.target, ast.Name):
             value = self.atom(s.value)
             name = self.name(s.target.id)
-            self.emit(InplaceOp(name, symbol, name, value, s.lineno))
+            self.emit(anf.InplaceOp(name, symbol, name, value, s.lineno))
         else:
             array = self.variable(s.target.value)
             member = isinstance(s.target, ast.Attribute)
-            index = (Member(s.target.attr),) if isinstance(s.target, ast.Attribute) else self.index(s.target.slice)
-            values: list[Atom] = []
+            index = (anf.Member(s.target.attr),) if isinstance(s.target, ast.Attribute) else self.index(s.target.slice)
+            values: list[anf.Atom] = []
             right = self.collect(lambda: values.append(self.atom(s.value)))
-            effects = any(isinstance(t, (CallUser, CallStarred, CallMethod)) for t in walk(right))
+            effects = any(isinstance(t, (anf.CallUser, anf.CallStarred, anf.CallMethod)) for t in anf.walk(right))
             if not effects:  # then it may come before the old element is read, and `a[i] += x` can be one statement
                 self.out += right
             old = self.temp()
-            read = GetAttr(old, array, index[0].value, s.lineno) if member else GetItem(old, array, index, s.lineno)
+            read = (
+                anf.GetAttr(old, array, index[0].value, s.lineno)
+                if member
+                else anf.GetItem(old, array, index, s.lineno)
+            )
             self.emit(read)
             if effects:
                 self.out += right
-            self.emit(InplaceOp(old, symbol, old, values[0], s.lineno))
-            self.out.append(Store(array, index, old, s.lineno))
+            self.emit(anf.InplaceOp(old, symbol, old, values[0], s.lineno))
+            self.out.append(anf.Store(array, index, old, s.lineno))
 
     def _If(self, s: ast.If) -> None:
         test = self.atom(s.test)
-        self.out.append(If(test, self.block(s.body), self.block(s.orelse), s.lineno))
+        self.out.append(anf.If(test, self.block(s.body), self.block(s.orelse), s.lineno))
 
     # Loops
 
@@ -311,7 +293,7 @@ class Lowering(Sequences):
         found = exits_of(s.body)
         flags = [flag for kind, flag in [(ast.Break, loop.stop), (ast.Return, self.exit_flag)] if kind in found]
         if ast.Break in found:
-            self.emit(Copy(loop.stop, Const(False), s.lineno))
+            self.emit(anf.Copy(loop.stop, anf.Const(False), s.lineno))
         return loop, flags
 
     def loop_body(self, loop: _LoopFlags, body: list[ast.stmt], before: Callable[[], object]) -> list[Any]:
@@ -322,7 +304,7 @@ class Lowering(Sequences):
             def work() -> None:
                 """Clear the flag of `continue`, and emit the body."""
                 if ast.Continue in exits_of(body):
-                    self.emit(Copy(loop.skip, Const(False), body[0].lineno))
+                    self.emit(anf.Copy(loop.skip, anf.Const(False), body[0].lineno))
                 before()
                 self.block_into(body)
 
@@ -332,26 +314,26 @@ class Lowering(Sequences):
 
     def _While(self, s: ast.While) -> None:
         loop, flags = self.loop_flags(s)
-        tests: list[Atom] = []
+        tests: list[anf.Atom] = []
         test_block = self.collect(lambda: tests.append(self.atom(s.test)))
         test = tests[0]
         if any(
-            isinstance(t, (Store, Effect, For, While))
-            or (isinstance(t, Let) and not is_generated(t.target))
-            or isinstance(t, (CallUser, CallStarred, CallMethod))
-            or (isinstance(t, CallKnown) and t.function in DRAWING)
-            for t in walk(test_block)
+            isinstance(t, (anf.Store, anf.Effect, anf.For, anf.While))
+            or (isinstance(t, anf.Let) and not is_generated(t.target))
+            or isinstance(t, (anf.CallUser, anf.CallStarred, anf.CallMethod))
+            or (isinstance(t, anf.CallKnown) and t.function in DRAWING)
+            for t in anf.walk(test_block)
         ):
             # the condition has effects, or is worth differentiating: it becomes the first part of the body
             flag = self.names.fresh("_stop{k}")
-            self.emit(Copy(flag, Const(False), s.lineno))
+            self.emit(anf.Copy(flag, anf.Const(False), s.lineno))
             inner = self.loop_body(loop, s.body, lambda: None)
-            ended = [Copy(flag, Const(True), s.lineno)]
-            body = [*test_block, If(test, inner, ended, s.lineno)]
-            self.out.append(While([], Const(True), body, [*flags, flag], s.lineno))
+            ended = [anf.Copy(flag, anf.Const(True), s.lineno)]
+            body = [*test_block, anf.If(test, inner, ended, s.lineno)]
+            self.out.append(anf.While([], anf.Const(True), body, [*flags, flag], s.lineno))
         else:
             body = self.loop_body(loop, s.body, lambda: None)
-            self.out.append(While(test_block, test, body, flags, s.lineno))
+            self.out.append(anf.While(test_block, test, body, flags, s.lineno))
         self.otherwise(s, loop)
 
     def otherwise(self, s: ast.For | ast.While, loop: _LoopFlags) -> None:
@@ -361,8 +343,8 @@ class Lowering(Sequences):
         flags = [f for kind, f in [(ast.Break, loop.stop), (ast.Return, self.exit_flag)] if kind in exits_of(s.body)]
         if flags:
             test = ast.parse(" or ".join(flags), mode="eval").body
-            left = self.emit(Discrete(self.temp(), tuple(flags), test, s.lineno))
-            self.out.append(If(left, [], self.block(s.orelse), s.lineno))
+            left = self.emit(anf.Discrete(self.temp(), tuple(flags), test, s.lineno))
+            self.out.append(anf.If(left, [], self.block(s.orelse), s.lineno))
         else:
             self.block_into(s.orelse)
 
@@ -375,11 +357,11 @@ class Lowering(Sequences):
             name, together = self.name(s.target.id), self.is_parallel(s.iter)
             if self.is_own_counter(s):
                 body = self.loop_body(loop, s.body, lambda: None)
-                self.out.append(For(name, start, stop, step, body, flags, s.lineno, together))
+                self.out.append(anf.For(name, start, stop, step, body, flags, s.lineno, together))
             else:
                 k = self.temp()
-                body = self.loop_body(loop, s.body, lambda: self.emit(Copy(name, k, s.lineno)))
-                self.out.append(For(k, start, stop, step, body, flags, s.lineno, together))
+                body = self.loop_body(loop, s.body, lambda: self.emit(anf.Copy(name, k, s.lineno)))
+                self.out.append(anf.For(k, start, stop, step, body, flags, s.lineno, together))
         else:
             self.check_lists(s.iter, s.body)
             changing |= {self.name(n) for n in self.assigned_in([ast.Expr(s.target)])}
@@ -387,7 +369,7 @@ class Lowering(Sequences):
             k = self.temp()
             before = lambda: self.store_element(s.target, element(k, s.lineno), s)  # noqa: E731
             body = self.loop_body(loop, s.body, before)
-            self.out.append(For(k, Const(0), n, Const(1), body, flags, s.lineno, self.is_parallel(s.iter)))
+            self.out.append(anf.For(k, anf.Const(0), n, anf.Const(1), body, flags, s.lineno, self.is_parallel(s.iter)))
         self.otherwise(s, loop)
 
     def store_element(self, target: ast.expr, element: Any, s: ast.stmt) -> None:
@@ -397,11 +379,11 @@ class Lowering(Sequences):
                 for t, e in zip(target.elts, element, strict=True):
                     self.store_element(t, e, s)
                 return
-            element = self.emit(MakeTuple(self.temp(), tuple(self.joined(e, s) for e in element), s.lineno))
+            element = self.emit(anf.MakeTuple(self.temp(), tuple(self.joined(e, s) for e in element), s.lineno))
         self.store(target, element, s)
 
-    def joined(self, element: Any, s: ast.stmt) -> Atom:
+    def joined(self, element: Any, s: ast.stmt) -> anf.Atom:
         """Build tuples from an element in parts."""
         if isinstance(element, list):
-            return self.emit(MakeTuple(self.temp(), tuple(self.joined(e, s) for e in element), s.lineno))
+            return self.emit(anf.MakeTuple(self.temp(), tuple(self.joined(e, s) for e in element), s.lineno))
         return element

@@ -7,7 +7,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.reading.source import Static
-from dualrev.compiler.ir.anf.operations import Ref
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.names import Names
 from dualrev.compiler.types.aliases import AccessPath
 
@@ -27,7 +27,7 @@ def functions_of(kind: types.ClassType) -> list[Any]:
     return found + [f for cls in inner for f in functions_of(cls)]
 
 
-def refer_methods(refs: dict[str, Ref], names: Names, kind: types.ClassType, path: AccessPath) -> None:
+def refer_methods(refs: dict[str, anf.Ref], names: Names, kind: types.ClassType, path: AccessPath) -> None:
     """Bind names to the methods of a jitclass, and of its fields' classes; `path` is the access path to the class."""
     known = {id(ref.value) for ref in refs.values()}
     found: list[tuple[str, Any, tuple[str, ...]]]
@@ -38,13 +38,13 @@ def refer_methods(refs: dict[str, Ref], names: Names, kind: types.ClassType, pat
         return
     for name, f, (table, *items) in found:
         made = names.fresh(f"_{kind.class_name}_{name.strip('_')}")
-        refs[made] = Ref(made, f, (*path, ("attr", table), *(("item", x) for x in items)))
+        refs[made] = anf.Ref(made, f, (*path, ("attr", table), *(("item", x) for x in items)))
     for name, field in kind.struct.items():
         if isinstance(field, types.ClassInstanceType):
             refer_methods(refs, names, field.class_type, (*path, ("attr", "struct"), ("item", name), _CLASS))
 
 
-def constructor(refs: dict[str, Ref], names: Names, cls: Static) -> Static:
+def constructor(refs: dict[str, anf.Ref], names: Names, cls: Static) -> Static:
     """Return the `__init__` of a jitclass, after binding names to its methods."""
     path = (*cls.path, _CLASS)
     refer_methods(refs, names, cls.value.class_type, path)

@@ -13,8 +13,8 @@ from numba.core import types
 from numba.np.numpy_support import as_dtype
 
 from dualrev.compiler.frontend.typing.infer import Typed
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Const, Copy, Discrete, GetAttr
 from dualrev.compiler.ir.anf.rewrite import rewritten
 
 __all__ = ["fold_dtypes"]
@@ -27,11 +27,11 @@ def fold_dtypes(body: list[Any], typed: Typed) -> list[Any]:
     def folded(s: Any) -> Any:
         """Fold in one statement."""
         match s:
-            case GetAttr(base=x, name="kind") if x in dtypes:
-                return Copy(s.target, Const(as_dtype(dtypes[x]).kind), s.line)
-            case Discrete() if dtypes.keys() & set(s.names):
+            case anf.GetAttr(base=x, name="kind") if x in dtypes:
+                return anf.Copy(s.target, anf.Const(as_dtype(dtypes[x]).kind), s.line)
+            case anf.Discrete() if dtypes.keys() & set(s.names):
                 tree = _Compared(dtypes).visit(to_python.copied(s.tree))
-                return Discrete(s.target, to_python.left_of(s.names, tree), tree, s.line)
+                return anf.Discrete(s.target, to_python.left_of(s.names, tree), tree, s.line)
         return s
 
     return rewritten(body, lambda s: [folded(s)]) if dtypes else body

@@ -27,7 +27,7 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.typing.infer_callees import Uncompiled, called_only, inferred
 from dualrev.compiler.frontend.typing.one_op_per_line import Listing
 from dualrev.compiler.frontend.typing.pruned_branches import drop_pruned
-from dualrev.compiler.ir.anf.operations import Atom, For, GetItem, Let, MakeTuple, Opaque, walk
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.rewrite import with_reads
 from dualrev.compiler.ir.local_names import keep_apart
 from dualrev.compiler.ir.names import readable
@@ -113,7 +113,7 @@ def _refusing(lowered: Lowered, listing: Listing, compile_itself: Callable[[], o
         found = re.findall(r'File "<A-normal form[^"]*", line (\d+)', str(error))
         statement = next((listing.places[int(n)][0] for n in found if int(n) in listing.places), None)
         line = getattr(statement, "line", lowered.source.tree.lineno)
-        if isinstance(statement, GetItem) and statement.unpacked is not None:
+        if isinstance(statement, anf.GetItem) and statement.unpacked is not None:
             why = "only items of tuples, lists and arrays are known, by their places"
             lowered.source.refuse(line, "this assignment to several names", why, "a loop over it")
         why = f"{UNTYPED} ({_ADDRESS.sub('', readable(reason))})"
@@ -132,7 +132,7 @@ def _webs(
     func_ir: Any,
     typemap: Any,
     result: Any,
-) -> tuple[Typed, dict[Any, Any], Atom]:
+) -> tuple[Typed, dict[Any, Any], anf.Atom]:
     """Return the types, the statements that have other names now, and the result."""
     sets = Sets[str]()
     at: dict[int, dict[str, dict[str, str]]] = {}  # line -> {"read", "write"} -> variable -> version
@@ -177,8 +177,8 @@ def _webs(
             of[split] = unified[web]
     for name, kind in zip(lowered.parameters, argtypes, strict=True):
         of.setdefault(name, types.unliteral(_given(kind)))
-    for s in walk(lowered.body):  # of g(*t, k=x) numba makes a call of the items, and leaves out t
-        if isinstance(s, MakeTuple) and s.cls is None and s.target not in of:
+    for s in anf.walk(lowered.body):  # of g(*t, k=x) numba makes a call of the items, and leaves out t
+        if isinstance(s, anf.MakeTuple) and s.cls is None and s.target not in of:
             parts = [of.get(x) if isinstance(x, str) else numba.typeof(x.value) for x in s.args]
             if None not in parts:
                 of[s.target] = types.BaseTuple.from_types(parts)
@@ -202,13 +202,13 @@ def _unify(kinds: list[NumbaType]) -> Any:
 
 def _renamed(
     lowered: Lowered, listing: Listing, at: Any, sets: Sets[str], new: dict[tuple[str, str], str]
-) -> tuple[dict[Any, Any], Atom]:
+) -> tuple[dict[Any, Any], anf.Atom]:
     """Return the statements whose names are split, with the new names, and the result."""
     if not new:
         return {}, lowered.result
     split = {variable for variable, _ in new}
     for s, _ in listing.places.values():
-        if isinstance(s, Opaque) and split & {*s.targets, *s.args}:
+        if isinstance(s, anf.Opaque) and split & {*s.targets, *s.args}:
             why = "a variable of it has several types in this function"
             lowered.source.refuse(s.line, s.refusal[0], why, "a name for each of them")
 
@@ -239,5 +239,7 @@ def _renamed(
             made[s] = replace(now, exits=[*now.exits[:k], read(now.exits[k]), *now.exits[k + 1 :]])
         else:
             now = with_reads(now, read)
-            made[s] = replace(now, target=version(line, s.target, "write")) if isinstance(s, (Let, For)) else now
+            made[s] = (
+                replace(now, target=version(line, s.target, "write")) if isinstance(s, (anf.Let, anf.For)) else now
+            )
     return made, result

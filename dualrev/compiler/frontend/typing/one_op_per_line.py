@@ -10,22 +10,8 @@ import ast
 from typing import Any
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    AllocList,
-    CallKnown,
-    Const,
-    Effect,
-    For,
-    If,
-    InplaceOp,
-    Let,
-    MakeList,
-    Opaque,
-    Store,
-    While,
-    walk,
-)
 
 __all__ = ["Listing"]
 
@@ -40,7 +26,7 @@ class Listing:
         self.lowered = lowered
         self.places: dict[int, tuple[Any, str]] = {}
         self._lines = [f"def function({', '.join(lowered.parameters)}):"]
-        self._lists = {s.target for s in walk(lowered.body) if isinstance(s, (MakeList, AllocList))}
+        self._lists = {s.target for s in anf.walk(lowered.body) if isinstance(s, (anf.MakeList, anf.AllocList))}
         self._block(lowered.body, 1)
         if lowered.result == lowered.exit_value:
             self._write(1, "raise RuntimeError")
@@ -67,21 +53,21 @@ class Listing:
 
     def _statement(self, s: Any, depth: int) -> None:
         match s:
-            case Let():
+            case anf.Let():
                 self._put(depth, _assignment(s), s)
                 if s.target == self.lowered.exit_value:  # so that numba sees no path on which it is not defined
                     self._write(depth, f"return {s.target}")
-            case Store() if s.array in self._lists:  # a comprehension
+            case anf.Store() if s.array in self._lists:  # a comprehension
                 self._put(depth, f"{s.array}.append({_text(s.value)})", s)
-            case Store():
+            case anf.Store():
                 target = to_python.text(to_python.subscript(to_python.atom(s.array), s.index, to_python.atom))
                 self._put(depth, f"{target} = {_text(s.value)}", s)
-            case Opaque():
+            case anf.Opaque():
                 for line in ast.unparse(ast.Module(s.code, [])).split("\n"):
                     self._put(depth, line, s)
-            case Effect():
+            case anf.Effect():
                 self._put(depth, to_python.effect(s, to_python.atom), s)
-            case If():
+            case anf.If():
                 self._put(depth, f"if {_text(s.test)}:", s)
                 if s.test == self.lowered.exit_flag:
                     self._write(depth + 1, "raise RuntimeError")
@@ -89,20 +75,20 @@ class Listing:
                     self._block(s.then, depth + 1)
                 self._write(depth, "else:")
                 self._block(s.orelse, depth + 1)
-            case For():
+            case anf.For():
                 bounds = ", ".join(map(_text, (s.start, s.stop, s.step)))
                 self._put(depth, f"for {s.target} in range({bounds}):", s)
                 self._loop_body(s, depth + 1)
-            case While():
+            case anf.While():
                 self._write(depth, "while True:")
                 for t in s.test_block:
                     self._statement(t, depth + 1)
-                if s.test != Const(True):
+                if s.test != anf.Const(True):
                     self._put(depth + 1, f"if not {_text(s.test)}:", s, "test")
                     self._write(depth + 2, "break")
                 self._loop_body(s, depth + 1)
 
-    def _loop_body(self, s: For | While, depth: int) -> None:
+    def _loop_body(self, s: anf.For | anf.While, depth: int) -> None:
         self._block(s.body, depth)
         for k, flag in enumerate(s.exits):
             self._put(depth, f"if {flag}:", s, f"exit {k}")
@@ -114,12 +100,14 @@ def _text(x: Any) -> str:
     return to_python.text(to_python.atom(x))
 
 
-def _assignment(s: Let) -> str:
+def _assignment(s: anf.Let) -> str:
     """Return an operation as text."""
-    if isinstance(s, InplaceOp):
+    if isinstance(s, anf.InplaceOp):
         return f"{s.target} {s.symbol}= {_text(s.args[1])}"
-    if isinstance(s, CallKnown) and s.function == "np.array":  # numba would make an array of the list at once
-        s = CallKnown(s.target, "np.asarray", s.args, s.line, s.keywords)
-    if isinstance(s, CallKnown) and s.function == "np.linalg.matrix_power":  # numba takes it for one that may be None
-        s = CallKnown(s.target, "np.dot", (s.args[0], s.args[0]), s.line)
+    if isinstance(s, anf.CallKnown) and s.function == "np.array":  # numba would make an array of the list at once
+        s = anf.CallKnown(s.target, "np.asarray", s.args, s.line, s.keywords)
+    if (
+        isinstance(s, anf.CallKnown) and s.function == "np.linalg.matrix_power"
+    ):  # numba takes it for one that may be None
+        s = anf.CallKnown(s.target, "np.dot", (s.args[0], s.args[0]), s.line)
     return f"{s.target} = {to_python.text(to_python.expression(s, to_python.atom))}"

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dualrev.compiler.frontend.typing.one_op_per_line import Listing
-from dualrev.compiler.ir.anf.operations import If, While, blocks
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.rewrite import with_blocks
 
 __all__ = ["drop_pruned"]
@@ -35,16 +35,16 @@ def drop_pruned(body: list[Any], listing: Listing, func_ir: Any, renamed: Mappin
         made: list[Any] = []
         alive = False
         for s in block:
-            inner = list(map(left, blocks(s)))
+            inner = list(map(left, anf.blocks(s)))
             kept, dead = [b for b, _ in inner], [is_dead for _, is_dead in inner]
             match s, dead:
-                case If(), [True, False]:
+                case anf.If(), [True, False]:
                     made += kept[1]
                     alive |= bool(kept[1])
-                case If(), [False, True]:
+                case anf.If(), [False, True]:
                     made += kept[0]
                     alive |= bool(kept[0])
-                case While(), [_, True]:
+                case anf.While(), [_, True]:
                     made += kept[0]
                     alive |= bool(kept[0]) and not dead[0]
                 case _:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from dualrev.compiler.ir.anf.operations import Opaque, ends, reads, writes
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.rewrite import rewritten
 
 __all__ = ["is_unreached", "without_unreached"]
@@ -23,11 +23,11 @@ def without_unreached(body: list[Any], of: Mapping[str, Any]) -> list[Any]:
 
 def is_unreached(s: Any, of: Mapping[str, Any]) -> bool:
     """Whether a statement is unreachable: it has a name without a type."""
-    names = {x for x in [*reads(s), *ends(s), *writes(s)] if isinstance(x, str)} - of.keys()
-    return not names <= _stay_inside(s) if names and isinstance(s, Opaque) else bool(names)
+    names = {x for x in [*anf.reads(s), *anf.ends(s), *anf.writes(s)] if isinstance(x, str)} - of.keys()
+    return not names <= _stay_inside(s) if names and isinstance(s, anf.Opaque) else bool(names)
 
 
-def _stay_inside(s: Opaque) -> set[str]:
+def _stay_inside(s: anf.Opaque) -> set[str]:
     """Return the variables local to an `objmode` block: it assigns them and does not hand them on."""
     inside = (x for block in s.code if isinstance(block, ast.With) for x in ast.walk(block))
     names = (x for x in inside if isinstance(x, ast.Name))

@@ -19,8 +19,8 @@ from numba.core import types
 from dualrev.compiler.frontend.desugar.spellings import is_bool
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.typing.infer import Typed
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Atom, CallKnown, Const, Copy, Discrete, If, Let, While
 from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.opaque_types import is_container
@@ -44,19 +44,19 @@ class _Truth:
         """The statements for one, whose blocks are done."""
         before: list[Any] = []
         match s:
-            case If():
+            case anf.If():
                 test = self.test(s.test, before, s.line)
                 return [*before, replace(s, test=test)]
-            case While():
+            case anf.While():
                 test = self.test(s.test, before, s.line)
                 return [replace(s, test_block=[*s.test_block, *before], test=test)]
-            case CallKnown(function="bool", arguments=(x,)):
+            case anf.CallKnown(function="bool", arguments=(x,)):
                 return [self.bool_of(s.target, x, s.line)]
-            case Discrete():
+            case anf.Discrete():
                 return [self.expression(s)]
         return [s]
 
-    def test(self, x: Atom, before: list[Any], line: int) -> Atom:
+    def test(self, x: anf.Atom, before: list[Any], line: int) -> anf.Atom:
         """A condition; of anything but a number, what asks for its truth is written to `before`."""
         kind = self.of.get(x) if isinstance(x, str) else None
         if kind is None or isinstance(kind, (*_SCALARS, types.NoneType, types.Optional)):
@@ -66,22 +66,22 @@ class _Truth:
         before.append(self.bool_of(test, x, line))
         return test
 
-    def bool_of(self, target: str, x: Atom, line: int) -> Let:
+    def bool_of(self, target: str, x: anf.Atom, line: int) -> anf.Let:
         """target = bool(x)."""
         match self.of_container(to_python.atom(x)):
             case None:
-                return CallKnown(target, "bool", (x,), line)
+                return anf.CallKnown(target, "bool", (x,), line)
             case ast.Constant(value):
-                return Copy(target, Const(value), line)
+                return anf.Copy(target, anf.Const(value), line)
             case tree:
-                return Discrete(target, (str(x),), tree, line)
+                return anf.Discrete(target, (str(x),), tree, line)
 
-    def expression(self, s: Discrete) -> Discrete:
+    def expression(self, s: anf.Discrete) -> anf.Discrete:
         """An expression that is written as it is."""
         if all(_asked(x) is None for x in ast.walk(s.tree)):
             return s
         tree = _Operands(self).whole(to_python.copied(s.tree))
-        return Discrete(s.target, to_python.left_of(s.names, tree), tree, s.line)
+        return anf.Discrete(s.target, to_python.left_of(s.names, tree), tree, s.line)
 
     def kind(self, node: ast.expr) -> NumbaType:
         """The type of a variable, or of an item of a tuple."""

@@ -1,127 +1,49 @@
-"""A-normal form (ANF): the IR that a numba function is lowered to and expanded in; anf_to_core.py types it.
+"""Operations of A-normal form: a frozen class for each, with a name for its result.
 
-A function in A-normal form. An atom is the name of a variable or a constant; every operation has atoms for arguments
-and a name for its result, so that numba can tell the type of every intermediate value.
-
-    block      a list of statements
-    Let        target = op(args)          one operation; `info` says more, depending on op
-    Store      array[index] = value       the only statement that changes memory, with Call
-    If         if test: then else: orelse
-    For        for target in range(start, stop, step): body
-    While      while (test_block; test): body
-    Effect     raise, print: what happens in the forward sweep only
-    Opaque     statements of Python, which stay as they are: no derivative goes through them
-
-There is no break, continue or early return: to_anf.py has turned them into flags, and a loop ends after the iteration
-that has set one of its `exits`. A variable may be assigned many times.
-
-Operations:
-
-    of a Python function           Copy Discrete OpaqueExpr BinOp ... MakeArray
-    of scalars and elements        Copy Discrete Prim Load View ViewExpr Alloc WholeArray, and Call
-                                   (no tuples or lists; elementwise work has become loops)
+of a Python function           Copy Discrete OpaqueExpr BinOp ... MakeArray
+of scalars and elements        Copy Discrete Prim Load View ViewExpr Alloc WholeArray, and the statement Call
+(no tuples or lists; elementwise work has become loops)
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from dualrev.compiler.types.aliases import AccessPath, NumbaType
+from dualrev.compiler.ir.anf.atoms import Atom, Index, Ref
 
 __all__ = [
-    *[
-        "Alloc",
-        "AllocList",
-        "AsList",
-        "Atom",
-        "BinOp",
-        "Call",
-        "CallKnown",
-        "CallMethod",
-        "CallStarred",
-        "CallUfunc",
-        "CallUser",
-        "Const",
-        "Copy",
-        "Discrete",
-        "Effect",
-        "For",
-        "GetAttr",
-        "GetItem",
-        "If",
-        "Index",
-        "InplaceOp",
-        "Let",
-        "Load",
-        "MakeArray",
-        "MakeList",
-        "MakeObject",
-        "MakeTuple",
-        "Member",
-        "Node",
-        "Opaque",
-        "OpaqueExpr",
-        "Prim",
-        "Ref",
-        "Slice",
-        "Star",
-        "Stmt",
-        "Store",
-        "UnaryOp",
-        "View",
-        "ViewExpr",
-        "While",
-        "WholeArray",
-        "Window",
-    ],
-    *["blocks", "ends", "index_atoms", "leaves", "reads", "walk", "writes"],
+    "Alloc",
+    "AllocList",
+    "AsList",
+    "BinOp",
+    "CallKnown",
+    "CallMethod",
+    "CallStarred",
+    "CallUfunc",
+    "CallUser",
+    "Copy",
+    "Discrete",
+    "GetAttr",
+    "GetItem",
+    "InplaceOp",
+    "Let",
+    "Load",
+    "MakeArray",
+    "MakeList",
+    "MakeObject",
+    "MakeTuple",
+    "OpaqueExpr",
+    "Prim",
+    "Star",
+    "UnaryOp",
+    "View",
+    "ViewExpr",
+    "WholeArray",
+    "Window",
 ]
-
-
-@dataclass(frozen=True)
-class Const:
-    """A literal constant: a number, a bool, None or a string."""
-
-    value: Any
-
-
-@dataclass(frozen=True)
-class Member(Const):
-    """Field name of a store `x.value = y`, as the only entry of its index."""
-
-
-@dataclass(frozen=True)
-class Ref:
-    """A global that dispatcher.py binds in the emitted module: a function or a frozen array of the user's program.
-
-    `path` leads from the differentiated function to the value: dispatcher.py follows it.
-    """
-
-    name: str
-    value: Any = field(compare=False, repr=False)
-    path: AccessPath = ()
-
-
-Atom = str | Const | Ref
-
-
-@dataclass(frozen=True)
-class Slice:
-    """A slice `lower:upper:step` in an index; None for an omitted part."""
-
-    lower: Atom | None
-    upper: Atom | None
-    step: Atom | None
-
-    def atoms(self) -> list[Atom]:
-        """Atoms of the parts that are not omitted."""
-        return [x for x in (self.lower, self.upper, self.step) if x is not None]
-
-
-Index = tuple[Any, ...]  # of Atom, Slice, Ellipsis and None
 
 
 class Let:
@@ -516,114 +438,6 @@ class WholeArray(Let):
     _others = "arguments"
 
 
-# Other statements
-
-
-@dataclass(frozen=True, eq=False)
-class Store:
-    """Store `array[index] op value`, where `op` is `=`, `+=` or `-=`."""
-
-    array: str
-    index: Index
-    value: Atom
-    line: int
-    op: str = "="
-
-
-@dataclass(frozen=True, eq=False)
-class If:
-    """Branch on a condition."""
-
-    test: Atom
-    then: list[Any]
-    orelse: list[Any]
-    line: int
-
-
-@dataclass(frozen=True, eq=False)
-class For:
-    """Loop over `range(start, stop, step)`, which ends early after an iteration that has set one of `exits`.
-
-    A `parallel` loop is over prange: the user says that its iterations may run at the same time. Or it is over
-    `elements` of arrays, which numba runs so.
-    """
-
-    target: str
-    start: Atom
-    stop: Atom
-    step: Atom
-    body: list[Any]
-    exits: list[str]
-    line: int
-    parallel: bool = False
-    elements: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class While:
-    """Loop with a condition, which `test_block` computes without effects."""
-
-    test_block: list[Any]
-    test: Atom
-    body: list[Any]
-    exits: list[str]
-    line: int
-
-
-@dataclass(frozen=True, eq=False)
-class Effect:
-    """Effect of the forward sweep: `raise` or `print`, as text with atoms in braces; `assert` is an If with a raise."""
-
-    text: str
-    args: tuple[Atom, ...]
-    line: int
-    raises: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Opaque:
-    """Opaque Python statements over renamed variables: they read `args` and assign `targets`; nodes.py says more."""
-
-    targets: list[str]
-    args: tuple[str, ...]
-    code: list[ast.stmt]
-    line: int
-    changes: bool
-    unknown: bool
-    refusal: tuple[str, str, str] | tuple[str, str, str, int]  # the last: a line
-
-
-@dataclass(frozen=True, eq=False)
-class Call:
-    """Call of another numba function in expanded core: `targets = function(*args)`.
-
-    `args` are trees: an atom, or a Node of trees; `targets` are the leaves of the result from left to right.
-    """
-
-    targets: list[str]
-    function: Ref
-    args: list[Any]
-    result: Any  # the tree of the result, with the targets as leaves
-    line: int
-    types: tuple[Any, ...] | None = None  # of the arguments, where there are complex numbers, which are tuples here
-
-
-@dataclass(frozen=True)
-class Node:
-    """A tuple or an object's leaves in expanded core: its parts, and the class of a named tuple."""
-
-    parts: tuple[Any, ...]
-    cls: Ref | None = None
-    kind: NumbaType = field(default=None, compare=False)  # the type of the object whose leaves these are: leaves.py
-
-
-def leaves(tree: Any) -> list[Any]:
-    """Return the atoms of a tree."""
-    if isinstance(tree, Node):
-        return [x for part in tree.parts for x in leaves(part)]
-    return [tree]
-
-
 @dataclass(frozen=True)
 class Star:
     """Callee of a call with unpacked tuples, `g(x, *t)`, and how the arguments are bound to its parameters.
@@ -671,70 +485,3 @@ class Star:
             if name not in found:
                 refuse(f"the argument {name} is missing")
         return [found[name] for name in self.names]
-
-
-Stmt = Let | Store | Call | If | For | While | Effect | Opaque
-
-
-def blocks(s: Any) -> list[list[Any]]:
-    """Return the blocks directly inside a statement."""
-    if isinstance(s, If):
-        return [s.then, s.orelse]
-    if isinstance(s, For):
-        return [s.body]
-    if isinstance(s, While):
-        return [s.test_block, s.body]
-    return []
-
-
-def walk(block: list[Any]) -> Iterator[Any]:
-    """Walk the statements of a block in program order, nested ones after their owner."""
-    for s in block:
-        yield s
-        for inner in blocks(s):
-            yield from walk(inner)
-
-
-def index_atoms(index: Index) -> list[Atom]:
-    """Return the atoms in an index."""
-    atoms: list[Atom] = []
-    for entry in index:
-        if isinstance(entry, Slice):
-            atoms.extend(entry.atoms())
-        elif entry is not None and entry is not Ellipsis:
-            atoms.append(entry)
-    return atoms
-
-
-def reads(s: Any) -> list[Atom]:
-    """Return the atoms that a statement itself reads (not the ones its blocks read)."""
-    if isinstance(s, Let):
-        atoms = list(s.args)
-        if isinstance(s, (GetItem, Load, View)):
-            atoms += index_atoms(s.index)
-        return atoms
-    if isinstance(s, Store):
-        return [s.array, *index_atoms(s.index), s.value]
-    if isinstance(s, If):
-        return [s.test]
-    if isinstance(s, For):
-        return [s.start, s.stop, s.step]
-    if isinstance(s, (Effect, Opaque)):
-        return list(s.args)
-    if isinstance(s, Call):
-        return [x for arg in s.args for x in leaves(arg)]
-    return []
-
-
-def ends(s: Any) -> list[Atom]:
-    """Return the atoms that end a loop: its exit flags, and the condition of a While, which the loop computes."""
-    if isinstance(s, While):
-        return [s.test, *s.exits]
-    return list(s.exits) if isinstance(s, For) else []
-
-
-def writes(s: Any) -> list[str]:
-    """Return the variables that a statement itself assigns."""
-    if isinstance(s, (Let, For)):
-        return [s.target]
-    return list(s.targets) if isinstance(s, (Call, Opaque)) else []

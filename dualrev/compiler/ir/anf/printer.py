@@ -10,21 +10,8 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    Alloc,
-    Call,
-    For,
-    If,
-    InplaceOp,
-    Let,
-    Opaque,
-    Prim,
-    Store,
-    ViewExpr,
-    While,
-    WholeArray,
-)
 from dualrev.compiler.ir.names import Names, renamed, words_of
 
 __all__ = ["show_lowered"]
@@ -66,17 +53,17 @@ class _AnfPrinter:
     def statement(self, s: Any, depth: int) -> list[str]:
         """Print the lines of a statement, with its blocks."""
         margin = "    " * depth
-        if isinstance(s, If):
+        if isinstance(s, anf.If):
             lines = [f"{margin}if {self.atom(s.test)}:", *self.block(s.then, depth + 1)]
             return lines + ([f"{margin}else:", *self.block(s.orelse, depth + 1)] if s.orelse else [])
-        if isinstance(s, For):
+        if isinstance(s, anf.For):
             bounds = ", ".join(map(self.atom, (s.start, s.stop, s.step)))
             head = f"{margin}for {self.declared(s.target)} in range({bounds}){self.exits(s)}:"
             return [head, *self.block(s.body, depth + 1)]
-        if isinstance(s, While):
+        if isinstance(s, anf.While):
             before = [f"{margin}before:", *self.block(s.test_block, depth + 1)] if s.test_block else []
             return [*before, f"{margin}while {self.atom(s.test)}{self.exits(s)}:", *self.block(s.body, depth + 1)]
-        if isinstance(s, Opaque):
+        if isinstance(s, anf.Opaque):
             return [margin + line for line in to_python.opaque(s.code, {}).split("\n")]
         return [margin + self.simple(s)]
 
@@ -84,31 +71,31 @@ class _AnfPrinter:
         """Print an atom."""
         return to_python.text(to_python.atom(x))
 
-    def exits(self, s: For | While) -> str:
+    def exits(self, s: anf.For | anf.While) -> str:
         """Print the exit flags of a loop, as ` until a or b`."""
         return f" until {' or '.join(s.exits)}" if s.exits else ""
 
     def simple(self, s: Any) -> str:
         """Print a statement without blocks."""
-        if isinstance(s, Let):
-            if isinstance(s, InplaceOp):
+        if isinstance(s, anf.Let):
+            if isinstance(s, anf.InplaceOp):
                 return f"{s.target} {s.symbol}= {self.atom(s.args[1])}"
             return f"{self.declared(s.target)} = {self.value(s)}"
-        if isinstance(s, Store):
+        if isinstance(s, anf.Store):
             array = to_python.text(to_python.subscript(to_python.atom(s.array), s.index, to_python.atom))
             return f"{array} = {self.atom(s.value)}"
-        if isinstance(s, Call):
+        if isinstance(s, anf.Call):
             targets = ", ".join(map(self.declared, s.targets))
             return f"{f'{targets} = ' * bool(targets)}{s.function.name}({', '.join(map(self.atom, s.args))})"
         return to_python.effect(s, to_python.atom)
 
-    def value(self, s: Let) -> str:
+    def value(self, s: anf.Let) -> str:
         """Print the right-hand side of an operation, operations of scalarize/lower.py included."""
         match s:
-            case Prim(rule=rule):
+            case anf.Prim(rule=rule):
                 return f"{rule.name}({', '.join(map(self.atom, s.args))})"
-            case WholeArray(function=function):
+            case anf.WholeArray(function=function):
                 return f"{function}({', '.join(map(self.atom, s.args))})"
-            case Alloc(tree=tree) | ViewExpr(tree=tree):
+            case anf.Alloc(tree=tree) | anf.ViewExpr(tree=tree):
                 return to_python.text(tree)
         return to_python.text(to_python.expression(s, to_python.atom))

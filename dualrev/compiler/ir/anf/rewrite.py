@@ -6,34 +6,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    Discrete,
-    Effect,
-    For,
-    GetItem,
-    If,
-    Index,
-    Let,
-    Load,
-    OpaqueExpr,
-    Slice,
-    Store,
-    View,
-    While,
-    blocks,
-)
 
 __all__ = ["rewritten", "with_blocks", "with_index", "with_reads"]
 
 
 def with_blocks(s: Any, inner: list[list[Any]]) -> Any:
     """Return a statement with other blocks directly inside, in the order of `blocks`."""
-    if isinstance(s, If):
+    if isinstance(s, anf.If):
         return replace(s, then=inner[0], orelse=inner[1])
-    if isinstance(s, For):
+    if isinstance(s, anf.For):
         return replace(s, body=inner[0])
-    if isinstance(s, While):
+    if isinstance(s, anf.While):
         return replace(s, test_block=inner[0], body=inner[1])
     return s
 
@@ -42,18 +27,18 @@ def rewritten(block: list[Any], change: Callable[[Any], list[Any]]) -> list[Any]
     """Return a block with the statements that `change` gives for each statement; it sees nested blocks first."""
     made: list[Any] = []
     for s in block:
-        inner = blocks(s)
+        inner = anf.blocks(s)
         made += change(with_blocks(s, [rewritten(b, change) for b in inner]) if inner else s)
     return made
 
 
-def with_index(index: Index, read: Callable[[Any], Any]) -> Index:
+def with_index(index: anf.Index, read: Callable[[Any], Any]) -> anf.Index:
     """Return an index of other atoms: `read` gives one for each."""
 
     def entry(x: Any) -> Any:
         """Replace in an entry, parts of a slice included."""
-        if isinstance(x, Slice):
-            return Slice(*(y if y is None else read(y) for y in (x.lower, x.upper, x.step)))
+        if isinstance(x, anf.Slice):
+            return anf.Slice(*(y if y is None else read(y) for y in (x.lower, x.upper, x.step)))
         return x if x is None or x is Ellipsis else read(x)
 
     return tuple(map(entry, index))
@@ -62,19 +47,19 @@ def with_index(index: Index, read: Callable[[Any], Any]) -> Index:
 def with_reads(s: Any, read: Callable[[Any], Any]) -> Any:
     """Return a statement that reads other atoms: `read` gives one for each (not for those that its blocks read)."""
     match s:
-        case Let():
+        case anf.Let():
             made = s.on(*map(read, s.args))
-            if isinstance(made, (GetItem, Load, View)):
+            if isinstance(made, (anf.GetItem, anf.Load, anf.View)):
                 return replace(made, index=with_index(made.index, read))
-            if isinstance(made, (Discrete, OpaqueExpr)):
+            if isinstance(made, (anf.Discrete, anf.OpaqueExpr)):
                 return replace(made, tree=to_python.renamed(made.tree, dict(zip(s.args, made.names, strict=True))))
             return made
-        case Store():
+        case anf.Store():
             return replace(s, array=read(s.array), index=with_index(s.index, read), value=read(s.value))
-        case If():
+        case anf.If():
             return replace(s, test=read(s.test))
-        case For():
+        case anf.For():
             return replace(s, start=read(s.start), stop=read(s.stop), step=read(s.step))
-        case Effect():
+        case anf.Effect():
             return replace(s, args=tuple(map(read, s.args)))
     return s

@@ -13,36 +13,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import (
-    AllocList,
-    AsList,
-    BinOp,
-    CallKnown,
-    CallMethod,
-    CallStarred,
-    CallUfunc,
-    CallUser,
-    Const,
-    Copy,
-    Discrete,
-    Effect,
-    GetAttr,
-    GetItem,
-    InplaceOp,
-    Let,
-    Load,
-    MakeArray,
-    MakeList,
-    MakeObject,
-    MakeTuple,
-    Member,
-    OpaqueExpr,
-    Ref,
-    Slice,
-    Star,
-    UnaryOp,
-    View,
-)
+from dualrev.compiler.ir import anf
 from dualrev.compiler.types.aliases import Dispatcher, NumbaType
 
 __all__ = [
@@ -124,9 +95,9 @@ def number(x: Any) -> ast.expr:
 
 def atom(x: Any) -> ast.expr:
     """Syntax tree of an atom under its source name."""
-    if isinstance(x, Const):
+    if isinstance(x, anf.Const):
         return number(x.value)
-    return name(x.name if isinstance(x, Ref) else x)
+    return name(x.name if isinstance(x, anf.Ref) else x)
 
 
 def call(function: str | ast.expr, *args: ast.expr, **keywords: ast.expr) -> ast.Call:
@@ -158,7 +129,7 @@ def index(entries: tuple[Any, ...], sub: Sub) -> ast.expr:
     """Syntax tree of an index, without the brackets."""
     parts: list[ast.expr] = []
     for entry in entries:
-        if isinstance(entry, Slice):
+        if isinstance(entry, anf.Slice):
             lower, upper, step = (None if x is None else sub(x) for x in (entry.lower, entry.upper, entry.step))
             parts.append(ast.Slice(lower, upper, step))
         elif entry is Ellipsis or entry is None:
@@ -170,7 +141,7 @@ def index(entries: tuple[Any, ...], sub: Sub) -> ast.expr:
 
 def subscript(base: ast.expr, entries: tuple[Any, ...], sub: Sub) -> ast.expr:
     """Syntax tree of `base[entries]`, or of `base.field`."""
-    if isinstance(entries[0] if entries else None, Member):
+    if isinstance(entries[0] if entries else None, anf.Member):
         return ast.Attribute(base, str(entries[0].value), ast.Load())
     return ast.Subscript(base, index(entries, sub), ast.Load())
 
@@ -218,47 +189,47 @@ def renamed(tree: ast.expr, names: Mapping[str, str]) -> ast.expr:
     return substitute(tree, lambda x: name(names[x]) if x in names else None)
 
 
-def expression(s: Let, sub: Sub) -> ast.expr:
+def expression(s: anf.Let, sub: Sub) -> ast.expr:
     """Syntax tree of the value of an operation; `sub` gives the expression for an atom."""
     match s:
-        case Copy(source=x):
+        case anf.Copy(source=x):
             return sub(x)
-        case Discrete() | OpaqueExpr():
+        case anf.Discrete() | anf.OpaqueExpr():
             inside = set(s.names)
             return substitute(s.tree, lambda x: sub(x) if x in inside else None)
-        case AsList(iterable=x):
+        case anf.AsList(iterable=x):
             return call("runtime.listed", sub(x))
-        case BinOp() | InplaceOp():
+        case anf.BinOp() | anf.InplaceOp():
             return binary(s.symbol, sub(s.left), sub(s.right))
-        case UnaryOp(symbol=symbol, operand=x):
+        case anf.UnaryOp(symbol=symbol, operand=x):
             return ast.UnaryOp({"-": ast.USub(), "+": ast.UAdd(), "~": ast.Invert()}[symbol], sub(x))
-        case CallKnown(function=f):
+        case anf.CallKnown(function=f):
             return _call(name(f), list(map(sub, s.args)), s.keywords)
-        case CallMethod(base=x, method=method):
+        case anf.CallMethod(base=x, method=method):
             return _call(ast.Attribute(sub(x), method, ast.Load()), list(map(sub, s.arguments)), s.keywords)
-        case GetItem(base=x, index=places) | Load(array=x, index=places) | View(array=x, index=places):
+        case anf.GetItem(base=x, index=places) | anf.Load(array=x, index=places) | anf.View(array=x, index=places):
             return subscript(sub(x), places, sub)
-        case GetAttr(base=x, name=attribute):
+        case anf.GetAttr(base=x, name=attribute):
             return ast.Attribute(sub(x), attribute, ast.Load())
-        case MakeTuple(items=items, cls=cls):
+        case anf.MakeTuple(items=items, cls=cls):
             return ast.Tuple(list(map(sub, items)), ast.Load()) if cls is None else call(cls.name, *map(sub, items))
-        case MakeObject(cls=cls):
+        case anf.MakeObject(cls=cls):
             return call(cls.name, *map(sub, s.args))
-        case CallUser(function=f) | CallUfunc(function=f):
+        case anf.CallUser(function=f) | anf.CallUfunc(function=f):
             return applied(f, list(map(sub, s.args)))
-        case CallStarred(star=star):
+        case anf.CallStarred(star=star):
             return _starred(star, s.args, sub)
-        case AllocList(typed=typed):
+        case anf.AllocList(typed=typed):
             return call("runtime.List") if typed else ast.List([], ast.Load())
-        case MakeList(items=items):
+        case anf.MakeList(items=items):
             return ast.List(list(map(sub, items)), ast.Load())
-        case MakeArray(items=items, places=places, dtype=dtype):
+        case anf.MakeArray(items=items, places=places, dtype=dtype):
             values = nested(places, lambda k: sub(items[k]))
             return _call(name("np.array"), [values, *map(sub, dtype)], ("dtype",) if dtype else ())
     raise AssertionError(s)
 
 
-def _starred(star: Star, args: tuple[Any, ...], sub: Sub) -> ast.expr:
+def _starred(star: anf.Star, args: tuple[Any, ...], sub: Sub) -> ast.expr:
     """Syntax tree of `g(x, *t, k=y)`."""
     made = [
         ast.Starred(sub(x), ast.Load()) if starred else sub(x) for x, starred in zip(args, star.stars, strict=False)
@@ -287,7 +258,7 @@ def _call(f: ast.expr, args: list[ast.expr], keywords: tuple[str, ...]) -> ast.e
     return ast.Call(f, args[:first], [ast.keyword(k, v) for k, v in zip(keywords, args[first:], strict=True)])
 
 
-def effect(s: Effect, sub: Sub) -> str:
+def effect(s: anf.Effect, sub: Sub) -> str:
     """Python text of a `raise` or a `print`."""
     return s.text.format(*(text(sub(x)) for x in s.args))
 

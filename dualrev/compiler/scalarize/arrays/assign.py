@@ -13,24 +13,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import (
-    Atom,
-    BinOp,
-    Const,
-    Copy,
-    Effect,
-    GetItem,
-    If,
-    InplaceOp,
-    Let,
-    Node,
-    Slice,
-    Store,
-    View,
-    index_atoms,
-    leaves,
-    walk,
-)
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
 from dualrev.compiler.scalarize.arrays.indices import index_of, is_gathered
@@ -52,7 +35,7 @@ class Assignments:
     def __init__(self, code: ScalarBuilder, lists: Lists, lazy: Lazy, gathering: Gathering) -> None:
         self.code, self.lists, self.lazy, self.gathering = code, lists, lazy, gathering
 
-    def store(self, s: Store) -> None:
+    def store(self, s: anf.Store) -> None:
         """Lower `array[index] = value` to a store, a loop of stores or a scatter."""
         code, of = self.code, self.code.kind(s.array)
         if isinstance(of, types.NumpyFlatType):
@@ -64,13 +47,13 @@ class Assignments:
         index = index_of(code, s.index, of.ndim, s.line)
         if isinstance(s.value, str) and self._in_place.get(s.value) == s.array and is_array(code.kind(s.value)):
             return
-        sliced = any(isinstance(x, Slice) or x is Ellipsis or x is None for x in index)
+        sliced = any(isinstance(x, anf.Slice) or x is Ellipsis or x is None for x in index)
         if len(index) == of.ndim and not sliced:
             self._to_element(s, index)
         else:
             self._to_part(s, index)
 
-    def _to_element(self, s: Store, index: tuple[Any, ...]) -> None:
+    def _to_element(self, s: anf.Store, index: tuple[Any, ...]) -> None:
         """Store to one element: the index has a scalar for every axis."""
         code, kind, value = self.code, self.code.kind(s.value), s.value
         self.lazy.materialise(value)
@@ -86,20 +69,20 @@ class Assignments:
             )
         code.put(s.array, index, value, s.line)
 
-    def _to_part(self, s: Store, index: tuple[Any, ...]) -> None:
+    def _to_part(self, s: anf.Store, index: tuple[Any, ...]) -> None:
         """Assign to a view: the index selects a subarray."""
         code, of = self.code, self.code.kind(s.array)
         self.lazy.flush(keep=s.value)
-        numbers = sum(not (isinstance(x, Slice) or x is Ellipsis or x is None) for x in index)
+        numbers = sum(not (isinstance(x, anf.Slice) or x is Ellipsis or x is None) for x in index)
         view = code.temp(types.Array(of.dtype, of.ndim - numbers + sum(x is None for x in index), "A"))
         if index == (Ellipsis,):
             view = s.array
         else:
-            code.emit(View(view, s.array, index, s.line))
+            code.emit(anf.View(view, s.array, index, s.line))
             code.alias.join(view, s.array)
         tree = code.tree(s.value)
-        if isinstance(tree, Node):
-            self._assign_parts(view, leaves(tree), s.line)
+        if isinstance(tree, anf.Node):
+            self._assign_parts(view, anf.leaves(tree), s.line)
             return
         if s.value in self.lists:
             self._check_size(view, code.plain("a.shape[0]", s.line, a=s.value), s.line, "list")
@@ -109,7 +92,7 @@ class Assignments:
             if copied is not None:
                 then = code.collect(lambda: self.assign(view, s.value, s.line, None))
                 orelse = code.collect(lambda: self._each(view, s.value, s.line, None))
-                code.out.append(If(copied, then, orelse, s.line))
+                code.out.append(anf.If(copied, then, orelse, s.line))
                 return
         self.assign(view, s.value, s.line, None)
 
@@ -121,30 +104,30 @@ class Assignments:
         """Store the scalars of a tuple into a vector: `view[...] = (x, y)`."""
         code = self.code
         assert not any(is_array(code.kind(x)) for x in parts), "numba types it for tuples of numbers"
-        self._check_size(view, Const(len(parts)), line, "tuple")
+        self._check_size(view, anf.Const(len(parts)), line, "tuple")
         for k, x in enumerate(parts):
-            code.put(view, (Const(k),), x, line)
+            code.put(view, (anf.Const(k),), x, line)
 
-    def _check_size(self, view: str, size: Atom, line: int, what: str) -> None:
+    def _check_size(self, view: str, size: anf.Atom, line: int, what: str) -> None:
         """Emit numba's ValueError for a sequence whose length differs from the vector that it is assigned to."""
         code = self.code
         assert code.kind(view).ndim == 1, "numba types it for vectors"
         wrong = code.plain("a.shape[0] != n", line, types.boolean, a=view, n=size)
         text = raising("ValueError", "cannot assign slice from input of different size")
-        code.out.append(If(wrong, [Effect(text, (), line, True)], [], line))
+        code.out.append(anf.If(wrong, [anf.Effect(text, (), line, True)], [], line))
 
     @functools.cached_property
     def _in_place(self) -> dict[str, str]:
         """Temporaries of `a[i:j] += ...`, with their arrays: views updated in place, so the store back is redundant."""
         code = self.code
         found: dict[str, str] = {}
-        made: dict[str, Let] = {}
-        for s in walk(code.lowered.body):
-            if isinstance(s, GetItem) and code.names.is_temporary(s.target):
-                chosen = [x for x in index_atoms(s.index) if not isinstance(x, str) or x in code.of]
+        made: dict[str, anf.Let] = {}
+        for s in anf.walk(code.lowered.body):
+            if isinstance(s, anf.GetItem) and code.names.is_temporary(s.target):
+                chosen = [x for x in anf.index_atoms(s.index) if not isinstance(x, str) or x in code.of]
                 if not any(is_array(code.kind(x)) for x in chosen):  # what an array chooses is a copy
                     made[s.target] = s
-            if isinstance(s, InplaceOp) and s.args[0] in made and is_array(code.of.get(s.target)):
+            if isinstance(s, anf.InplaceOp) and s.args[0] in made and is_array(code.of.get(s.target)):
                 found[s.target] = made[s.args[0]].args[0]
         return found
 
@@ -164,7 +147,7 @@ class Assignments:
         ndim, kind = code.kind(array).ndim, code.kind(array).dtype
         if value in self.lazy and self.lazy.ndim(value) < ndim and self.lazy.is_costly(value):
             self.lazy.materialise(value)  # it has fewer elements than the array
-        element: Callable[[tuple[str, ...]], Atom] = lambda i: value  # noqa: E731
+        element: Callable[[tuple[str, ...]], anf.Atom] = lambda i: value  # noqa: E731
         if value in self.lazy or self.lazy.arrays_in(value):
             element = self.lazy.element_of(value, array, ndim, line)
 
@@ -173,7 +156,7 @@ class Assignments:
             new = element(i)
             if symbol is not None:
                 old = code.pick(array, i, line)
-                made = BinOp(code.temp(kind), symbol, old, new, line, True)
+                made = anf.BinOp(code.temp(kind), symbol, old, new, line, True)
                 new = arithmetic(code, made, kind)
             code.put(array, i, new, line)
 
@@ -186,6 +169,6 @@ class Assignments:
             self.lazy.materialise(value)
             return value
         copied = code.temp(types.Array(kind.dtype, kind.ndim, "C"))
-        base = value if isinstance(value, str) else code.emit(Copy(code.temp(kind), value, line))
+        base = value if isinstance(value, str) else code.emit(anf.Copy(code.temp(kind), value, line))
         code.copy_elements(copied, base, line)
         return copied

@@ -15,7 +15,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Atom, BinOp, CallKnown, Const, Copy, If, Let, Store, UnaryOp, reads
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.builder import ScalarBuilder, Sizes, named
 from dualrev.compiler.scalarize.scalar_ops import arithmetic, product
 from dualrev.compiler.types.predicates import is_array
@@ -33,7 +33,7 @@ class Expression:
     That of complex numbers (lower_complex.py) is a formula of pairs, and knows itself how to `make` its arrays.
     """
 
-    let: Let
+    let: anf.Let
     dtype: Any
     ndim: int
     formula: Callable[..., Any] | None = None
@@ -69,7 +69,7 @@ class Lazy:
     def is_costly(self, x: str) -> bool:
         """Whether a deferred expression takes more than sums and products: a function, a division or a power."""
         inside = [self._waiting[y].let for y in self._names_in(x)]
-        return any(isinstance(s, CallKnown) or (isinstance(s, BinOp) and s.symbol in _COSTLY) for s in inside)
+        return any(isinstance(s, anf.CallKnown) or (isinstance(s, anf.BinOp) and s.symbol in _COSTLY) for s in inside)
 
     # When it is written
 
@@ -80,19 +80,19 @@ class Lazy:
             if x in self._waiting and x not in inside and not self._is_read_by_another(x):
                 self.materialise(x)
 
-    def settle(self, s: Let) -> None:
+    def settle(self, s: anf.Let) -> None:
         """Materialise deferred expressions that read the target of `s`, or are its old value; not those `s` reads."""
-        mine = {y for x in reads(s) for y in self._names_in(x)}
+        mine = {y for x in anf.reads(s) for y in self._names_in(x)}
         for x in list(self._waiting):
             if x in self._waiting and x not in mine and s.target in (x, *self._waiting[x].let.args):
                 self.materialise(x)
 
-    def flush_variables(self, s: Let | Store) -> None:
+    def flush_variables(self, s: anf.Let | anf.Store) -> None:
         """Materialise deferred user variables that `s` does not read, before it may change memory.
 
         It may read some of them. What waits otherwise are parts of the same expression, of which it is one.
         """
-        mine = {y for x in reads(s) for y in self._names_in(x)}
+        mine = {y for x in anf.reads(s) for y in self._names_in(x)}
         for x in list(self._waiting):
             if x in self._waiting and x not in mine and not self.code.names.is_temporary(x):
                 self.materialise(x)
@@ -112,12 +112,12 @@ class Lazy:
             if y in self._waiting and self._may_raise(self._waiting[y].let):
                 self.materialise(y)
 
-    def _may_raise(self, s: Let) -> bool:
+    def _may_raise(self, s: anf.Let) -> bool:
         """Whether an operation may raise for a zero base: a power whose integer exponent may be negative."""
-        if not isinstance(s, BinOp) or s.symbol != "**":
+        if not isinstance(s, anf.BinOp) or s.symbol != "**":
             return False
         exponent = s.right
-        if isinstance(exponent, Const):
+        if isinstance(exponent, anf.Const):
             return isinstance(exponent.value, int) and exponent.value < 0
         kind = self.code.kind(exponent)
         return isinstance(kind.dtype if is_array(kind) else kind, types.Integer)
@@ -146,9 +146,9 @@ class Lazy:
         if x in self:
             found = [y for a in self._waiting[x].let.args for y in self.arrays_in(a)]
             return list(dict.fromkeys(found))
-        return [x] if not isinstance(x, Const) and is_array(self.code.kind(x)) else []
+        return [x] if not isinstance(x, anf.Const) and is_array(self.code.kind(x)) else []
 
-    def over(self, x: Any, line: int) -> tuple[Sizes, Callable[[tuple[str, ...]], Atom]]:
+    def over(self, x: Any, line: int) -> tuple[Sizes, Callable[[tuple[str, ...]], anf.Atom]]:
         """Axis lengths of `x`, and an emitter of its element at an index; `x` is not materialised."""
         code, ndim = self.code, self.code.kind(x).ndim
         if x not in self:
@@ -160,7 +160,7 @@ class Lazy:
         sizes = code.common_sizes(tuple(map(named, arrays)), ndim, line)
         return sizes, self.element_of(x, sizes, ndim, line)
 
-    def element_of(self, x: Any, shape_of: str | Sizes, ndim: int, line: int) -> Callable[[tuple[str, ...]], Atom]:
+    def element_of(self, x: Any, shape_of: str | Sizes, ndim: int, line: int) -> Callable[[tuple[str, ...]], anf.Atom]:
         """Return an emitter of the element of `x` at an index, broadcast to `shape_of` (an array or lengths).
 
         What waits in x does so no longer.
@@ -172,7 +172,7 @@ class Lazy:
             spread[a] = a if alone or a == shape_of else self.code.spread(a, shape_of, ndim, line)
         inside = {y: self._waiting[y] for y in self._names_in(x)}
 
-        def element(i: tuple[str, ...], y: Any = x) -> Atom:
+        def element(i: tuple[str, ...], y: Any = x) -> anf.Atom:
             """Emit the element of `y` at index `i`."""
             if isinstance(y, str) and y in inside:
                 return self._scalar(inside[y], [functools.partial(element, i, a) for a in inside[y].let.args])
@@ -184,29 +184,29 @@ class Lazy:
             self._waiting.pop(y, None)
         return element
 
-    def _scalar(self, expression: Expression, args: list[Callable[[], Atom]]) -> Atom:
+    def _scalar(self, expression: Expression, args: list[Callable[[], anf.Atom]]) -> anf.Atom:
         """Emit the operation of a deferred expression on scalar operands."""
         s, kind, code = expression.let, expression.dtype, self.code
-        if isinstance(s, CallKnown) and known(s.function).product:
+        if isinstance(s, anf.CallKnown) and known(s.function).product:
             return product(code, s.function, args[0](), kind, s.line)
         target = code.temp(kind)
-        if isinstance(s, CallKnown) and s.function == "np.where":
+        if isinstance(s, anf.CallKnown) and s.function == "np.where":
             test = args[0]()
 
-            def chosen(a: Callable[[], Atom]) -> list[Any]:
+            def chosen(a: Callable[[], anf.Atom]) -> list[Any]:
                 """Statements of one branch of `np.where`."""
-                return code.collect(lambda: code.emit(Copy(target, a(), s.line)))
+                return code.collect(lambda: code.emit(anf.Copy(target, a(), s.line)))
 
-            code.out.append(If(test, chosen(args[1]), chosen(args[2]), s.line))
+            code.out.append(anf.If(test, chosen(args[1]), chosen(args[2]), s.line))
             return target
-        written: dict[str, Atom] = {}
-        atoms: list[Atom] = []
+        written: dict[str, anf.Atom] = {}
+        atoms: list[anf.Atom] = []
         for x, a in zip(s.args, args, strict=True):
             atom = written[x] if x in written else a()  # `y * y`: what waits in y is written once
             if isinstance(x, str):  # constants that are equal may differ in type, or in the sign of 0
                 written[x] = atom
             atoms.append(atom)
-        if isinstance(s, BinOp):
-            return arithmetic(code, BinOp(target, s.symbol, atoms[0], atoms[1], s.line, True), kind)
-        assert isinstance(s, (UnaryOp, CallKnown)), s
+        if isinstance(s, anf.BinOp):
+            return arithmetic(code, anf.BinOp(target, s.symbol, atoms[0], atoms[1], s.line, True), kind)
+        assert isinstance(s, (anf.UnaryOp, anf.CallKnown)), s
         return arithmetic(code, s.on(*atoms, target=target), kind)

@@ -11,20 +11,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import (
-    BinOp,
-    CallKnown,
-    CallMethod,
-    Const,
-    GetItem,
-    InplaceOp,
-    Let,
-    Slice,
-    Store,
-    UnaryOp,
-    reads,
-    walk,
-)
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.alias_anf import has_output
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
@@ -42,19 +29,19 @@ class Elementwise:
     """Lowering of elementwise arithmetic on arrays."""
 
     def __init__(
-        self, code: ScalarBuilder, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]
+        self, code: ScalarBuilder, lazy: Lazy, assignments: Assignments, expand: Callable[[anf.Let], None]
     ) -> None:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
         body = code.lowered.body
-        self._uses = Counter(x for s in walk(body) for x in reads(s) if isinstance(x, str))
-        self._readers = Counter(x for s in walk(body) for x in _operands(s) if isinstance(x, str))
+        self._uses = Counter(x for s in anf.walk(body) for x in anf.reads(s) if isinstance(x, str))
+        self._readers = Counter(x for s in anf.walk(body) for x in _operands(s) if isinstance(x, str))
         for uses in self._uses, self._readers:
             uses[code.lowered.result] += 1  # type: ignore[index]
-        self._short = {s.target: axes for s in walk(body) if isinstance(s, Let) and any(axes := _short_axes(s))}
+        self._short = {s.target: axes for s in anf.walk(body) if isinstance(s, anf.Let) and any(axes := _short_axes(s))}
 
-    def takes(self, s: Let, kind: NumbaType) -> bool:
+    def takes(self, s: anf.Let, kind: NumbaType) -> bool:
         """Lower or defer elementwise arithmetic; False for any other operation."""
-        if isinstance(s, InplaceOp) and is_array(self.code.kind(s.args[0])):
+        if isinstance(s, anf.InplaceOp) and is_array(self.code.kind(s.args[0])):
             array, value = s.args
             self.lazy.flush(keep=value)
             if value not in self.lazy:
@@ -66,12 +53,12 @@ class Elementwise:
             return False
         if not is_array(kind):
             return self._number(s, kind)
-        if isinstance(s, InplaceOp):
+        if isinstance(s, anf.InplaceOp):
             s = s.binop()
-        operator = s.symbol if isinstance(s, BinOp) else f"{s.symbol}x" if isinstance(s, UnaryOp) else ""
+        operator = s.symbol if isinstance(s, anf.BinOp) else f"{s.symbol}x" if isinstance(s, anf.UnaryOp) else ""
         if operator and isinstance(kind.dtype, types.Float) and line_of(operator) is None:
             return False
-        if isinstance(s, CallKnown) and s.function == "np.where":
+        if isinstance(s, anf.CallKnown) and s.function == "np.where":
             for x in s.args[1:]:
                 self.lazy.raise_for_all(x)
         for x in s.args:
@@ -88,7 +75,7 @@ class Elementwise:
         self.code.copy(s.target, made, s.line)
         return True
 
-    def _is_repeated(self, x: Any, s: Let) -> bool:
+    def _is_repeated(self, x: Any, s: anf.Let) -> bool:
         """Whether broadcasting would recompute costly elements of deferred `x`, which has fewer or shorter axes."""
         if x not in self.lazy or not self.lazy.is_costly(x):
             return False
@@ -102,17 +89,17 @@ class Elementwise:
         """Whether a variable is a temporary with a single use."""
         return self._uses[x] == 1 and self.code.names.is_temporary(x)
 
-    def _is_of_elements(self, s: Let) -> bool:
+    def _is_of_elements(self, s: anf.Let) -> bool:
         """Whether an operation is elementwise: an operator with an array operand, or a scalar function."""
-        if isinstance(s, CallKnown):
+        if isinstance(s, anf.CallKnown):
             text, keywords = s.function, s.keywords
             line = line_of(text)
             count = 3 if text == "np.where" else 1 if known(text).product else len(line.partials) if line else 0
             return not keywords and len(s.args) == count > 0  # one more is an array for the result
-        operator = isinstance(s, (BinOp, UnaryOp, InplaceOp)) and s.symbol != "@"
+        operator = isinstance(s, (anf.BinOp, anf.UnaryOp, anf.InplaceOp)) and s.symbol != "@"
         return operator and any(is_array(self.code.kind(x)) for x in s.args)
 
-    def _number(self, s: Let, kind: NumbaType) -> bool:
+    def _number(self, s: anf.Let, kind: NumbaType) -> bool:
         """Lower arithmetic of 0-d arrays, whose result in numba is a scalar; False for anything else."""
         arrays = [x for x in s.args if is_array(self.code.kind(x)) and self.code.kind(x).ndim == 0]
         if not arrays or not isinstance(kind, types.Float):
@@ -125,17 +112,17 @@ class Elementwise:
         return True
 
 
-def _short_axes(s: Let) -> tuple[bool, ...]:
+def _short_axes(s: anf.Let) -> tuple[bool, ...]:
     """Axes of length 1 that the syntax shows, as in `x[:, None]` or `x.reshape(-1, 1)`: a flag for each axis."""
-    if isinstance(s, GetItem) and Ellipsis not in s.index:
-        return tuple(x is None for x in s.index if x is None or isinstance(x, Slice))
-    if isinstance(s, CallMethod) and s.method == "reshape":
-        return tuple(x == Const(1) for x in s.args[1:])
+    if isinstance(s, anf.GetItem) and Ellipsis not in s.index:
+        return tuple(x is None for x in s.index if x is None or isinstance(x, anf.Slice))
+    if isinstance(s, anf.CallMethod) and s.method == "reshape":
+        return tuple(x == anf.Const(1) for x in s.args[1:])
     return ()
 
 
 def _operands(s: Any) -> Iterable[Any]:
     """Atoms that a statement reads: each once, as `y * y` reads y once, unless it writes to one: `y += y`."""
-    stores = isinstance(s, (Store, InplaceOp))
-    output = isinstance(s, CallKnown) and has_output(s.function, len(s.args))
-    return reads(s) if stores or output else {*reads(s)}
+    stores = isinstance(s, (anf.Store, anf.InplaceOp))
+    output = isinstance(s, anf.CallKnown) and has_output(s.function, len(s.args))
+    return anf.reads(s) if stores or output else {*anf.reads(s)}

@@ -12,7 +12,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
-from dualrev.compiler.ir.anf.operations import CallKnown, CallStarred, CallUser, Let, walk
+from dualrev.compiler.ir import anf
 from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["are_even"]
@@ -28,18 +28,18 @@ _PLAIN = (
 )
 
 
-def _is_strided(s: Let) -> bool:
+def _is_strided(s: anf.Let) -> bool:
     """Whether an operation is `as_strided`, whose strides may be any."""
-    callee = s.function if isinstance(s, CallKnown) else s.star.callee if isinstance(s, CallStarred) else ""
+    callee = s.function if isinstance(s, anf.CallKnown) else s.star.callee if isinstance(s, anf.CallStarred) else ""
     return isinstance(callee, str) and "as_strided" in callee
 
 
 def are_even(lowered: Lowered, of: dict[str, Any]) -> bool:
     """Whether all array strides in a function are multiples of the item size; False if not known."""
-    lets = [s for s in walk(lowered.body) if isinstance(s, Let)]
+    lets = [s for s in anf.walk(lowered.body) if isinstance(s, anf.Let)]
     if not all(_is_known(kind) for kind in of.values()) or any(map(_is_strided, lets)):
         return False
-    called = {s.target for s in lets if isinstance(s, CallUser)}
+    called = {s.target for s in lets if isinstance(s, anf.CallUser)}
     given = [of[x] for x in (*lowered.parameters, *called) if x in of]
     return all(array.layout in "CF" for kind in given for array in _arrays(kind))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Const, Copy, GetItem, If, Let, Load, Ref, Slice, Store, View
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.indices import check_index, flat_index, unravelled
 from dualrev.compiler.scalarize.arrays.overlap_test import copied_first
@@ -24,7 +24,7 @@ from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["Gathering"]
 
-_WHOLE = Slice(None, None, None)
+_WHOLE = anf.Slice(None, None, None)
 _Place = Callable[[tuple[str, ...]], tuple[Any, ...]]
 
 
@@ -34,12 +34,12 @@ class Gathering:
     def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
-    def read(self, s: GetItem, kind: NumbaType) -> None:
+    def read(self, s: anf.GetItem, kind: NumbaType) -> None:
         """Gather: `target = array[index]`, a copy."""
         code = self.code
         view, shape, place = self._subspace(s.args[0], flat_index(code, s.index), s.line)
         if not is_array(kind):
-            code.emit(Load(s.target, view, place(()), s.line))
+            code.emit(anf.Load(s.target, view, place(()), s.line))
             return
         names = tuple(dict.fromkeys(n for n, _ in shape))
         made = s.target if s.target not in (*names, view, s.args[0]) else code.temp(kind)
@@ -49,7 +49,7 @@ class Gathering:
         )
         code.copy(s.target, made, s.line)
 
-    def store(self, s: Store) -> None:
+    def store(self, s: anf.Store) -> None:
         """Scatter: `array[index] = value`."""
         code, value = self.code, s.value
         kind = code.kind(value)
@@ -81,29 +81,29 @@ class Gathering:
         elif (copied := copied_first(code, s.array, flat_index(code, s.index), named(value), s.line)) is None:
             write_copy()
         else:
-            code.out.append(If(copied, code.collect(write_copy), code.collect(lambda: write(value)), s.line))
+            code.out.append(anf.If(copied, code.collect(write_copy), code.collect(lambda: write(value)), s.line))
 
     def _subspace(self, base: Any, index: tuple[Any, ...], line: int) -> tuple[Any, list[tuple[str, int]], _Place]:
         """View by the basic indices, axes of the result as (array, axis) pairs, and the index map into the view."""
         code = self.code
         entries = self._complete(index, code.kind(base).ndim, line)
-        arrays = {n: x for n, x in enumerate(entries) if isinstance(x, (str, Ref)) and is_array(code.kind(x))}
+        arrays = {n: x for n, x in enumerate(entries) if isinstance(x, (str, anf.Ref)) and is_array(code.kind(x))}
         self._check_arrays(entries, arrays, line)
         axes: dict[int, int] = {}  # of an entry: its axis in the view
         for n, x in enumerate(entries):
-            if isinstance(x, Slice) or n in arrays:
+            if isinstance(x, anf.Slice) or n in arrays:
                 axes[n] = len(axes)
         view = base
         whole = tuple(_WHOLE if n in arrays else x for n, x in enumerate(entries))
         if any(x != _WHOLE for x in whole):
             view = code.temp(types.Array(code.kind(base).dtype, len(axes), "A"))
-            code.emit(View(view, base, whole, line))
+            code.emit(anf.View(view, base, whole, line))
             code.alias.join(view, named(base))
         masks = any(isinstance(code.kind(x).dtype, types.Boolean) for x in arrays.values())
         lists = self._index_arrays([*arrays.values()], line)
         first = next(iter(arrays)) if masks else _first(entries)
-        before = [n for n in axes if n < first and isinstance(entries[n], Slice)]
-        after = [n for n in axes if n > first and isinstance(entries[n], Slice)]
+        before = [n for n in axes if n < first and isinstance(entries[n], anf.Slice)]
+        after = [n for n in axes if n > first and isinstance(entries[n], anf.Slice)]
         depth = code.kind(lists[0]).ndim
         own = [(named(lists[0]), j) for j in range(depth)]
         shape = [*((named(view), axes[n]) for n in before), *own, *((named(view), axes[n]) for n in after)]
@@ -161,7 +161,7 @@ class Gathering:
 
     # Functions that select elements
 
-    def selected(self, s: Let, kind: NumbaType, base: Any, places: str, zero: bool, **names: Any) -> None:
+    def selected(self, s: anf.Let, kind: NumbaType, base: Any, places: str, zero: bool, **names: Any) -> None:
         """Gather by flat indices: `target` = the elements of `base` at the indices that `places` computes.
 
         `places` is an expression of the array, `x_`, and of the flat indices of all its elements, `p_`.
@@ -174,7 +174,7 @@ class Gathering:
         text = places.replace("p_", f"np.reshape({start}, x_.shape)" if code.kind(base).ndim != 1 else start)
         if not is_array(kind):
             k = code.plain(text, s.line, types.int64, x_=base, **names)
-            code.emit(Load(s.target, base, unravelled(code, base, k, s.line), s.line))
+            code.emit(anf.Load(s.target, base, unravelled(code, base, k, s.line), s.line))
             return
         chosen = code.plain(text, s.line, types.Array(types.int64, kind.ndim, "A"), x_=base, **names)
         made = s.target if s.target != base else code.temp(kind)
@@ -198,9 +198,9 @@ class Gathering:
         from_one = code.plain("k - 1", line, k=k)
         value = code.temp(kind)
         nothing = code.plain("k == 0", line, types.boolean, k=k)
-        none: list[Any] = [Copy(value, Const(0.0), line)]
-        some = code.collect(lambda: code.emit(Load(value, base, unravelled(code, base, from_one, line), line)))
-        code.out.append(If(nothing, none, some, line))
+        none: list[Any] = [anf.Copy(value, anf.Const(0.0), line)]
+        some = code.collect(lambda: code.emit(anf.Load(value, base, unravelled(code, base, from_one, line), line)))
+        code.out.append(anf.If(nothing, none, some, line))
         return value
 
 
@@ -211,5 +211,5 @@ def _shape_text(shape: list[tuple[str, int]]) -> str:
 
 def _first(entries: list[Any]) -> int:
     """Entry at which the axes of the index arrays go; -1, for the front, if ints and arrays are not adjacent."""
-    single = [n for n, x in enumerate(entries) if not isinstance(x, Slice)]
+    single = [n for n, x in enumerate(entries) if not isinstance(x, anf.Slice)]
     return single[0] if single[-1] - single[0] + 1 == len(single) else -1

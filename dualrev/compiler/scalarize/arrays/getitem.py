@@ -7,19 +7,8 @@ from __future__ import annotations
 
 from numba.core import types
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    Alloc,
-    CallKnown,
-    Const,
-    Copy,
-    GetAttr,
-    GetItem,
-    Load,
-    Store,
-    View,
-    ViewExpr,
-)
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
@@ -41,7 +30,7 @@ class Items:
         self.layouts = layouts
         self._flats: dict[str, str] = {}  # the arrays of `a.flat`
 
-    def getitem(self, s: GetItem, kind: NumbaType) -> None:
+    def getitem(self, s: anf.GetItem, kind: NumbaType) -> None:
         """Lower `a[index]` to a load, a view or a gather; of a tuple, to a component."""
         code, base = self.code, s.args[0]
         of = code.kind(base)
@@ -49,16 +38,16 @@ class Items:
             self.tuples.item(s)
         elif base in self._flats:
             (k,), array = s.index, self._flats[base]
-            code.emit(Load(s.target, array, unravelled(code, array, k, s.line), s.line))
+            code.emit(anf.Load(s.target, array, unravelled(code, array, k, s.line), s.line))
         elif is_array(of) and is_gathered(code, s.index):
             self.gathering.read(s, kind)
         elif is_array(of):
             index = index_of(code, s.index, of.ndim, s.line)
-            code.emit((View if is_array(kind) else Load)(s.target, base, index, s.line))
+            code.emit((anf.View if is_array(kind) else anf.Load)(s.target, base, index, s.line))
         else:
             code.refuse(s.line, f"an index of a value of numba type {of}", "it is no array or tuple", "an array")
 
-    def attribute(self, s: GetAttr, kind: NumbaType) -> None:
+    def attribute(self, s: anf.GetAttr, kind: NumbaType) -> None:
         """Lower attributes of arrays, such as `a.shape`, and fields of named tuples."""
         code, base, name = self.code, s.args[0], s.name
         of = code.kind(base)
@@ -71,19 +60,19 @@ class Items:
         elif is_array(of) and name in ("size", "ndim", "itemsize", "nbytes"):
             code.plain(f"a.{name}", s.line, target=s.target, a=base)
         elif name == "real" and (is_real(of) or is_real_array(of)):
-            code.emit(Copy(s.target, base, s.line))
+            code.emit(anf.Copy(s.target, base, s.line))
         elif name == "imag" and is_real(of):
-            code.emit(Copy(s.target, Const(0.0), s.line))
+            code.emit(anf.Copy(s.target, anf.Const(0.0), s.line))
         elif is_real_array(of) and name == "imag":
             code.emit(
-                Alloc(s.target, (base,), to_python.name(f"np.zeros({base}.shape, {dtype_name(of.dtype)})"), s.line)
+                anf.Alloc(s.target, (base,), to_python.name(f"np.zeros({base}.shape, {dtype_name(of.dtype)})"), s.line)
             )
         elif is_array(of) and name == "strides":
             self.layouts.asks_for_layout = True
             for k, t in enumerate(code.tree(s.target).parts):
                 code.plain(f"a.strides[{k}]", s.line, target=t, a=base)
         elif is_array(of) and name == "T":
-            code.emit(ViewExpr(s.target, base, (), to_python.name("BASE.T"), s.line))
+            code.emit(anf.ViewExpr(s.target, base, (), to_python.name("BASE.T"), s.line))
         elif is_array(of) and name == "flat" and code.names.is_temporary(s.target):
             self._flats[s.target] = named(base)
         elif isinstance(of, types.EnumMember) and name == "value":
@@ -97,27 +86,27 @@ class Items:
         else:
             code.refuse(s.line, f"the attribute .{name}", "it is not known", "a numba function of its object")
 
-    def shape(self, s: CallKnown, kind: NumbaType) -> None:
+    def shape(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `np.shape`, `np.size` and `np.ndim`."""
         self.lazy.materialise(s.args[0])
-        self.attribute(GetAttr(s.target, s.args[0], s.function.split(".")[-1], s.line), kind)
+        self.attribute(anf.GetAttr(s.target, s.args[0], s.function.split(".")[-1], s.line), kind)
 
-    def real(self, s: CallKnown, kind: NumbaType) -> None:
+    def real(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `np.real` of real values: an alias of the argument."""
         self.lazy.materialise(s.args[0])
-        self.attribute(GetAttr(s.target, s.args[0], "real", s.line), kind)
+        self.attribute(anf.GetAttr(s.target, s.args[0], "real", s.line), kind)
 
-    def imag(self, s: CallKnown, kind: NumbaType) -> None:
+    def imag(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `np.imag` of real values: zeros."""
         self.lazy.materialise(s.args[0])
-        self.attribute(GetAttr(s.target, s.args[0], "imag", s.line), kind)
+        self.attribute(anf.GetAttr(s.target, s.args[0], "imag", s.line), kind)
 
-    def stores(self, s: Store) -> bool:
+    def stores(self, s: anf.Store) -> bool:
         """Lower `a.flat[k] = x`; False for any other store."""
         if s.array not in self._flats:
             return False
         code, array = self.code, self._flats[s.array]
-        place = s.index[0] if isinstance(s.index[0], (str, Const)) else None
+        place = s.index[0] if isinstance(s.index[0], (str, anf.Const)) else None
         of_numbers = isinstance(code.kind(s.value), NUMBERS)
         if place is None or not of_numbers or not isinstance(code.kind(place), types.Integer):
             code.refuse(s.line, "this assignment to a.flat", "only that of a number is known", "a loop")
@@ -126,11 +115,11 @@ class Items:
         code.put(array, unravelled(code, array, place, s.line), s.value, s.line)
         return True
 
-    def length(self, s: CallKnown, kind: NumbaType) -> None:
+    def length(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `len` of a tuple or an array."""
         of = self.code.kind(s.args[0])
         if isinstance(of, types.BaseTuple):
-            self.code.emit(Copy(s.target, Const(len(of.types)), s.line))
+            self.code.emit(anf.Copy(s.target, anf.Const(len(of.types)), s.line))
         else:
             self.lazy.materialise(s.args[0])
             self.code.as_written(s)

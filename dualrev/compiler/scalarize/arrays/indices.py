@@ -6,7 +6,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Node, Ref, Slice, leaves
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.predicates import is_array
 
@@ -15,21 +15,21 @@ __all__ = ["check_index", "flat_index", "index_of", "is_gathered", "unravelled"]
 
 def is_gathered(code: ScalarBuilder, entries: tuple[Any, ...]) -> bool:
     """Whether an index is advanced: it has an array, directly or inside a tuple."""
-    atoms = [x for x in flat_index(code, entries) if isinstance(x, (str, Ref))]
+    atoms = [x for x in flat_index(code, entries) if isinstance(x, (str, anf.Ref))]
     return any(is_array(code.kind(x)) for x in atoms)
 
 
 def flat_index(code: ScalarBuilder, entries: tuple[Any, ...]) -> tuple[Any, ...]:
     """Flatten the tuples in an index, such as the result of `np.nonzero`, into its entries."""
-    return tuple(y for x in entries for y in (leaves(code.tree(x)) if code.is_tuple(x) else [x]))
+    return tuple(y for x in entries for y in (anf.leaves(code.tree(x)) if code.is_tuple(x) else [x]))
 
 
 def index_of(code: ScalarBuilder, entries: tuple[Any, ...], ndim: int, line: int) -> tuple[Any, ...]:
     """Normalise and check a basic index: tuples are flattened, an ellipsis for no axis is dropped."""
     made: list[Any] = []
     for entry in entries:
-        tree = entry if entry is None or entry is Ellipsis or isinstance(entry, Slice) else code.tree(entry)
-        made += leaves(tree) if isinstance(tree, Node) else [entry]
+        tree = entry if entry is None or entry is Ellipsis or isinstance(entry, anf.Slice) else code.tree(entry)
+        made += anf.leaves(tree) if isinstance(tree, anf.Node) else [entry]
     check_index(code, tuple(made), line)
     if sum(x is not None and x is not Ellipsis for x in made) == ndim > 0 and None not in made:
         made = [x for x in made if x is not Ellipsis]
@@ -39,14 +39,14 @@ def index_of(code: ScalarBuilder, entries: tuple[Any, ...], ndim: int, line: int
 def check_index(code: ScalarBuilder, index: tuple[Any, ...], line: int) -> None:
     """Refuse index entries that numba accepts and the compiler does not: only ints and slices are supported."""
     for entry in index:
-        if isinstance(entry, (str, Ref)) and not isinstance(code.kind(entry), types.Integer):
+        if isinstance(entry, (str, anf.Ref)) and not isinstance(code.kind(entry), types.Integer):
             what = "an array" if is_array(code.kind(entry)) else f"a value of numba type {code.kind(entry)}"
             code.refuse(line, f"an index that is {what}", "only ints and slices are known", "a loop over the index")
-        if isinstance(entry, Slice):
+        if isinstance(entry, anf.Slice):
             _check_slice(code, entry, line)
 
 
-def _check_slice(code: ScalarBuilder, entry: Slice, line: int) -> None:
+def _check_slice(code: ScalarBuilder, entry: anf.Slice, line: int) -> None:
     """Refuse slice bounds that are not ints."""
     for x in entry.atoms():
         if isinstance(x, str) and not isinstance(code.kind(x), types.Integer):

@@ -12,21 +12,23 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Atom, Const, Ref, Slice, View
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.predicates import is_array
 
 __all__ = ["copied_first"]
 
-_WHOLE, _FIRST = Slice(None, None, None), Slice(Const(0), Const(1), None)
+_WHOLE, _FIRST = anf.Slice(None, None, None), anf.Slice(anf.Const(0), anf.Const(1), None)
 
 
-def copied_first(code: ScalarBuilder, array: str, index: tuple[Any, ...], value: Atom, line: int) -> str | None:
+def copied_first(code: ScalarBuilder, array: str, index: tuple[Any, ...], value: anf.Atom, line: int) -> str | None:
     """Emit numba's test whether it copies the source of `array[index] = value`; None if it copies every overlap."""
     ndim = code.kind(array).ndim
-    numbers = sum(isinstance(x, Const) or (isinstance(x, str | Ref) and not is_array(code.kind(x))) for x in index)
-    arrays = [code.kind(x).ndim for x in index if isinstance(x, str | Ref) and is_array(code.kind(x))]
-    axes = numbers + len(arrays) + sum(isinstance(x, Slice) for x in index)
+    numbers = sum(
+        isinstance(x, anf.Const) or (isinstance(x, str | anf.Ref) and not is_array(code.kind(x))) for x in index
+    )
+    arrays = [code.kind(x).ndim for x in index if isinstance(x, str | anf.Ref) and is_array(code.kind(x))]
+    axes = numbers + len(arrays) + sum(isinstance(x, anf.Slice) for x in index)
     added = sum(x is None for x in index) + max(arrays, default=0)
     left_out = numbers + len(arrays) - added
     if left_out <= 0:
@@ -35,22 +37,22 @@ def copied_first(code: ScalarBuilder, array: str, index: tuple[Any, ...], value:
     entries = [x for x in (*index[:where], *[_WHOLE] * (ndim - axes), *index[where + 1 :]) if x is not None]
     kept = [_bounds(code, x, array, axis, line) for axis, x in enumerate(entries[: ndim - left_out])]
     view = code.temp(types.Array(code.kind(array).dtype, ndim, "A"))
-    code.emit(View(view, array, (*kept, *[_FIRST] * left_out), line))
+    code.emit(anf.View(view, array, (*kept, *[_FIRST] * left_out), line))
     code.alias.join(view, array)
     return code.plain("runtime.may_overlap(a, b)", line, types.boolean, a=view, b=named(value))
 
 
-def _bounds(code: ScalarBuilder, entry: Any, array: str, axis: int, line: int) -> Slice:
+def _bounds(code: ScalarBuilder, entry: Any, array: str, axis: int, line: int) -> anf.Slice:
     """Slice of one axis that covers the elements selected by an index entry."""
-    if isinstance(entry, Slice):
-        return Slice(entry.lower, entry.upper, _sign(code, entry.step, line))
+    if isinstance(entry, anf.Slice):
+        return anf.Slice(entry.lower, entry.upper, _sign(code, entry.step, line))
     if is_array(code.kind(entry)):
         return _WHOLE
     first = code.plain(f"k + a.shape[{axis}] if k < 0 else k", line, k=entry, a=array)
-    return Slice(first, code.plain("k + 1", line, k=first), None)
+    return anf.Slice(first, code.plain("k + 1", line, k=first), None)
 
 
-def _sign(code: ScalarBuilder, step: Atom | None, line: int) -> Atom | None:
-    if step is None or isinstance(step, Const):
-        return Const(-1) if step is not None and step.value is not None and step.value < 0 else None
+def _sign(code: ScalarBuilder, step: anf.Atom | None, line: int) -> anf.Atom | None:
+    if step is None or isinstance(step, anf.Const):
+        return anf.Const(-1) if step is not None and step.value is not None and step.value < 0 else None
     return code.plain("1 if k > 0 else -1", line, k=step)

@@ -12,7 +12,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.reading.njit_options import is_parallel
-from dualrev.compiler.ir.anf.operations import Const, Effect, If, Slice
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.predicates import is_array
 from dualrev.diagnostics.quoting import raising
@@ -33,12 +33,12 @@ def raise_for_race(code: ScalarBuilder, array: str, value: Any, line: int, part:
     )
     spread = code.spread(value, array, code.kind(array).ndim, line)
     test = code.plain("runtime.races(a, b)", line, types.boolean, a=array, b=spread)
-    code.out.append(If(test, [Effect(raising("ValueError", text), (), line, True)], [], line))
+    code.out.append(anf.If(test, [anf.Effect(raising("ValueError", text), (), line, True)], [], line))
 
 
 def raise_for_race_of_part(code: ScalarBuilder, view: str, index: tuple[Any, ...], value: Any, line: int) -> None:
     """Emit the race test for `array[index] = value`, where numba runs it in threads: slices without a step."""
-    slices = [x for x in index if isinstance(x, Slice)]
-    steps = {None, *(x.step for x in slices)} - {None, Const(None), Const(1)}
+    slices = [x for x in index if isinstance(x, anf.Slice)]
+    steps = {None, *(x.step for x in slices)} - {None, anf.Const(None), anf.Const(1)}
     if not steps and is_array(code.kind(value)) and len(slices) == code.kind(value).ndim:
         raise_for_race(code, view, value, line, "setitem")

@@ -11,8 +11,8 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.messages import FUNCTIONS
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import CallKnown, CallMethod, Effect, If, ViewExpr
 from dualrev.compiler.runtime.markers import goes_back
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.layout import Layouts
@@ -30,7 +30,7 @@ class Windows:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, layouts: Layouts) -> None:
         self.code, self.lazy, self.layouts = code, lazy, layouts
 
-    def sliding(self, s: CallKnown, kind: NumbaType) -> None:
+    def sliding(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `sliding_window_view` of a vector."""
         code, (a, n) = self.code, s.args[:2]
         if len(s.args) > 2 or code.kind(a).ndim != 1 or not isinstance(code.kind(n), types.Integer):
@@ -42,11 +42,11 @@ class Windows:
             ("n > a.shape[0]", "window_shape cannot be larger than input array shape"),
         ):
             wrong = code.plain(test, s.line, types.boolean, a=a, n=n)
-            code.out.append(If(wrong, [Effect(raising("ValueError", text), (), s.line, True)], [], s.line))
+            code.out.append(anf.If(wrong, [anf.Effect(raising("ValueError", text), (), s.line, True)], [], s.line))
         view = to_python.call("runtime.windows", to_python.name("BASE"), to_python.atom(n))
-        code.emit(ViewExpr(s.target, a, (n,) if isinstance(n, str) else (), view, s.line))
+        code.emit(anf.ViewExpr(s.target, a, (n,) if isinstance(n, str) else (), view, s.line))
 
-    def strided(self, s: CallKnown, kind: NumbaType) -> None:
+    def strided(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `as_strided` to a view; the view of the shadow has the same strides."""
         code = self.code
         assert len(s.args) == 3, "numba asks for the shape and the strides"
@@ -54,16 +54,16 @@ class Windows:
         self.layouts.asks_for_layout = True
         rest = [code.syntax_tree(code.tree(x)) for x in s.args[1:]]
         view = to_python.call("np.lib.stride_tricks.as_strided", to_python.name("BASE"), *rest)
-        code.emit(ViewExpr(s.target, s.args[0], code.names_in(s.args[1:]), view, s.line))
+        code.emit(anf.ViewExpr(s.target, s.args[0], code.names_in(s.args[1:]), view, s.line))
 
-    def in_order(self, s: CallKnown, alone: bool) -> None:
+    def in_order(self, s: anf.CallKnown, alone: bool) -> None:
         """View whose `.flat` follows the order of `np.nditer`; beside other arrays, Fortran order is refused."""
         code, (a,) = self.code, s.args
         self.lazy.materialise(a)
         if not is_array(code.kind(a)) or (not alone and goes_back(code.kind(a))):
             code.refuse(s.line, "the call of numpy.nditer", *FUNCTIONS["numpy.nditer"])
         view = "BASE.T" if goes_back(code.kind(a)) else "BASE"
-        code.emit(ViewExpr(s.target, named(a), (), to_python.name(view), s.line))
+        code.emit(anf.ViewExpr(s.target, named(a), (), to_python.name(view), s.line))
 
     def _base(self, a: Any, line: int) -> None:
         """Materialise the base of a view; a captured array is refused."""
@@ -71,7 +71,7 @@ class Windows:
         if not isinstance(a, str):
             self.code.refuse(line, "a view of a frozen array", "it is no variable", "a copy of it")
 
-    def of_type(self, s: CallMethod, kind: NumbaType) -> None:
+    def of_type(self, s: anf.CallMethod, kind: NumbaType) -> None:
         """Lower `a.view(dtype)` to an alias; a dtype that is not the array's is refused."""
         code, base = self.code, self.code.kind(s.args[0])
         if len(s.args) != 2 or not is_array(kind) or kind.dtype != base.dtype:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import Atom, BinOp, CallKnown, Const, If, Prim, UnaryOp
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
 from dualrev.compiler.types.aliases import NumbaType
@@ -19,9 +19,9 @@ from dualrev.rules.emitted_names import line_of
 
 __all__ = ["ComplexNumbers", "Pair"]
 
-Pair = tuple[Atom, Atom]
+Pair = tuple[anf.Atom, anf.Atom]
 
-ZERO, ONE = Const(0.0), Const(1.0)
+ZERO, ONE = anf.Const(0.0), anf.Const(1.0)
 
 
 class ComplexNumbers:
@@ -46,7 +46,7 @@ class ComplexNumbers:
             "+": lambda z, kind, line: z,
         }
         self.binary = {"+": self.add, "-": self.sub, "*": self.mul, "/": self.div, "**": self.power}
-        self.real: dict[str, Callable[[Pair, NumbaType, int], Atom]] = {
+        self.real: dict[str, Callable[[Pair, NumbaType, int], anf.Atom]] = {
             "abs": self.modulus,
             "phase": lambda z, kind, line: self.function("math.atan2", (z[1], z[0]), kind, line),
             "real": lambda z, kind, line: z[0],
@@ -55,43 +55,43 @@ class ComplexNumbers:
 
     # Real arithmetic
 
-    def number(self, x: Atom, kind: NumbaType, line: int) -> Atom:
+    def number(self, x: anf.Atom, kind: NumbaType, line: int) -> anf.Atom:
         """Convert a real number or an int to type `kind`."""
         of = self.code.kind(x)
-        if isinstance(x, Const) and kind != types.float32:
-            return Const(float(x.value))
+        if isinstance(x, anf.Const) and kind != types.float32:
+            return anf.Const(float(x.value))
         if of == kind:
             return x
         text = "np.float32" if kind == types.float32 else "np.float64"
-        if isinstance(of, types.Float) and not isinstance(x, Const):
-            return self.code.emit(Prim(self.code.temp(kind), line_of("+x"), text, (x,), line))
+        if isinstance(of, types.Float) and not isinstance(x, anf.Const):
+            return self.code.emit(anf.Prim(self.code.temp(kind), line_of("+x"), text, (x,), line))
         return self.code.plain(f"{text}(x)", line, kind, x=x)
 
-    def function(self, text: str, args: tuple[Atom, ...], kind: NumbaType, line: int) -> str:
+    def function(self, text: str, args: tuple[anf.Atom, ...], kind: NumbaType, line: int) -> str:
         """Emit a real function that has a line in the table of primitives."""
         assert line_of(text) is not None
-        return arithmetic(self.code, CallKnown(self.code.temp(kind), text, args, line), kind)
+        return arithmetic(self.code, anf.CallKnown(self.code.temp(kind), text, args, line), kind)
 
-    def operate(self, symbol: str, x: Atom, y: Atom, kind: NumbaType, line: int) -> Atom:
+    def operate(self, symbol: str, x: anf.Atom, y: anf.Atom, kind: NumbaType, line: int) -> anf.Atom:
         """Emit a real operator; constants are folded, and a product with a known 0 has no derivative."""
-        if isinstance(x, Const) and isinstance(y, Const) and symbol in ("+", "-", "*"):
+        if isinstance(x, anf.Const) and isinstance(y, anf.Const) and symbol in ("+", "-", "*"):
             a, b = x.value, y.value
-            return Const(a + b if symbol == "+" else a - b if symbol == "-" else a * b)
+            return anf.Const(a + b if symbol == "+" else a - b if symbol == "-" else a * b)
         if symbol == "*" and ZERO in (x, y):
             zero = "0.0" if kind != types.float32 else "np.float32(0.0)"
             return self.code.plain(f"x * {zero}", line, kind, x=y if x == ZERO else x)
         if symbol == "*" and ONE in (x, y):
             return y if x == ONE else x
         left, right = self.number(x, kind, line), self.number(y, kind, line)
-        return arithmetic(self.code, BinOp(self.code.temp(kind), symbol, left, right, line, True), kind)
+        return arithmetic(self.code, anf.BinOp(self.code.temp(kind), symbol, left, right, line, True), kind)
 
-    def neg(self, x: Atom, kind: NumbaType, line: int) -> Atom:
+    def neg(self, x: anf.Atom, kind: NumbaType, line: int) -> anf.Atom:
         """Emit the negation of a real number."""
-        if isinstance(x, Const):
-            return Const(-x.value)
-        return arithmetic(self.code, UnaryOp(self.code.temp(kind), "-", x, line), kind)
+        if isinstance(x, anf.Const):
+            return anf.Const(-x.value)
+        return arithmetic(self.code, anf.UnaryOp(self.code.temp(kind), "-", x, line), kind)
 
-    def library(self, name: str, args: tuple[Atom, ...], kind: NumbaType, line: int) -> Pair:
+    def library(self, name: str, args: tuple[anf.Atom, ...], kind: NumbaType, line: int) -> Pair:
         """Call a definition of rules/library/ in double precision, and convert the pair that it returns."""
         code, double = self.code, types.float64
         given = tuple(self.number(x, double, line) if code.kind(x) != types.int64 else x for x in args)
@@ -114,7 +114,7 @@ class ComplexNumbers:
         """Emit `z * w`."""
         (a, b), (c, d) = z, w
 
-        def of(symbol: str, x: Atom, y: Atom, u: Atom, v: Atom) -> Atom:
+        def of(symbol: str, x: anf.Atom, y: anf.Atom, u: anf.Atom, v: anf.Atom) -> anf.Atom:
             """Emit a sum or difference of two products: `x * y (symbol) u * v`."""
             left, right = self.operate("*", x, y, kind, line), self.operate("*", u, v, kind, line)
             return self.operate(symbol, left, right, kind, line)
@@ -128,15 +128,15 @@ class ComplexNumbers:
     def power(self, z: Pair, w: Pair, kind: NumbaType, line: int) -> Pair:
         """Emit `z ** w`; constant whole exponents up to 64 have definitions of their own."""
         c, d = w
-        if d == ZERO and isinstance(c, Const) and float(c.value).is_integer() and abs(c.value) <= 64:
+        if d == ZERO and isinstance(c, anf.Const) and float(c.value).is_integer() and abs(c.value) <= 64:
             if c.value == 2:
                 return self.mul(z, z, kind, line)
-            return self.library("complex_whole_power", (*z, Const(int(c.value))), kind, line)
+            return self.library("complex_whole_power", (*z, anf.Const(int(c.value))), kind, line)
         return self.library("complex_power", (*z, *w), kind, line)
 
     # Functions
 
-    def modulus(self, z: Pair, kind: NumbaType, line: int) -> Atom:
+    def modulus(self, z: Pair, kind: NumbaType, line: int) -> anf.Atom:
         """Emit `abs(z)`, whose derivative at 0 is 0, and whose second derivative there is infinite."""
         code, made = self.code, self.code.temp(kind)
         zero = code.plain("a == 0.0 and b == 0.0", line, types.boolean, a=z[0], b=z[1])
@@ -148,13 +148,13 @@ class ComplexNumbers:
 
         def at_zero() -> None:  # 0, as u**1.5: its second derivative is infinite, so that of abs(z)**2 is NaN and not 0
             """Modulus of 0, by a function whose first derivative is 0 there."""
-            a, b = (self.operate("**", self.number(x, kind, line), Const(1.5), kind, line) for x in z)
+            a, b = (self.operate("**", self.number(x, kind, line), anf.Const(1.5), kind, line) for x in z)
             code.copy(made, self.operate("+", a, b, kind, line), line)
 
-        code.out.append(If(zero, code.collect(at_zero), code.collect(elsewhere), line))
+        code.out.append(anf.If(zero, code.collect(at_zero), code.collect(elsewhere), line))
         return made
 
-    def polar(self, size: Atom, angle: Atom, kind: NumbaType, line: int) -> Pair:
+    def polar(self, size: anf.Atom, angle: anf.Atom, kind: NumbaType, line: int) -> Pair:
         """Emit the number with this modulus and this argument."""
         turned = [self.function(f, (angle,), kind, line) for f in ("math.cos", "math.sin")]
         return tuple(self.operate("*", size, x, kind, line) for x in turned)  # type: ignore[return-value]
@@ -171,7 +171,7 @@ class ComplexNumbers:
 
     def log10(self, z: Pair, kind: NumbaType, line: int) -> Pair:
         """Emit `log10(z)`."""
-        ten = Const(math.log(10.0))
+        ten = anf.Const(math.log(10.0))
         return tuple(self.operate("/", x, ten, kind, line) for x in self.log(z, kind, line))  # type: ignore[return-value]
 
     def _hyperbolic(self, z: Pair, f: str, g: str, kind: NumbaType, line: int) -> Pair:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Atom
 
 __all__ = ["put_together"]
 
 
-def put_together(tree: ast.expr, pairs: Mapping[str, tuple[Atom, Atom]], arrays: set[str]) -> ast.expr:
+def put_together(tree: ast.expr, pairs: Mapping[str, tuple[anf.Atom, anf.Atom]], arrays: set[str]) -> ast.expr:
     """Copy an expression, with its complex variables rebuilt from their parts."""
     made = _Wholes(pairs, arrays).visit(to_python.copied(tree))
     assert isinstance(made, ast.expr)
@@ -23,7 +23,7 @@ def put_together(tree: ast.expr, pairs: Mapping[str, tuple[Atom, Atom]], arrays:
 
 
 class _Wholes(ast.NodeTransformer):
-    def __init__(self, pairs: Mapping[str, tuple[Atom, Atom]], arrays: set[str]) -> None:
+    def __init__(self, pairs: Mapping[str, tuple[anf.Atom, anf.Atom]], arrays: set[str]) -> None:
         self.pairs, self.arrays = pairs, arrays
 
     def parts(self, node: ast.expr) -> list[ast.expr]:

@@ -19,30 +19,8 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    Alloc,
-    BinOp,
-    CallKnown,
-    CallMethod,
-    CallStarred,
-    CallUser,
-    Const,
-    Copy,
-    Discrete,
-    Effect,
-    GetAttr,
-    GetItem,
-    InplaceOp,
-    Let,
-    MakeArray,
-    MakeTuple,
-    Ref,
-    Store,
-    UnaryOp,
-    leaves,
-    reads,
-)
 from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.arrays.elementwise import Elementwise
 from dualrev.compiler.scalarize.arrays.race_test import raise_for_race
@@ -92,9 +70,9 @@ class Complexes:
         code: ScalarBuilder,
         lazy: Lazy,
         real: Elementwise,
-        expand: Callable[[Let], None],
-        write: Callable[[Store], None],
-        call: Callable[[Let, Any, str, tuple[Any, ...]], None],
+        expand: Callable[[anf.Let], None],
+        write: Callable[[anf.Store], None],
+        call: Callable[[anf.Let, Any, str, tuple[Any, ...]], None],
     ) -> None:
         self.code, self.lazy, self.real, self.expand, self.write = code, lazy, real, expand, write
         self.call = call
@@ -103,34 +81,34 @@ class Complexes:
         self.is_complex, self.named, self.pair, self.part = pairs.is_complex, pairs.named, pairs.pair, pairs.part
         self.converted, self.give, self.variables = pairs.converted, pairs.give, pairs.variables
 
-    def lowered(self, s: Let, kind: NumbaType) -> Let | None:
+    def lowered(self, s: anf.Let, kind: NumbaType) -> anf.Let | None:
         """Lower an operation on complex numbers; return it, on other operands, if the general rules have to do more."""
         code = self.code
-        kinds = [code.kind(x) for x in s.args if isinstance(x, (str, Const)) or (isinstance(x, Ref) and x.path)]
+        kinds = [code.kind(x) for x in s.args if isinstance(x, (str, anf.Const)) or (isinstance(x, anf.Ref) and x.path)]
         if not (holds_complex(kind) or any(map(holds_complex, kinds))):
             return s
         for x in s.args:
             if isinstance(x, str) and is_array(code.of.get(x)):
                 self.lazy.materialise(x)
         match s:
-            case CallUser() | MakeTuple() | CallStarred():
-                wanted = kind.types if isinstance(s, MakeTuple) else [None] * len(s.args)
+            case anf.CallUser() | anf.MakeTuple() | anf.CallStarred():
+                wanted = kind.types if isinstance(s, anf.MakeTuple) else [None] * len(s.args)
                 return s.on(*(self.converted(x, of, s.line) for x, of in zip(s.args, wanted, strict=True)))
-            case BinOp() | InplaceOp() | UnaryOp():
+            case anf.BinOp() | anf.InplaceOp() | anf.UnaryOp():
                 self.operator(s, kind)
-            case Discrete():
+            case anf.Discrete():
                 self.condition(s, kind)
-            case Copy():
+            case anf.Copy():
                 return self.copy(s, kind)
-            case CallKnown():
+            case anf.CallKnown():
                 return self.function(s, kind)
-            case CallMethod():
+            case anf.CallMethod():
                 self.method(s, kind)
-            case GetAttr():
+            case anf.GetAttr():
                 return self.attribute(s, kind)
-            case GetItem():
+            case anf.GetItem():
                 return self.getitem(s, kind)
-            case MakeArray():
+            case anf.MakeArray():
                 self.partwise(s, kind)
             case _:
                 self.refuse(s, "this use of complex numbers")
@@ -138,14 +116,14 @@ class Complexes:
 
     def check(self, s: Any) -> None:
         """Refuse to print or raise complex numbers."""
-        for x in reads(s) if isinstance(s, Effect) else ():
-            if isinstance(x, (str, Const)) and holds_complex(self.code.kind(x)):
+        for x in anf.reads(s) if isinstance(s, anf.Effect) else ():
+            if isinstance(x, (str, anf.Const)) and holds_complex(self.code.kind(x)):
                 what = "a complex number as what is raised or printed"
                 self.code.refuse(s.line, what, "only its parts can be looked at", _INSTEAD)
 
     def truth(self, x: Any, line: int) -> Any:
         """Truth value of a condition; for a complex number, whether it is not 0."""
-        if not isinstance(x, (str, Const)) or not self.is_complex(x):
+        if not isinstance(x, (str, anf.Const)) or not self.is_complex(x):
             return x
         a, b = self.pair(x)
         return self.code.plain("a != 0.0 or b != 0.0", line, types.boolean, a=a, b=b)
@@ -157,20 +135,20 @@ class Complexes:
 
     # Operations
 
-    def copy(self, s: Copy, kind: NumbaType) -> Copy | None:
+    def copy(self, s: anf.Copy, kind: NumbaType) -> anf.Copy | None:
         """Lower a copy of a number; return a copy of anything else."""
         if isinstance(kind, Parts) and not is_array(kind.dtype):
             self.give(s.target, self.pair(s.source), s.line)
             return None
         return s.on(self.named(s.source, s.line))
 
-    def operator(self, s: BinOp | InplaceOp | UnaryOp, kind: NumbaType) -> None:
+    def operator(self, s: anf.BinOp | anf.InplaceOp | anf.UnaryOp, kind: NumbaType) -> None:
         """Lower an operator on numbers or elements; `+=` updates an array in place."""
         if s.symbol == "@":
             self.product(s, "np.dot")
             return
-        table: Any = self.numbers.unary if isinstance(s, UnaryOp) else self.numbers.binary
-        if not isinstance(s, InplaceOp) or not is_array(kind.dtype):
+        table: Any = self.numbers.unary if isinstance(s, anf.UnaryOp) else self.numbers.binary
+        if not isinstance(s, anf.InplaceOp) or not is_array(kind.dtype):
             self.elementwise(s, kind, table[s.symbol])
             return
         if isinstance(s.args[1], str) and s.args[1] not in self.lazy:
@@ -186,7 +164,7 @@ class Complexes:
         single = all((k.dtype if is_array(k) else k) in (types.float32, types.boolean) for k in kinds)
         return of if single else of.copy(dtype=types.float64)
 
-    def elementwise(self, s: Let, kind: NumbaType, f: Callable[..., Any]) -> None:
+    def elementwise(self, s: anf.Let, kind: NumbaType, f: Callable[..., Any]) -> None:
         """Lower `target = f(args)` on numbers, or on elements of arrays; deferred if the result is read once."""
         again = any(self.lazy.is_read_for(s.target, x) for x in s.args)
         if again and is_array(kind.dtype if isinstance(kind, Parts) else kind):
@@ -195,7 +173,7 @@ class Complexes:
             self.lazy.materialise(made)
             self.code.copy_tree(self.code.tree(s.target), self.code.tree(made), s.line)
             return
-        args = tuple(self.named(x, s.line) if isinstance(x, Ref) else x for x in s.args)
+        args = tuple(self.named(x, s.line) if isinstance(x, anf.Ref) else x for x in s.args)
         of = kind.dtype if isinstance(kind, Parts) else kind
         if is_array(of):
             self._put_off(s, of, f)
@@ -215,9 +193,9 @@ class Complexes:
             made.append((a, b))
         return made
 
-    def _put_off(self, s: Let, of: Any, f: Callable[..., Any]) -> str:
+    def _put_off(self, s: anf.Let, of: Any, f: Callable[..., Any]) -> str:
         """Defer `target = f(args)` on elements of arrays."""
-        args = tuple(self.named(x, s.line) if isinstance(x, Ref) else x for x in s.args)
+        args = tuple(self.named(x, s.line) if isinstance(x, anf.Ref) else x for x in s.args)
         if f == self.numbers.div:
             f = functools.partial(f, of_elements=True)
         self.lazy.put_off(s.target, Expression(s.on(*args), of.dtype, of.ndim, f, lambda: self.make(s.target)))
@@ -231,7 +209,7 @@ class Complexes:
         read = [y for e in inside.values() for y in e.let.args if y not in inside]
         arrays = [self.pair(y) for y in dict.fromkeys(read) if is_array(code.kind(self.pair(y)[0]))]
         names = tuple(dict.fromkeys(named(a) for a, _ in arrays))
-        made = into or [code.temp(code.of[t]) for t in leaves(code.tree(x))]
+        made = into or [code.temp(code.of[t]) for t in anf.leaves(code.tree(x))]
         for t in () if into else made:
             code.empty_for(t, names, line)
         parts = dict.fromkeys(y for pair in arrays for y in pair if y != ZERO)
@@ -251,26 +229,26 @@ class Complexes:
                 code.put(t, i, self.numbers.number(value, dtype, line), line)
 
         code.over(made[0], ndim, line, one)
-        for t, y in () if into else zip(leaves(code.tree(x)), made, strict=True):
+        for t, y in () if into else zip(anf.leaves(code.tree(x)), made, strict=True):
             code.copy(t, y, line)
 
-    def condition(self, s: Discrete, kind: NumbaType) -> None:
+    def condition(self, s: anf.Discrete, kind: NumbaType) -> None:
         """Lower a non-differentiable expression: complex values in it are rebuilt from their parts."""
         for x in s.args:
             self.lazy.materialise(x)
         complexes = {x: self.pair(x) for x in s.args if self.is_complex(x)}
         tree = put_together(s.tree, complexes, {x for x, (a, _) in complexes.items() if is_array(self.code.kind(a))})
         names = tuple(y for x in s.names for y in complexes.get(x, (x,)) if isinstance(y, str))
-        self.expand(Discrete(s.target, names, tree, s.line))
+        self.expand(anf.Discrete(s.target, names, tree, s.line))
 
-    def getitem(self, s: GetItem, kind: NumbaType) -> GetItem | None:
+    def getitem(self, s: anf.GetItem, kind: NumbaType) -> anf.GetItem | None:
         """Lower `z[index]`; return an item of a tuple."""
         if not self.is_complex(s.base):
             return s
         self.partwise(s, kind)
         return None
 
-    def store(self, s: Store) -> bool:
+    def store(self, s: anf.Store) -> bool:
         """Lower `array[index] = value` of a complex array; False for any other array."""
         if not self.is_complex(s.array):
             return False
@@ -280,10 +258,10 @@ class Complexes:
         if not self.is_complex(value) and not is_array(self.code.kind(value)):
             parts[1] = ZERO
         for t, x in zip(self.variables(s.array), parts, strict=True):
-            self.write(Store(t, s.index, x, s.line))
+            self.write(anf.Store(t, s.index, x, s.line))
         return True
 
-    def attribute(self, s: GetAttr, kind: NumbaType) -> GetAttr | None:
+    def attribute(self, s: anf.GetAttr, kind: NumbaType) -> anf.GetAttr | None:
         """Lower `z.real`, `z.shape` and the like; return a field of a tuple."""
         if not self.is_complex(s.base):
             return s
@@ -300,7 +278,7 @@ class Complexes:
 
     # Functions
 
-    def function(self, s: CallKnown, kind: NumbaType) -> CallKnown | None:
+    def function(self, s: anf.CallKnown, kind: NumbaType) -> anf.CallKnown | None:
         """Lower a function of numpy, cmath or Python; return the length of a tuple."""
         text, keywords = s.function, s.keywords
         if text == "len" and not self.is_complex(s.args[0]):
@@ -331,13 +309,13 @@ class Complexes:
             self.refuse(s, text)
         return None
 
-    def method(self, s: CallMethod, kind: NumbaType) -> None:
+    def method(self, s: anf.CallMethod, kind: NumbaType) -> None:
         """Lower a method of a complex number or array."""
         name = s.method
         if name in ("conj", "conjugate"):
             self.elementwise(s, kind, self.numbers.unary["conjugate"])
         elif name == "fill":
-            self.store(Store(s.args[0], (Ellipsis,), s.args[1], s.line))
+            self.store(anf.Store(s.args[0], (Ellipsis,), s.args[1], s.line))
         elif name in _METHODS:
             self.partwise(s, kind)
         elif name == "dot":
@@ -345,7 +323,7 @@ class Complexes:
         else:
             self.refuse(s, f"the method .{name}")
 
-    def partwise(self, s: Let, kind: NumbaType) -> None:
+    def partwise(self, s: anf.Let, kind: NumbaType) -> None:
         """Lower a linear operation: apply it to the real and to the imaginary parts."""
         assert isinstance(kind, Parts), "a linear function of complex numbers gives complex numbers"
         made = []
@@ -356,18 +334,18 @@ class Complexes:
         for t, x in zip(self.variables(s.target), made, strict=True):
             self.code.copy(t, x, s.line)
 
-    def _argument(self, s: Let, place: int, k: int) -> Any:
+    def _argument(self, s: anf.Let, place: int, k: int) -> Any:
         """Part `k` of an argument of a linear operation; shapes, axes and indices are unchanged."""
-        x, text = s.args[place], s.function if isinstance(s, CallKnown) else ""
-        if isinstance(x, Ref) and not x.path:  # a dtype
-            return Ref({"np.complex64": "np.float32"}.get(x.name, "np.float64"), None) if "complex" in x.name else x
-        if not isinstance(s, MakeArray) and place not in _ELEMENTS.get(text, (0,)):
+        x, text = s.args[place], s.function if isinstance(s, anf.CallKnown) else ""
+        if isinstance(x, anf.Ref) and not x.path:  # a dtype
+            return anf.Ref({"np.complex64": "np.float32"}.get(x.name, "np.float64"), None) if "complex" in x.name else x
+        if not isinstance(s, anf.MakeArray) and place not in _ELEMENTS.get(text, (0,)):
             return x
         if isinstance(self.code.kind(x), (types.Float, types.Integer)):
             return ZERO if k else x
         return self.part(x, k, s.line)
 
-    def product(self, s: Let, text: str) -> None:
+    def product(self, s: anf.Let, text: str) -> None:
         """Lower a product of complex arrays to four products of their parts."""
         code, line = self.code, s.line
         assert all(map(self.is_complex, s.args)), "numba multiplies arrays of one type"
@@ -377,13 +355,13 @@ class Complexes:
         def times(x: Any, y: Any) -> str:
             """Emit a product of two part arrays."""
             made = code.temp(kind)
-            self.expand(CallKnown(made, "np.dot" if conjugated else text, (x, y), line))
+            self.expand(anf.CallKnown(made, "np.dot" if conjugated else text, (x, y), line))
             return made
 
         def combined(symbol: str, x: str, y: str) -> str:
             """Emit a sum or a difference of two products."""
             made = code.temp(kind)
-            self.expand(BinOp(made, symbol, x, y, line))
+            self.expand(anf.BinOp(made, symbol, x, y, line))
             return made
 
         real = combined("+" if conjugated else "-", times(z[0], w[0]), times(z[1], w[1]))
@@ -391,7 +369,7 @@ class Complexes:
         for t, x in zip(self.variables(s.target), (real, imag), strict=True):
             code.copy(t, x, line)
 
-    def _library(self, s: Let, kind: NumbaType, name: str) -> None:
+    def _library(self, s: anf.Let, kind: NumbaType, name: str) -> None:
         """Call the library function of a matrix with complex results: one for real matrices, one for complex."""
         x = self.named(s.args[0], s.line)
         if self.is_complex(x):
@@ -399,7 +377,7 @@ class Complexes:
         else:
             self.call(s, kind, f"{name}_of_real", (x,))
 
-    def _complex(self, s: Let, kind: NumbaType) -> None:
+    def _complex(self, s: anf.Let, kind: NumbaType) -> None:
         """Lower `complex(x, y)`, `complex(x)` and `complex(z)`."""
         if len(s.args) == 2:
             self.give(s.target, (s.args[0], s.args[1]), s.line)
@@ -407,7 +385,7 @@ class Complexes:
             (z,) = s.args
             self.give(s.target, self.pair(z), s.line)
 
-    def _made(self, s: Let, kind: NumbaType) -> None:
+    def _made(self, s: anf.Let, kind: NumbaType) -> None:
         """Lower `np.ones` and `np.eye`: the imaginary part is 0."""
         real, imag = self.variables(s.target)
         for t in (real, imag):
@@ -415,25 +393,25 @@ class Complexes:
             self.expand(s.on(*args, target=t))
         self.code.fill(imag, ZERO, s.line)
 
-    def _log(self, s: Let, kind: NumbaType) -> None:
+    def _log(self, s: anf.Let, kind: NumbaType) -> None:
         """Lower `cmath.log`, which takes a base."""
         numbers, of, line = self.numbers, kind.dtype, s.line
         logs = [numbers.log(self.pair(x), of, line) for x in s.args]
         self.give(s.target, logs[0] if len(logs) == 1 else numbers.div(logs[0], logs[1], of, line), line)
 
-    def _rect(self, s: Let, kind: NumbaType) -> None:
+    def _rect(self, s: anf.Let, kind: NumbaType) -> None:
         """Lower `cmath.rect`."""
         size, angle = s.args
         self.give(s.target, self.numbers.polar(size, angle, kind.dtype, s.line), s.line)
 
-    def _polar(self, s: Let, kind: NumbaType) -> None:
+    def _polar(self, s: anf.Let, kind: NumbaType) -> None:
         """Lower `cmath.polar` to a tuple."""
         z, of = self.pair(s.args[0]), kind.types[0]
         made = [self.numbers.real[f](z, of, s.line) for f in ("abs", "phase")]
         for t, x in zip(self.code.tree(s.target).parts, made, strict=True):
             self.code.copy(t, x, s.line)
 
-    def _asked(self, s: CallKnown, kind: NumbaType) -> None:
+    def _asked(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower a boolean function, such as `np.isnan`, without derivative."""
         pairs = [self.pair(self.named(x, s.line)) for x in s.args]
         arrays = [is_array(self.code.kind(a)) for a, _ in pairs]
@@ -443,5 +421,5 @@ class Complexes:
         wholes = [to_python.call(make, *map(to_python.atom, pair)) for make, pair in zip(makes, pairs, strict=True)]
         args = tuple(y for pair in pairs for y in pair if isinstance(y, str))
         text = s.function.replace("cmath.", "np.")
-        make = Alloc if is_array(kind) else Discrete
+        make = anf.Alloc if is_array(kind) else anf.Discrete
         self.code.emit(make(s.target, args, to_python.call(text, *wholes), s.line))

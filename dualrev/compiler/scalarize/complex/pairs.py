@@ -10,8 +10,8 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Alloc, Const, Copy, GetItem, Let, MakeTuple, Node, Ref, leaves
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.complex.arithmetic import ZERO, ComplexNumbers, Pair
@@ -25,7 +25,9 @@ __all__ = ["Pairs"]
 class Pairs:
     """Real and imaginary parts of atoms."""
 
-    def __init__(self, code: ScalarBuilder, lazy: Lazy, numbers: ComplexNumbers, expand: Callable[[Let], None]) -> None:
+    def __init__(
+        self, code: ScalarBuilder, lazy: Lazy, numbers: ComplexNumbers, expand: Callable[[anf.Let], None]
+    ) -> None:
         self.code, self.lazy, self.numbers, self.expand = code, lazy, numbers, expand
 
     def is_complex(self, x: Any) -> bool:
@@ -35,12 +37,12 @@ class Pairs:
     def named(self, x: Any, line: int) -> Any:
         """Materialise an atom; a captured complex array becomes a variable with two part arrays."""
         self.lazy.materialise(x)
-        if not (isinstance(x, Ref) and x.path and self.is_complex(x)):
+        if not (isinstance(x, anf.Ref) and x.path and self.is_complex(x)):
             return x
         of = self.code.kind(x)
         made = self.code.temp(Parts(types.Array(of.dtype.underlying_float, of.ndim, "C")))
         for t, name in zip(self.variables(made), ("real", "imag"), strict=True):
-            self.code.emit(Alloc(t, (), to_python.name(f"{x.name}.{name}.copy()"), line))
+            self.code.emit(anf.Alloc(t, (), to_python.name(f"{x.name}.{name}.copy()"), line))
         return made
 
     def converted(self, x: Any, kind: NumbaType, line: int) -> Any:
@@ -54,13 +56,13 @@ class Pairs:
     def pair(self, x: Any) -> Pair:
         """Real and imaginary part of an atom; the imaginary part of a real number is 0."""
         tree = self.code.tree(x)
-        if isinstance(tree, Node):
+        if isinstance(tree, anf.Node):
             return tree.parts[0], tree.parts[1]
         return x, ZERO
 
     def variables(self, x: str) -> tuple[str, str]:
         """Part variables of a complex variable."""
-        a, b = leaves(self.code.tree(x))
+        a, b = anf.leaves(self.code.tree(x))
         return a, b
 
     def part(self, x: Any, k: int, line: int) -> Any:
@@ -73,7 +75,7 @@ class Pairs:
         if isinstance(kind, types.BaseTuple):
             parts = [self.part(y, k, line) for y in self._items(x, kind, line)]
             made = code.temp(types.BaseTuple.from_types([types.unliteral(code.kind(y)) for y in parts]))
-            self.expand(MakeTuple(made, tuple(parts), line))
+            self.expand(anf.MakeTuple(made, tuple(parts), line))
             return made
         if k == 1 and is_array(kind) and isinstance(kind.dtype, types.Number):
             made = code.temp(types.Array(types.float64, kind.ndim, "C"))
@@ -86,13 +88,13 @@ class Pairs:
         items = []
         for k, of in enumerate(kind.types):
             items.append(self.code.temp(of))
-            self.expand(GetItem(items[-1], x, (Const(k),), line))
+            self.expand(anf.GetItem(items[-1], x, (anf.Const(k),), line))
         return items
 
     def give(self, target: str, pair: Pair, line: int) -> None:
         """Assign a pair to `target`; the pair may read the real part of `target`."""
         code, (a, b) = self.code, self.variables(target)
         if pair[1] == a:
-            pair = pair[0], code.emit(Copy(code.temp(code.of[a]), pair[1], line))
+            pair = pair[0], code.emit(anf.Copy(code.temp(code.of[a]), pair[1], line))
         for t, x in zip((a, b), pair, strict=True):
             code.copy(t, self.numbers.number(x, code.of[t], line) if not is_array(code.of[t]) else x, line)

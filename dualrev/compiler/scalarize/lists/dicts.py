@@ -23,20 +23,7 @@ from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.messages import Words
-from dualrev.compiler.ir.anf.operations import (
-    AsList,
-    CallKnown,
-    CallMethod,
-    Copy,
-    Discrete,
-    GetItem,
-    Let,
-    MakeTuple,
-    OpaqueExpr,
-    Store,
-    reads,
-    walk,
-)
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.scalarize.lists.dict_statements import Places
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
@@ -62,13 +49,13 @@ _KNOWN = "of a dict, d[k] = x, d[k], del d[k], `in`, len, loops over it and its 
 def by_places(lowered: Lowered, of: dict[str, Any]) -> Lowered:
     """Return the function with its local dicts of floats split, and with the types `of` new variables."""
     body = rewritten(lowered.body, lambda s: _with_one_key(s, lowered, of))
-    every = list(walk(body))
+    every = list(anf.walk(body))
     blamed = dict(lowered.blamed)
     found = {x for x, kind in of.items() if _is_of_floats(kind)} - {*lowered.parameters, lowered.result}
     found = {x for x in found if any(x in names_in(s) for s in every)}
-    views = {s.target: s.method for s in every if isinstance(s, CallMethod) and s.method in _VIEWS}
+    views = {s.target: s.method for s in every if isinstance(s, anf.CallMethod) and s.method in _VIEWS}
     views = {x: how for x, how in views.items() if _is_gone_over(x, every)}
-    uses = Counter(x for s in every for x in reads(s) if isinstance(x, str))
+    uses = Counter(x for s in every for x in anf.reads(s) if isinstance(x, str))
     while lost := [
         (x, s) for s in every for x in found & names_in(s) if not _is_known_use(s, x, found, views, uses, every)
     ]:
@@ -85,24 +72,24 @@ def by_places(lowered: Lowered, of: dict[str, Any]) -> Lowered:
 
 def _blame(s: Any, d: str) -> Words | None:
     """Refusal message for an operation that keeps a dict from being split, with its line; None for other statements."""
-    if not isinstance(s, Let) or isinstance(s, OpaqueExpr):  # what it starts with
+    if not isinstance(s, anf.Let) or isinstance(s, anf.OpaqueExpr):  # what it starts with
         return None
     what = "this use of a dict of floats"
-    if isinstance(s, Copy):
+    if isinstance(s, anf.Copy):
         what = "a second name for a dict of floats"
-    elif isinstance(s, CallMethod) and s.args[0] == d:
+    elif isinstance(s, anf.CallMethod) and s.args[0] == d:
         what = f".{s.method}() of a dict of floats"
     return what, _KNOWN, "a dict with these alone, or an array for the values", s.line
 
 
 def _with_one_key(s: Any, lowered: Lowered, of: dict[str, Any]) -> list[Any]:
     """Combine multiple keys into a tuple: `d[i, j]` to `d[k]`, where `k = (i, j)`."""
-    if isinstance(s, (Store, GetItem)) and len(s.index) > 1:
-        d = s.array if isinstance(s, Store) else s.base
+    if isinstance(s, (anf.Store, anf.GetItem)) and len(s.index) > 1:
+        d = s.array if isinstance(s, anf.Store) else s.base
         if isinstance(d, str) and _is_of_floats(of.get(d)):
             key = lowered.names.temporary()
             of[key] = of[d].key_type
-            return [MakeTuple(key, s.index, s.line), replace(s, index=(key,))]
+            return [anf.MakeTuple(key, s.index, s.line), replace(s, index=(key,))]
     return [s]
 
 
@@ -112,12 +99,14 @@ def _is_of_floats(kind: NumbaType) -> bool:
 
 def _is_gone_over(x: str, every: list[Any]) -> bool:
     """Whether a view of a dict is used only as the iterable of a loop."""
-    listed = [s for s in every if x in reads(s)]
-    if len(listed) != 1 or not isinstance(listed[0], AsList):
+    listed = [s for s in every if x in anf.reads(s)]
+    if len(listed) != 1 or not isinstance(listed[0], anf.AsList):
         return False
     made = listed[0].target
     return all(
-        isinstance(s, GetItem) or (isinstance(s, CallKnown) and s.function == "len") for s in every if made in reads(s)
+        isinstance(s, anf.GetItem) or (isinstance(s, anf.CallKnown) and s.function == "len")
+        for s in every
+        if made in anf.reads(s)
     )
 
 
@@ -125,19 +114,19 @@ def _is_known_use(
     s: Any, x: str, found: set[str], views: Mapping[str, str], uses: Mapping[str, int], every: list[Any]
 ) -> bool:
     """Whether a statement uses a dict in a way that indices and a list of values support."""
-    if isinstance(s, Store):
+    if isinstance(s, anf.Store):
         return s.array == x and x not in (s.value, *s.index) and len(s.index) == 1
-    if not isinstance(s, Let):
+    if not isinstance(s, anf.Let):
         return False
-    if isinstance(s, OpaqueExpr):
+    if isinstance(s, anf.OpaqueExpr):
         return s.target == x and _is_start(s.tree)
-    if isinstance(s, Copy):  # of a comprehension, which has no other name
+    if isinstance(s, anf.Copy):  # of a comprehension, which has no other name
         source = s.args[0]
-        stored = sum(isinstance(t, Store) and t.array == source for t in every)
+        stored = sum(isinstance(t, anf.Store) and t.array == source for t in every)
         return {source, s.target} <= found and source != s.target and uses[source] == stored + 1
-    if isinstance(s, GetItem):
+    if isinstance(s, anf.GetItem):
         return s.args[0] == x and x not in s.index and len(s.index) == 1
-    if isinstance(s, CallMethod):
+    if isinstance(s, anf.CallMethod):
         name, keywords = s.method, s.keywords
         if s.target in views or keywords or (name, len(s.args)) not in _METHODS:
             return s.target in views and s.args[0] == x
@@ -146,9 +135,9 @@ def _is_known_use(
         if name == "copy":
             return {s.args[0], s.target} <= found and s.args[0] != s.target
         return s.args[0] == x
-    if isinstance(s, Discrete):
+    if isinstance(s, anf.Discrete):
         return all(_is_known_condition(part, x) for part in _parts(s.tree))
-    return isinstance(s, AsList) or (isinstance(s, CallKnown) and s.function == "len")
+    return isinstance(s, anf.AsList) or (isinstance(s, anf.CallKnown) and s.function == "len")
 
 
 def _parts(tree: ast.expr) -> list[ast.expr]:

@@ -20,27 +20,8 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    BinOp,
-    CallKnown,
-    CallMethod,
-    CallUser,
-    Const,
-    Copy,
-    Discrete,
-    Effect,
-    GetItem,
-    If,
-    Let,
-    Load,
-    Ref,
-    Slice,
-    Store,
-    View,
-    Window,
-    reads,
-)
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.layout import Layouts
@@ -65,7 +46,7 @@ class Growing:
         lazy: Lazy,
         assignments: Assignments,
         layouts: Layouts,
-        expand: Callable[[Let], None],
+        expand: Callable[[anf.Let], None],
     ) -> None:
         self.code, self.lists, self.lengths = code, lists, lists.lengths
         self.lazy, self.assignments, self.layouts, self.expand = lazy, assignments, layouts, expand
@@ -73,33 +54,33 @@ class Growing:
 
     def takes(self, s: Any) -> bool:
         """Lower a use of a growable list, a list method or a list slice; False for any other statement."""
-        if isinstance(s, Let) and s.target in self.lengths:
+        if isinstance(s, anf.Let) and s.target in self.lengths:
             self._started(s)
         elif self.methods.takes(s):
             pass
-        elif isinstance(s, Store) and s.array in self.lengths and not isinstance(s.index[0], Slice):
+        elif isinstance(s, anf.Store) and s.array in self.lengths and not isinstance(s.index[0], anf.Slice):
             self.lazy.materialise(s.value)
             place = self._place(s.array, s.index, "setitem", s.line)
-            self.assignments.store(Store(s.array, (place,), s.value, s.line))
-        elif not any(isinstance(x, str) and x in self.lengths for x in reads(s)):
-            if not (isinstance(s, GetItem) and self._is_part(s)):
+            self.assignments.store(anf.Store(s.array, (place,), s.value, s.line))
+        elif not any(isinstance(x, str) and x in self.lengths for x in anf.reads(s)):
+            if not (isinstance(s, anf.GetItem) and self._is_part(s)):
                 return False
             self._copied_part(s, s.args[0])
-        elif isinstance(s, Let):
+        elif isinstance(s, anf.Let):
             self._used(s)
-        elif isinstance(s, Store) and s.value in self.lengths and s.array not in self.lists:
-            self.assignments.store(Store(s.array, s.index, self._filled(s.value, s.line), s.line))
+        elif isinstance(s, anf.Store) and s.value in self.lengths and s.array not in self.lists:
+            self.assignments.store(anf.Store(s.array, s.index, self._filled(s.value, s.line), s.line))
         else:
             self._refuse_use(s.line)
         return True
 
-    def _operation(self, s: Let) -> None:
+    def _operation(self, s: anf.Let) -> None:
         """Lower an operation whose operands may be lists; growable ones are passed as their used part."""
         if self.methods.takes(s):
             return
-        if any(isinstance(x, str) and x in self.lengths for x in reads(s)):
+        if any(isinstance(x, str) and x in self.lengths for x in anf.reads(s)):
             self._used(s)
-        elif isinstance(s, GetItem) and self._is_part(s):
+        elif isinstance(s, anf.GetItem) and self._is_part(s):
             self._copied_part(s, s.args[0])
         else:
             self.expand(s)
@@ -107,62 +88,65 @@ class Growing:
     def _refuse_use(self, line: int) -> None:
         self.code.refuse(line, "this use of a list that grows", GROWING, INSTEAD_OF_GROWING)
 
-    def _started(self, s: Let) -> None:
+    def _started(self, s: anf.Let) -> None:
         """Lower the definition of a growable list: its initial elements fill the array."""
         source = s.args[0] if s.args else None
-        new = isinstance(s, (BinOp, CallKnown, CallMethod))  # these make lists that have no other name
-        part = isinstance(s, GetItem) and source in self.lengths and source != s.target
-        fresh = isinstance(s, (Copy, GetItem)) and source in self.lists.made and source not in self.lengths
+        new = isinstance(s, (anf.BinOp, anf.CallKnown, anf.CallMethod))  # these make lists that have no other name
+        part = isinstance(s, anf.GetItem) and source in self.lengths and source != s.target
+        fresh = isinstance(s, (anf.Copy, anf.GetItem)) and source in self.lists.made and source not in self.lengths
         assert part or new or fresh or self._is_part(s), "a second name, or a call's list: refused (legalize.py)"
         self._used(s) if part else self._operation(s)
         self.code.plain("a.size", s.line, target=self.lengths[s.target], a=s.target)
 
-    def _used(self, s: Let) -> None:
+    def _used(self, s: anf.Let) -> None:
         """Lower an operation that reads a growable list."""
-        x = next(x for x in reads(s) if isinstance(x, str) and x in self.lengths)
-        method = s.method if isinstance(s, CallMethod) else ""
+        x = next(x for x in anf.reads(s) if isinstance(x, str) and x in self.lengths)
+        method = s.method if isinstance(s, anf.CallMethod) else ""
         if s.args and s.args[0] == x and METHODS.get(method) == len(s.args) and x not in s.args[1:]:
             work = {"append": self._append, "pop": self._pop, "clear": self._clear, "lengthen": self._lengthen}
             work[method](s, x, self.lengths[x])
-        elif isinstance(s, CallKnown) and s.function == "len":
-            self.code.emit(Copy(s.target, self.lengths[x], s.line))
+        elif isinstance(s, anf.CallKnown) and s.function == "len":
+            self.code.emit(anf.Copy(s.target, self.lengths[x], s.line))
         elif (
-            isinstance(s, CallKnown) and s.function in _WHOLE and s.args[0] == x and len(s.args) == 1 + len(s.keywords)
+            isinstance(s, anf.CallKnown)
+            and s.function in _WHOLE
+            and s.args[0] == x
+            and len(s.args) == 1 + len(s.keywords)
         ):
             self.expand(s.on(self._filled(x, s.line), *s.args[1:]))
-        elif isinstance(s, CallUser):
+        elif isinstance(s, anf.CallUser):
             self.expand(s.on(*(self._filled(y, s.line) if y in self.lengths else y for y in s.args)))
-        elif isinstance(s, Window):
-            self.code.emit(View(s.target, x, (Slice(s.args[1], s.args[2], None),), s.line))
-        elif isinstance(s, GetItem) and self._is_part(s):
+        elif isinstance(s, anf.Window):
+            self.code.emit(anf.View(s.target, x, (anf.Slice(s.args[1], s.args[2], None),), s.line))
+        elif isinstance(s, anf.GetItem) and self._is_part(s):
             self._copied_part(s, self._filled(x, s.line))
-        elif isinstance(s, GetItem) and not isinstance(s.index[0], Slice):
+        elif isinstance(s, anf.GetItem) and not isinstance(s.index[0], anf.Slice):
             self.expand(replace(s, index=(self._place(x, s.index, "getitem", s.line),)))
-        elif isinstance(s, Discrete) and is_harmless(s.tree, self.lists):
+        elif isinstance(s, anf.Discrete) and is_harmless(s.tree, self.lists):
             tree = _GrowableLengths(self.lengths, lambda y: self._filled(y, s.line)).visit(to_python.copied(s.tree))
             names = tuple(
                 dict.fromkeys(y.id for y in ast.walk(tree) if isinstance(y, ast.Name) and y.id in self.code.of)
             )
-            self.expand(Discrete(s.target, names, tree, s.line))
+            self.expand(anf.Discrete(s.target, names, tree, s.line))
         else:
             self._refuse_use(s.line)
 
-    def _is_part(self, s: Let) -> bool:
+    def _is_part(self, s: anf.Let) -> bool:
         """Whether an operation is a slice `ys[i:j]` of a list, and not the result of a comprehension."""
-        if not isinstance(s, GetItem):
+        if not isinstance(s, anf.GetItem):
             return False
-        return s.base in self.lists and s.base not in self.lists.made and isinstance(s.index[0], Slice)
+        return s.base in self.lists and s.base not in self.lists.made and isinstance(s.index[0], anf.Slice)
 
-    def _copied_part(self, s: GetItem, array: str) -> None:
+    def _copied_part(self, s: anf.GetItem, array: str) -> None:
         """Lower `target = ys[i:j]` to a copy."""
         of = self.code.of
-        part = self.code.emit(View(self.code.temp(types.Array(of[array].dtype, 1, "A")), array, s.index, s.line))
-        self.layouts.same_elements(CallKnown(s.target, "np.copy", (part,), s.line), of[s.target])
+        part = self.code.emit(anf.View(self.code.temp(types.Array(of[array].dtype, 1, "A")), array, s.index, s.line))
+        self.layouts.same_elements(anf.CallKnown(s.target, "np.copy", (part,), s.line), of[s.target])
 
     def _filled(self, x: str, line: int) -> str:
         """View of the used part of a list's array."""
         view = self.code.temp(types.Array(self.code.of[x].dtype, 1, "A"))
-        self.code.emit(View(view, x, (Slice(None, self.lengths[x], None),), line))
+        self.code.emit(anf.View(view, x, (anf.Slice(None, self.lengths[x], None),), line))
         self.lists.names.add(view)
         if x in self.lists.typed:
             self.lists.typed.add(view)
@@ -175,47 +159,47 @@ class Growing:
             return k
         word = "list index" if x in self.lists.typed else what
         self._unless(code.plain("k >= n or k < -n", line, types.boolean, k=k, n=n), f"{word} out of range", line)
-        if isinstance(k, Const) and k.value >= 0:
+        if isinstance(k, anf.Const) and k.value >= 0:
             return k
         return code.plain("k + n if k < 0 else k", line, k=k, n=n)
 
     def _unless(self, test: str, text: str, line: int) -> None:
-        self.code.out.append(If(test, [Effect(raising("IndexError", text), (), line, True)], [], line))
+        self.code.out.append(anf.If(test, [anf.Effect(raising("IndexError", text), (), line, True)], [], line))
 
-    def _append(self, s: Let, x: str, n: str) -> None:
+    def _append(self, s: anf.Let, x: str, n: str) -> None:
         code = self.code
         self.lazy.materialise(s.args[1])
         self.lazy.flush()
         full = code.plain("n == a.size", s.line, types.boolean, n=n, a=x)
-        code.out.append(If(full, code.collect(lambda: code.library(x, "grown", (x, n), s.line)), [], s.line))
-        self.assignments.store(Store(x, (n,), self._in_type(s.args[1], code.of[x].dtype, s.line), s.line))
+        code.out.append(anf.If(full, code.collect(lambda: code.library(x, "grown", (x, n), s.line)), [], s.line))
+        self.assignments.store(anf.Store(x, (n,), self._in_type(s.args[1], code.of[x].dtype, s.line), s.line))
         code.plain("n + 1", s.line, target=n, n=n)
 
-    def _lengthen(self, s: Let, x: str, n: str) -> None:
+    def _lengthen(self, s: anf.Let, x: str, n: str) -> None:
         """More elements at the end, which are written later (heap_memory.py)."""
         code, more = self.code, s.args[1]
         self.lazy.flush()
         code.plain("n + m", s.line, target=n, n=n, m=more)
         short = code.plain("n > a.size", s.line, types.boolean, n=n, a=x)
-        code.out.append(If(short, code.collect(lambda: code.library(x, "lengthened", (x, n), s.line)), [], s.line))
+        code.out.append(anf.If(short, code.collect(lambda: code.library(x, "lengthened", (x, n), s.line)), [], s.line))
 
     def _in_type(self, value: Any, kind: NumbaType, line: int) -> Any:
         """Return a value to store in a list; a float of another type than the elements is refused, an int is not."""
-        given = self.code.kind(value) if isinstance(value, (str, Ref)) else kind
+        given = self.code.kind(value) if isinstance(value, (str, anf.Ref)) else kind
         if given != kind and isinstance(given, types.Float):
             what = f"a value of numba type {given} in a list of {kind}"
             self.code.refuse(line, what, GROWING, "values of one type")
         return value
 
-    def _pop(self, s: Let, x: str, n: str) -> None:
+    def _pop(self, s: anf.Let, x: str, n: str) -> None:
         code = self.code
         self.lazy.flush()
         self._unless(code.plain("n == 0", s.line, types.boolean, n=n), "pop from empty list", s.line)
         code.plain("n - 1", s.line, target=n, n=n)
-        code.emit(Load(s.target, x, (n,), s.line))
+        code.emit(anf.Load(s.target, x, (n,), s.line))
 
-    def _clear(self, s: Let, x: str, n: str) -> None:
-        self.code.emit(Copy(n, Const(0), s.line))
+    def _clear(self, s: anf.Let, x: str, n: str) -> None:
+        self.code.emit(anf.Copy(n, anf.Const(0), s.line))
 
 
 class _GrowableLengths(ast.NodeTransformer):

@@ -22,31 +22,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
-from dualrev.compiler.ir.anf.operations import (
-    AllocList,
-    AsList,
-    BinOp,
-    CallKnown,
-    CallMethod,
-    CallStarred,
-    CallUser,
-    Copy,
-    Discrete,
-    For,
-    GetItem,
-    InplaceOp,
-    Let,
-    MakeList,
-    MakeObject,
-    Opaque,
-    OpaqueExpr,
-    Slice,
-    Store,
-    blocks,
-    reads,
-    walk,
-    writes,
-)
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.names import readable
 from dualrev.compiler.scalarize.alias_anf import makes_new, sharing, written_arrays
 from dualrev.compiler.scalarize.lists.heap import LIST_METHODS, Heap, item_of
@@ -74,7 +50,7 @@ def by_handles(lowered: Lowered, of: dict[str, Any], apart: bool) -> tuple[Lower
     """
     unchecked = set[str]()
     while True:  # lists of lists of lists are lists of lists of handles afterwards
-        every = list(walk(lowered.body))
+        every = list(anf.walk(lowered.body))
         heaps = [heap for heap in _heaps(lowered, of, every) if _is_known(lowered, of, heap, every)]
         if not heaps:
             return lowered, unchecked
@@ -100,18 +76,20 @@ def _heaps(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> list[Heap]
 
 def _flow(lowered: Lowered, heap: Heap, every: list[Any]) -> None:
     """Find what holds an item: views of containers, tuples with a key, and variables."""
-    lets = [s for s in every if isinstance(s, Let)]
+    lets = [s for s in every if isinstance(s, anf.Let)]
     views = {
-        s.target: s.method for s in lets if isinstance(s, CallMethod) and s.method in _VIEWS and _of(s, heap.containers)
+        s.target: s.method
+        for s in lets
+        if isinstance(s, anf.CallMethod) and s.method in _VIEWS and _of(s, heap.containers)
     }
     heap.views |= views.keys()
-    listed = {s.target for s in lets if isinstance(s, AsList) and views.get(s.args[0]) == "items"}
+    listed = {s.target for s in lets if isinstance(s, anf.AsList) and views.get(s.args[0]) == "items"}
     heap.views |= listed
-    heap.pairs |= {s.target for s in lets if isinstance(s, GetItem) and _of(s, listed)}
+    heap.pairs |= {s.target for s in lets if isinstance(s, anf.GetItem) and _of(s, listed)}
     heap.pairs |= {
-        s.target for s in lets if isinstance(s, CallMethod) and s.method == "popitem" and _of(s, heap.containers)
+        s.target for s in lets if isinstance(s, anf.CallMethod) and s.method == "popitem" and _of(s, heap.containers)
     }
-    copies = [(s.target, s.args[0]) for s in lets if isinstance(s, Copy)]
+    copies = [(s.target, s.args[0]) for s in lets if isinstance(s, anf.Copy)]
     while more := {x for x, y in copies if y in heap.pairs} - heap.pairs:
         heap.pairs |= more
     heap.items |= {x for s in every for x in [*heap.put(s), *heap.taken(s)] if isinstance(x, str)}
@@ -124,7 +102,7 @@ def _flow(lowered: Lowered, heap: Heap, every: list[Any]) -> None:
         heap.items |= more
 
 
-def _of(s: Let, names: set[str]) -> bool:
+def _of(s: anf.Let, names: set[str]) -> bool:
     return bool(s.args) and s.args[0] in names
 
 
@@ -158,58 +136,61 @@ def _blame(lowered: Lowered, heap: Heap, s: Any, x: str) -> None:
             what = f"this use of an item of a {kind}"
         why = _KNOWN.format(kind, _USES[kind])
         instead = "one of these, or an array with one more axis"
-        if isinstance(s, (CallUser, CallStarred)):
+        if isinstance(s, (anf.CallUser, anf.CallStarred)):
             instead = "the items as arguments, or an array with one more axis"
         lowered.blamed.setdefault(c, (what, why, instead, s.line))
 
 
 def _is_known_use(s: Any, x: str, heap: Heap) -> bool:
     """Whether a statement does with a container, or a view of one, what can be done with one of ints."""
-    if isinstance(s, Store):
-        base = s.array == x and x not in (s.value, *s.index) and not isinstance(s.index[0], Slice)
+    if isinstance(s, anf.Store):
+        base = s.array == x and x not in (s.value, *s.index) and not isinstance(s.index[0], anf.Slice)
         return base or (s.array in heap.outer and s.value == x)
-    if not isinstance(s, Let):
+    if not isinstance(s, anf.Let):
         return False
     if names_in(s) & heap.outer:
         return (
-            isinstance(s, (OpaqueExpr, MakeList, AllocList, GetItem, CallMethod)) and x not in heap.views | heap.pairs
+            isinstance(s, (anf.OpaqueExpr, anf.MakeList, anf.AllocList, anf.GetItem, anf.CallMethod))
+            and x not in heap.views | heap.pairs
         )
     if x in heap.pairs:
-        return s.target == x or isinstance(s, Copy) or (isinstance(s, GetItem) and s.target not in heap.pairs)
+        return s.target == x or isinstance(s, anf.Copy) or (isinstance(s, anf.GetItem) and s.target not in heap.pairs)
     if x in heap.views:
-        return isinstance(s, (CallMethod, AsList, GetItem)) or (isinstance(s, CallKnown) and s.function == "len")
-    if isinstance(s, Discrete):
+        return isinstance(s, (anf.CallMethod, anf.AsList, anf.GetItem)) or (
+            isinstance(s, anf.CallKnown) and s.function == "len"
+        )
+    if isinstance(s, anf.Discrete):
         return _asks_only(s.tree, x, heap.is_dict(x))
-    if isinstance(s, CallKnown):
+    if isinstance(s, anf.CallKnown):
         return s.function == "len"
     return _is_use_of_dict(s, x, heap) if heap.is_dict(x) else _is_use_of_list(s, x, heap)
 
 
-def _is_use_of_dict(s: Let, x: str, heap: Heap) -> bool:
-    if isinstance(s, OpaqueExpr):
+def _is_use_of_dict(s: anf.Let, x: str, heap: Heap) -> bool:
+    if isinstance(s, anf.OpaqueExpr):
         return s.target == x and heap.starts(s)
-    if isinstance(s, CallMethod):
+    if isinstance(s, anf.CallMethod):
         name, keywords = s.method, s.keywords
         if keywords or (name, len(s.args)) not in _OF_DICTS or (x in s.args[1:] and name != "update"):
             return False
         return {*s.args[:2]} <= heap.containers if name == "update" else s.args[0] in heap.containers
-    return isinstance(s, (AsList, Copy)) or (isinstance(s, GetItem) and s.args[0] == x and x not in s.index)
+    return isinstance(s, (anf.AsList, anf.Copy)) or (isinstance(s, anf.GetItem) and s.args[0] == x and x not in s.index)
 
 
-def _is_use_of_list(s: Let, x: str, heap: Heap) -> bool:
-    if isinstance(s, Copy):
+def _is_use_of_list(s: anf.Let, x: str, heap: Heap) -> bool:
+    if isinstance(s, anf.Copy):
         return {s.target, s.args[0]} <= heap.containers
-    if isinstance(s, (MakeList, AllocList)):
+    if isinstance(s, (anf.MakeList, anf.AllocList)):
         return s.target == x and x not in s.args
-    if isinstance(s, AsList):
+    if isinstance(s, anf.AsList):
         return s.target == x
-    if isinstance(s, BinOp):
+    if isinstance(s, anf.BinOp):
         return s.target in heap.containers and s.symbol in ("+", "*")
-    if isinstance(s, CallMethod):
+    if isinstance(s, anf.CallMethod):
         new = (s.target in heap.containers) is (s.method == "copy")
         return s.keywords == () and s.method in METHODS and s.args[0] in heap.containers and x not in s.args[1:] and new
-    part = isinstance(s, GetItem) and isinstance(s.index[0], Slice)
-    return isinstance(s, GetItem) and s.args[0] == x and x not in s.index and (s.target in heap.containers) is part
+    part = isinstance(s, anf.GetItem) and isinstance(s.index[0], anf.Slice)
+    return isinstance(s, anf.GetItem) and s.args[0] == x and x not in s.index and (s.target in heap.containers) is part
 
 
 def _asks_only(tree: ast.expr, x: str, is_dict: bool) -> bool:
@@ -225,23 +206,23 @@ def _asks_only(tree: ast.expr, x: str, is_dict: bool) -> bool:
 
 def _is_item_use(s: Any, x: str, heap: Heap) -> bool:
     """Whether a statement does with an item what can be done with a window of the heap, or with a list of now."""
-    if isinstance(s, Store):
-        return s.array not in heap.items or not (is_list(heap.item) and isinstance(s.index[0], Slice))
-    if not isinstance(s, Let) or isinstance(s, MakeObject):
-        return not isinstance(s, (For, Opaque)) and not blocks(s)
-    if isinstance(s, (OpaqueExpr, MakeList, AllocList, AsList, CallMethod)) and (
+    if isinstance(s, anf.Store):
+        return s.array not in heap.items or not (is_list(heap.item) and isinstance(s.index[0], anf.Slice))
+    if not isinstance(s, anf.Let) or isinstance(s, anf.MakeObject):
+        return not isinstance(s, (anf.For, anf.Opaque)) and not anf.blocks(s)
+    if isinstance(s, (anf.OpaqueExpr, anf.MakeList, anf.AllocList, anf.AsList, anf.CallMethod)) and (
         x in heap.put(s) or x in heap.taken(s)
     ):
         return True
-    if isinstance(s, Discrete):
+    if isinstance(s, anf.Discrete):
         compared = [op for n in ast.walk(s.tree) if isinstance(n, ast.Compare) for op in n.ops]
         return not any(isinstance(op, (ast.Is, ast.IsNot)) for op in compared)
     if not is_list(heap.item) or (s.target == x and x not in s.args):
-        return not isinstance(s, OpaqueExpr) or s.target == x
-    if isinstance(s, CallMethod):
+        return not isinstance(s, anf.OpaqueExpr) or s.target == x
+    if isinstance(s, anf.CallMethod):
         own = s.args[0] == x and s.method in LIST_METHODS and x not in s.args[1:]
         return own or (s.args[0] in heap.items and s.method == "extend")
-    return isinstance(s, (Copy, CallKnown, GetItem, BinOp, InplaceOp, CallUser))
+    return isinstance(s, (anf.Copy, anf.CallKnown, anf.GetItem, anf.BinOp, anf.InplaceOp, anf.CallUser))
 
 
 # Which memory items share with something else
@@ -256,8 +237,8 @@ def _check_memory(lowered: Lowered, of: dict[str, Any], heap: Heap, every: list[
         alias.join(first, x)
     changed = written_arrays(lowered, of)
     if is_list(heap.item):
-        changed |= {s.args[0] for s in every if isinstance(s, (CallMethod, InplaceOp))} & heap.items
-        changed |= {s.array for s in every if isinstance(s, Store)} & heap.items
+        changed |= {s.args[0] for s in every if isinstance(s, (anf.CallMethod, anf.InplaceOp))} & heap.items
+        changed |= {s.array for s in every if isinstance(s, anf.Store)} & heap.items
     if not any(alias.same(first, x) for x in changed):
         return
     it, of_them = ("array", "arrays") if is_array(heap.item) else ("list", "lists")
@@ -266,7 +247,7 @@ def _check_memory(lowered: Lowered, of: dict[str, Any], heap: Heap, every: list[
         why = f"the {kinds} would have to hold the {it} itself, and one that may share its memory is written to"
         lowered.source.refuse(s.line, f"this {it} in a {kinds} of {of_them}", why, _copy_of(x))
     if is_array(heap.item):
-        bound = [x for s in every if not (isinstance(s, InplaceOp)) for x in writes(s)]
+        bound = [x for s in every if not (isinstance(s, anf.InplaceOp)) for x in anf.writes(s)]
         once = {x for x, count in Counter(bound).items() if count == 1}
         _Views(lowered, of, heap, once).block(lowered.body)
 
@@ -282,15 +263,17 @@ def _copy_of(x: str) -> str:
 def _foreign(lowered: Lowered, s: Any, heap: Heap) -> list[str]:
     """The names of arrays that become items in a statement, and are not new."""
     found = [x if isinstance(x, str) else x.name for x in heap.put(s) if x not in heap.items]
-    if isinstance(s, Let) and s.target in heap.items and s.target not in heap.taken(s) and not heap.keeps(s):
+    if isinstance(s, anf.Let) and s.target in heap.items and s.target not in heap.taken(s) and not heap.keeps(s):
         new = (
             makes_new(s)
             if is_array(heap.item)
-            else isinstance(s, (MakeList, AllocList, CallKnown, BinOp, CallMethod, CallUser, AsList))
+            else isinstance(
+                s, (anf.MakeList, anf.AllocList, anf.CallKnown, anf.BinOp, anf.CallMethod, anf.CallUser, anf.AsList)
+            )
         )
-        part = isinstance(s, GetItem) and is_list(heap.item) and isinstance(s.index[0], Slice)
+        part = isinstance(s, anf.GetItem) and is_list(heap.item) and isinstance(s.index[0], anf.Slice)
         if not (new or part):
-            found.append(s.args[0] if isinstance(s, Copy) and isinstance(s.args[0], str) else s.target)
+            found.append(s.args[0] if isinstance(s, anf.Copy) and isinstance(s.args[0], str) else s.target)
     return found
 
 
@@ -303,28 +286,28 @@ class _Views:
     def block(self, body: list[Any]) -> None:
         """Collect the views of a block, and refuse those that outlive a move of the heap."""
         for k, s in enumerate(body):
-            for inner in blocks(s):
+            for inner in anf.blocks(s):
                 self.block(inner)
-            if isinstance(s, Let) and self._is_view(s):
+            if isinstance(s, anf.Let) and self._is_view(s):
                 self.views.add(s.target)
                 self._check(s, body[k + 1 :])
 
-    def _is_view(self, s: Let) -> bool:
+    def _is_view(self, s: anf.Let) -> bool:
         kind, heap = self.of.get(s.target), self.heap
         inside = kind.types if isinstance(kind, types.BaseTuple) else [kind]
-        if s.target in heap.items or s.target == self.lowered.result or isinstance(s, InplaceOp):
+        if s.target in heap.items or s.target == self.lowered.result or isinstance(s, anf.InplaceOp):
             return False
         if not any(map(_holds_array, inside)):
             return False
         return not (is_array(kind) and makes_new(s)) and any(x in heap.items or x in self.views for x in s.args)
 
-    def _check(self, s: Let, rest: list[Any]) -> None:
+    def _check(self, s: anf.Let, rest: list[Any]) -> None:
         """Refuse a view that is read behind a statement that makes an item, or outside of its block."""
-        reading = [k for k, t in enumerate(rest) if any(s.target in reads(u) for u in walk([t]))]
-        inside = sum(s.target in reads(u) for u in walk(rest))
-        everywhere = sum(s.target in reads(u) for u in walk(self.lowered.body))
-        between = rest[: reading[-1] + bool(blocks(rest[reading[-1]]))] if reading else []
-        late = any(self.heap.grows(t) for t in walk(between))
+        reading = [k for k, t in enumerate(rest) if any(s.target in anf.reads(u) for u in anf.walk([t]))]
+        inside = sum(s.target in anf.reads(u) for u in anf.walk(rest))
+        everywhere = sum(s.target in anf.reads(u) for u in anf.walk(self.lowered.body))
+        between = rest[: reading[-1] + bool(anf.blocks(rest[reading[-1]]))] if reading else []
+        late = any(self.heap.grows(t) for t in anf.walk(between))
         if late or inside < everywhere or s.target not in self.once:
             kind = "dict" if any(map(self.heap.is_dict, self.heap.containers)) else "list"
             why = f"it may be read after the {kind} has got another array, when its memory has moved"

@@ -8,19 +8,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import (
-    CallMethod,
-    Const,
-    Copy,
-    GetItem,
-    InplaceOp,
-    Let,
-    MakeList,
-    OpaqueExpr,
-    Ref,
-    Slice,
-    Store,
-)
+from dualrev.compiler.ir import anf
 from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_list
 
@@ -71,7 +59,7 @@ class Heap:
     items        variables that are items
     """
 
-    def __init__(self, item: Any, of: dict[str, Any], refs: Mapping[str, Ref]) -> None:
+    def __init__(self, item: Any, of: dict[str, Any], refs: Mapping[str, anf.Ref]) -> None:
         self.item, self.of, self.refs = item, of, refs
         self.containers, self.views, self.pairs, self.items = set[str](), set[str](), set[str](), set[str]()
         self.outer = {x for x, kind in of.items() if self._nests(kind)}
@@ -109,20 +97,20 @@ class Heap:
 
     def put(self, s: Any) -> list[Any]:
         """The atoms that become items of a container."""
-        if isinstance(s, Store):
+        if isinstance(s, anf.Store):
             return [s.value] if s.array in self.containers else []
-        if not isinstance(s, Let):
+        if not isinstance(s, anf.Let):
             return []
-        if isinstance(s, OpaqueExpr) and s.target in self.containers and self.starts(s):
+        if isinstance(s, anf.OpaqueExpr) and s.target in self.containers and self.starts(s):
             return [self.refs.get(x, x) for x in values_of(s.tree)]
-        if isinstance(s, MakeList) and s.target in self.containers:
+        if isinstance(s, anf.MakeList) and s.target in self.containers:
             return list(s.items)
         place = self.place(s)
         return [] if place is None else [s.args[place]]
 
-    def place(self, s: Let) -> int | None:
+    def place(self, s: anf.Let) -> int | None:
         """Index of the argument of a method that becomes an item."""
-        if not isinstance(s, CallMethod) or s.args[0] not in self.containers:
+        if not isinstance(s, anf.CallMethod) or s.args[0] not in self.containers:
             return None
         place = _PLACES.get(s.method)
         if s.method == "pop" and not self.is_dict(s.args[0]):
@@ -131,36 +119,40 @@ class Heap:
 
     def taken(self, s: Any) -> list[str]:
         """The variable that a statement assigns an item of a container to."""
-        if not isinstance(s, Let) or not s.args:
+        if not isinstance(s, anf.Let) or not s.args:
             return []
-        if isinstance(s, GetItem) and s.args[0] in self.pairs:
-            return [s.target] if s.index == (Const(1),) else []
+        if isinstance(s, anf.GetItem) and s.args[0] in self.pairs:
+            return [s.target] if s.index == (anf.Const(1),) else []
         if s.args[0] not in self.containers:
             return []
-        item = isinstance(s, GetItem) and not isinstance(s.index[0], Slice)
-        return [s.target] if item or (isinstance(s, CallMethod) and s.method in ("get", "pop", "setdefault")) else []
+        item = isinstance(s, anf.GetItem) and not isinstance(s.index[0], anf.Slice)
+        return (
+            [s.target] if item or (isinstance(s, anf.CallMethod) and s.method in ("get", "pop", "setdefault")) else []
+        )
 
-    def keeps(self, s: Let) -> bool:
+    def keeps(self, s: anf.Let) -> bool:
         """Whether an operation leaves an item the item that it was, or gives another name to one."""
-        return (isinstance(s, Copy) and s.args[0] in self.items) or (isinstance(s, InplaceOp) and s.args[0] == s.target)
+        return (isinstance(s, anf.Copy) and s.args[0] in self.items) or (
+            isinstance(s, anf.InplaceOp) and s.args[0] == s.target
+        )
 
     def grows(self, s: Any) -> bool:
         """Whether a statement itself may make an item or a longer one, so that the heap moves."""
         if any(x not in self.items for x in self.put(s)):
             return True
-        if not isinstance(s, Let):
+        if not isinstance(s, anf.Let):
             return False
-        if isinstance(s, (CallMethod, InplaceOp)) and s.args[0] in self.items and is_list(self.item):
+        if isinstance(s, (anf.CallMethod, anf.InplaceOp)) and s.args[0] in self.items and is_list(self.item):
             return True
         return s.target in self.items and s.target not in self.taken(s) and not self.keeps(s)
 
     def changes_length(self, s: Any) -> bool:
         """Whether a statement itself makes an item longer or shorter."""
-        if not isinstance(s, Let) or not s.args or s.args[0] not in self.items or not is_list(self.item):
+        if not isinstance(s, anf.Let) or not s.args or s.args[0] not in self.items or not is_list(self.item):
             return False
-        return isinstance(s, InplaceOp) or (isinstance(s, CallMethod) and s.method in CHANGING)
+        return isinstance(s, anf.InplaceOp) or (isinstance(s, anf.CallMethod) and s.method in CHANGING)
 
-    def starts(self, s: OpaqueExpr) -> bool:
+    def starts(self, s: anf.OpaqueExpr) -> bool:
         """Whether an expression is a new dict: {...}, dict(), Dict.empty(key, value)."""
         tree = s.tree
         if isinstance(tree, ast.Dict):

@@ -16,27 +16,8 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    AllocList,
-    Atom,
-    BinOp,
-    CallKnown,
-    CallMethod,
-    Const,
-    Copy,
-    Discrete,
-    Effect,
-    For,
-    GetAttr,
-    GetItem,
-    If,
-    Let,
-    MakeTuple,
-    Slice,
-    Store,
-    Window,
-)
 from dualrev.compiler.ir.names import Names
 from dualrev.compiler.scalarize.lists.heap import Heap
 from dualrev.compiler.types.aliases import NumbaType
@@ -60,7 +41,7 @@ class Statements:
         self.of[made] = kind
         return made
 
-    def emit(self, operation: Let) -> str:
+    def emit(self, operation: anf.Let) -> str:
         """Write an operation; return its target."""
         self.out.append(operation)
         return operation.target
@@ -72,25 +53,25 @@ class Statements:
         made, self.out = self.out, before
         return made
 
-    def plain(self, text: str, line: int, kind: NumbaType = _INT, **names: Atom) -> str:
+    def plain(self, text: str, line: int, kind: NumbaType = _INT, **names: anf.Atom) -> str:
         """A new variable = the text, with atoms for the names in it."""
         tree = to_python.substitute(to_python.name(text), lambda x: to_python.atom(names[x]) if x in names else None)
         read = tuple(x for x in names.values() if isinstance(x, str))
-        return self.emit(Discrete(self.temp(kind), read, tree, line))
+        return self.emit(anf.Discrete(self.temp(kind), read, tree, line))
 
-    def when(self, test: str, line: int, work: Callable[[], object], **names: Atom) -> None:
+    def when(self, test: str, line: int, work: Callable[[], object], **names: anf.Atom) -> None:
         """A branch."""
         made = self.plain(test, line, types.boolean, **names)
-        self.out.append(If(made, self.inside(work), [], line))
+        self.out.append(anf.If(made, self.inside(work), [], line))
 
-    def raises(self, test: str, error: str, text: str, line: int, **names: Atom) -> None:
+    def raises(self, test: str, error: str, text: str, line: int, **names: anf.Atom) -> None:
         """Raise an error, if the test holds."""
-        self.when(test, line, lambda: self.out.append(Effect(raising(error, text), (), line, True)), **names)
+        self.when(test, line, lambda: self.out.append(anf.Effect(raising(error, text), (), line, True)), **names)
 
-    def each(self, n: Atom, line: int, work: Callable[[str], object]) -> None:
+    def each(self, n: anf.Atom, line: int, work: Callable[[str], object]) -> None:
         """A loop over range(n)."""
         k = self.temp(_INT)
-        self.out.append(For(k, Const(0), n, Const(1), self.inside(lambda: work(k)), [], line))
+        self.out.append(anf.For(k, anf.Const(0), n, anf.Const(1), self.inside(lambda: work(k)), [], line))
 
 
 class HeapMemory:
@@ -110,41 +91,41 @@ class HeapMemory:
         """An empty heap, with the empty item 0."""
         code = self.code
         for x in self.names if self.is_list else self.names[:-1]:
-            made = code.emit(AllocList(code.temp(code.of[x]), Const(0), line))
-            code.emit(Copy(x, made, line))
-        self._registered(Const(0), [Const(0) for _ in self.sizes], Const(0), line)
+            made = code.emit(anf.AllocList(code.temp(code.of[x]), anf.Const(0), line))
+            code.emit(anf.Copy(x, made, line))
+        self._registered(anf.Const(0), [anf.Const(0) for _ in self.sizes], anf.Const(0), line)
 
-    def _registered(self, start: Atom, sizes: list[Any], room: Atom, line: int) -> str:
+    def _registered(self, start: anf.Atom, sizes: list[Any], room: anf.Atom, line: int) -> str:
         """The handle of a new item."""
         code = self.code
-        handle = code.emit(CallKnown(code.temp(_INT), "len", (self.start,), line))
+        handle = code.emit(anf.CallKnown(code.temp(_INT), "len", (self.start,), line))
         entries = [(self.start, start), *zip(self.sizes, sizes, strict=True), (self.room, room)]
         for x, value in entries if self.is_list else entries[:-1]:
-            code.emit(CallMethod(code.temp(types.none), x, "append", (value,), line))
+            code.emit(anf.CallMethod(code.temp(types.none), x, "append", (value,), line))
         return handle
 
-    def _lengthened(self, n: Atom, line: int) -> str:
+    def _lengthened(self, n: anf.Atom, line: int) -> str:
         """The heap has n elements more; where they begin."""
-        start = self.code.emit(CallKnown(self.code.temp(_INT), "len", (self.elements,), line))
-        self.code.emit(CallMethod(self.code.temp(types.none), self.elements, "lengthen", (n,), line))
+        start = self.code.emit(anf.CallKnown(self.code.temp(_INT), "len", (self.elements,), line))
+        self.code.emit(anf.CallMethod(self.code.temp(types.none), self.elements, "lengthen", (n,), line))
         return start
 
-    def _at(self, table: str, handle: Atom, line: int) -> str:
-        return self.code.emit(GetItem(self.code.temp(_INT), table, (handle,), line))
+    def _at(self, table: str, handle: anf.Atom, line: int) -> str:
+        return self.code.emit(anf.GetItem(self.code.temp(_INT), table, (handle,), line))
 
     # Arrays
 
-    def new_array(self, a: Atom, line: int) -> str:
+    def new_array(self, a: anf.Atom, line: int) -> str:
         """The handle of an item with the elements of an array."""
         code, ndim = self.code, self.kind.ndim
-        shape = code.emit(GetAttr(code.temp(types.UniTuple(_INT, ndim)), a, "shape", line))
-        sizes = [code.emit(GetItem(code.temp(_INT), shape, (Const(k),), line)) for k in range(ndim)]
+        shape = code.emit(anf.GetAttr(code.temp(types.UniTuple(_INT, ndim)), a, "shape", line))
+        sizes = [code.emit(anf.GetItem(code.temp(_INT), shape, (anf.Const(k),), line)) for k in range(ndim)]
         start = self._lengthened(self._product(sizes, line), line)
-        handle = self._registered(start, sizes, Const(0), line)
-        code.out.append(Store(self._window(start, sizes, line), (Slice(None, None, None),) * ndim, a, line))
+        handle = self._registered(start, sizes, anf.Const(0), line)
+        code.out.append(anf.Store(self._window(start, sizes, line), (anf.Slice(None, None, None),) * ndim, a, line))
         return handle
 
-    def array(self, handle: Atom, line: int) -> str:
+    def array(self, handle: anf.Atom, line: int) -> str:
         """The item with this handle, as an array that shares memory with it."""
         start = self._at(self.start, handle, line)
         return self._window(start, [self._at(x, handle, line) for x in self.sizes], line)
@@ -152,122 +133,128 @@ class HeapMemory:
     def _product(self, sizes: list[str], line: int) -> str:
         n = sizes[0]
         for size in sizes[1:]:
-            n = self.code.emit(BinOp(self.code.temp(_INT), "*", n, size, line))
+            n = self.code.emit(anf.BinOp(self.code.temp(_INT), "*", n, size, line))
         return n
 
-    def _window(self, start: Atom, sizes: list[str], line: int) -> str:
+    def _window(self, start: anf.Atom, sizes: list[str], line: int) -> str:
         code, dtype = self.code, self.kind.dtype
-        end = code.emit(BinOp(code.temp(_INT), "+", start, self._product(sizes, line), line))
-        made = code.emit(Window(code.temp(types.Array(dtype, 1, "C")), self.elements, start, end, line))
+        end = code.emit(anf.BinOp(code.temp(_INT), "+", start, self._product(sizes, line), line))
+        made = code.emit(anf.Window(code.temp(types.Array(dtype, 1, "C")), self.elements, start, end, line))
         if len(sizes) == 1:
             return made
-        shape = code.emit(MakeTuple(code.temp(types.UniTuple(_INT, len(sizes))), tuple(sizes), line))
-        return code.emit(CallKnown(code.temp(types.Array(dtype, len(sizes), "C")), "np.reshape", (made, shape), line))
+        shape = code.emit(anf.MakeTuple(code.temp(types.UniTuple(_INT, len(sizes))), tuple(sizes), line))
+        return code.emit(
+            anf.CallKnown(code.temp(types.Array(dtype, len(sizes), "C")), "np.reshape", (made, shape), line)
+        )
 
     # Lists
 
     def new_list(self, ys: str, line: int) -> str:
         """The handle of an item with the elements of a list."""
-        n = self.code.emit(CallKnown(self.code.temp(_INT), "len", (ys,), line))
+        n = self.code.emit(anf.CallKnown(self.code.temp(_INT), "len", (ys,), line))
         start = self._lengthened(n, line)
-        self._copied(ys, Const(0), start, n, line)
+        self._copied(ys, anf.Const(0), start, n, line)
         return self._registered(start, [n], n, line)
 
     def new_display(self, items: tuple[Any, ...], line: int) -> str:
         """The handle of an item with these elements."""
-        start = self._lengthened(Const(len(items)), line)
+        start = self._lengthened(anf.Const(len(items)), line)
         for k, x in enumerate(items):
-            place = self.code.emit(BinOp(self.code.temp(_INT), "+", start, Const(k), line))
-            self.code.out.append(Store(self.elements, (place,), x, line))
-        return self._registered(start, [Const(len(items))], Const(len(items)), line)
+            place = self.code.emit(anf.BinOp(self.code.temp(_INT), "+", start, anf.Const(k), line))
+            self.code.out.append(anf.Store(self.elements, (place,), x, line))
+        return self._registered(start, [anf.Const(len(items))], anf.Const(len(items)), line)
 
-    def new_room(self, n: Atom, line: int) -> str:
+    def new_room(self, n: anf.Atom, line: int) -> str:
         """The handle of an item with n elements, which are written later."""
         return self._registered(self._lengthened(n, line), [n], n, line)
 
-    def _copied(self, ys: str, first: Atom, start: Atom, n: Atom, line: int) -> None:
+    def _copied(self, ys: str, first: anf.Atom, start: anf.Atom, n: anf.Atom, line: int) -> None:
         """elements[start : start + n] = ys[first : first + n]."""
         code = self.code
 
         def one(k: str) -> None:
             """Copy one element."""
             value = code.temp(self.kind.dtype)
-            source = code.emit(BinOp(code.temp(_INT), "+", first, k, line))
-            code.emit(GetItem(value, ys, (source,), line))
-            place = code.emit(BinOp(code.temp(_INT), "+", start, k, line))
-            code.out.append(Store(self.elements, (place,), value, line))
+            source = code.emit(anf.BinOp(code.temp(_INT), "+", first, k, line))
+            code.emit(anf.GetItem(value, ys, (source,), line))
+            place = code.emit(anf.BinOp(code.temp(_INT), "+", start, k, line))
+            code.out.append(anf.Store(self.elements, (place,), value, line))
 
         code.each(n, line, one)
 
-    def length(self, handle: Atom, line: int, target: str = "") -> str:
+    def length(self, handle: anf.Atom, line: int, target: str = "") -> str:
         """How many elements a list has."""
-        return self.code.emit(GetItem(target or self.code.temp(_INT), self.sizes[0], (handle,), line))
+        return self.code.emit(anf.GetItem(target or self.code.temp(_INT), self.sizes[0], (handle,), line))
 
-    def list_of_now(self, handle: Atom, line: int) -> str:
+    def list_of_now(self, handle: anf.Atom, line: int) -> str:
         """A new list with the elements of one."""
         start = self._at(self.start, handle, line)
-        end = self.code.emit(BinOp(self.code.temp(_INT), "+", start, self.length(handle, line), line))
+        end = self.code.emit(anf.BinOp(self.code.temp(_INT), "+", start, self.length(handle, line), line))
         return self.code.emit(
-            GetItem(self.code.temp(types.List(self.kind.dtype)), self.elements, (Slice(start, end, None),), line)
+            anf.GetItem(
+                self.code.temp(types.List(self.kind.dtype)), self.elements, (anf.Slice(start, end, None),), line
+            )
         )
 
-    def place(self, handle: Atom, k: Atom, what: str, line: int) -> str:
+    def place(self, handle: anf.Atom, k: anf.Atom, what: str, line: int) -> str:
         """The index of an element in the heap; what raises IndexError if there is no such element."""
         code, n = self.code, self.length(handle, line)
         text = "list index out of range" if isinstance(self.kind, types.ListType) else f"{what} out of range"
         code.raises("k >= n or k < -n", "IndexError", text, line, k=k, n=n)
         inside = k
-        if not isinstance(k, Const):
+        if not isinstance(k, anf.Const):
             inside = code.plain("k + n if k < 0 else k", line, k=k, n=n)
         elif k.value < 0:
             inside = code.plain("k + n", line, k=k, n=n)
-        return code.emit(BinOp(code.temp(_INT), "+", self._at(self.start, handle, line), inside, line))
+        return code.emit(anf.BinOp(code.temp(_INT), "+", self._at(self.start, handle, line), inside, line))
 
-    def append(self, handle: Atom, x: Atom, line: int) -> None:
+    def append(self, handle: anf.Atom, x: anf.Atom, line: int) -> None:
         """ys.append(x)."""
         code, n = self.code, self.length(handle, line)
         room = self._at(self.room, handle, line)
         code.when("n == m", line, lambda: self._moved(handle, n, n, line), n=n, m=room)
-        place = code.emit(BinOp(code.temp(_INT), "+", self._at(self.start, handle, line), n, line))
-        code.out.append(Store(self.elements, (place,), x, line))
-        self._sized(handle, code.emit(BinOp(code.temp(_INT), "+", n, Const(1), line)), line)
+        place = code.emit(anf.BinOp(code.temp(_INT), "+", self._at(self.start, handle, line), n, line))
+        code.out.append(anf.Store(self.elements, (place,), x, line))
+        self._sized(handle, code.emit(anf.BinOp(code.temp(_INT), "+", n, anf.Const(1), line)), line)
 
-    def _sized(self, handle: Atom, n: Atom, line: int) -> None:
-        self.code.out.append(Store(self.sizes[0], (handle,), n, line))
+    def _sized(self, handle: anf.Atom, n: anf.Atom, line: int) -> None:
+        self.code.out.append(anf.Store(self.sizes[0], (handle,), n, line))
 
-    def _moved(self, handle: Atom, n: Atom, least: Atom, line: int) -> None:
+    def _moved(self, handle: anf.Atom, n: anf.Atom, least: anf.Atom, line: int) -> None:
         """A list moves to the end of the heap, where it has room for twice as many elements."""
         code = self.code
         room = code.plain("2 * n + 4", line, n=least)
         old, new = self._at(self.start, handle, line), self._lengthened(room, line)
         self._copied(self.elements, old, new, n, line)
-        code.out.append(Store(self.start, (handle,), new, line))
-        code.out.append(Store(self.room, (handle,), room, line))
+        code.out.append(anf.Store(self.start, (handle,), new, line))
+        code.out.append(anf.Store(self.room, (handle,), room, line))
 
-    def pop(self, handle: Atom, target: str, line: int) -> None:
+    def pop(self, handle: anf.Atom, target: str, line: int) -> None:
         """target = ys.pop()."""
         code, n = self.code, self.length(handle, line)
         code.raises("n == 0", "IndexError", "pop from empty list", line, n=n)
-        last = code.emit(BinOp(code.temp(_INT), "-", n, Const(1), line))
-        place = code.emit(BinOp(code.temp(_INT), "+", self._at(self.start, handle, line), last, line))
+        last = code.emit(anf.BinOp(code.temp(_INT), "-", n, anf.Const(1), line))
+        place = code.emit(anf.BinOp(code.temp(_INT), "+", self._at(self.start, handle, line), last, line))
         self._sized(handle, last, line)
-        code.emit(GetItem(target, self.elements, (place,), line))
+        code.emit(anf.GetItem(target, self.elements, (place,), line))
 
-    def extend(self, handle: Atom, ys: str, line: int) -> None:
+    def extend(self, handle: anf.Atom, ys: str, line: int) -> None:
         """ys.extend(zs)."""
-        n = self.code.emit(CallKnown(self.code.temp(_INT), "len", (ys,), line))
+        n = self.code.emit(anf.CallKnown(self.code.temp(_INT), "len", (ys,), line))
 
         def one(k: str) -> None:
             """Append one element."""
-            self.append(handle, self.code.emit(GetItem(self.code.temp(self.code.of[ys].dtype), ys, (k,), line)), line)
+            self.append(
+                handle, self.code.emit(anf.GetItem(self.code.temp(self.code.of[ys].dtype), ys, (k,), line)), line
+            )
 
         self.code.each(n, line, one)
 
-    def replaced(self, handle: Atom, ys: str, line: int) -> None:
+    def replaced(self, handle: anf.Atom, ys: str, line: int) -> None:
         """Assign all elements of another list: `ys[:] = zs`."""
         code = self.code
-        n = code.emit(CallKnown(code.temp(_INT), "len", (ys,), line))
+        n = code.emit(anf.CallKnown(code.temp(_INT), "len", (ys,), line))
         room = self._at(self.room, handle, line)
-        code.when("n > m", line, lambda: self._moved(handle, Const(0), n, line), n=n, m=room)
-        self._copied(ys, Const(0), self._at(self.start, handle, line), n, line)
+        code.when("n > m", line, lambda: self._moved(handle, anf.Const(0), n, line), n=n, m=room)
+        self._copied(ys, anf.Const(0), self._at(self.start, handle, line), n, line)
         self._sized(handle, n, line)

@@ -9,27 +9,8 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    AllocList,
-    Atom,
-    CallKnown,
-    CallMethod,
-    Const,
-    Copy,
-    Discrete,
-    For,
-    GetItem,
-    Let,
-    MakeList,
-    MakeTuple,
-    OpaqueExpr,
-    Slice,
-    Store,
-    blocks,
-    reads,
-    walk,
-)
 from dualrev.compiler.ir.anf.rewrite import with_blocks, with_reads
 from dualrev.compiler.scalarize.lists.heap import Heap, values_of
 from dualrev.compiler.scalarize.lists.heap_memory import HeapMemory, Statements
@@ -72,10 +53,10 @@ class HeapStatements:
         before, code.out = code.out, []
         for s in body:
             self._check_threads(s)
-            moving = {heap for heap in self.heaps if any(map(heap.changes_length, walk([s])))}
-            if inner := blocks(s):
+            moving = {heap for heap in self.heaps if any(map(heap.changes_length, anf.walk([s])))}
+            if inner := anf.blocks(s):
                 s = with_blocks(s, list(map(self._block, inner)))
-            if isinstance(s, For):
+            if isinstance(s, anf.For):
                 tests = [
                     t
                     for handle, length, heap in watched
@@ -84,20 +65,20 @@ class HeapStatements:
                 ]
                 s, watched = replace(s, body=[*s.body, *tests]), []
             self._statement(s)
-            if isinstance(s, CallKnown) and s.target in self.lowered.lengths and s.args[0] in self.holding:
+            if isinstance(s, anf.CallKnown) and s.target in self.lowered.lengths and s.args[0] in self.holding:
                 heap = self.holding[s.args[0]]
-                watched.append((code.emit(Copy(code.temp(_INT), s.args[0], s.line)), s.target, heap))
+                watched.append((code.emit(anf.Copy(code.temp(_INT), s.args[0], s.line)), s.target, heap))
         made, code.out = code.out, before
         return made
 
     def _check_threads(self, s: Any) -> None:
         """Refuse items that are made in a parallel loop: its threads would share the heap."""
-        for t in walk(s.body) if isinstance(s, For) and s.parallel else ():
+        for t in anf.walk(s.body) if isinstance(s, anf.For) and s.parallel else ():
             if any(heap.grows(t) for heap in self.heaps):
                 what = "a container of arrays or lists that is filled in a parallel loop"
                 self.lowered.source.refuse(t.line, what, "its threads share memory", "range in place of prange")
 
-    def _watch(self, loop: For, handle: str, length: str, heap: Heap) -> list[Any]:
+    def _watch(self, loop: anf.For, handle: str, length: str, heap: Heap) -> list[Any]:
         """Raise an error at the end of an iteration, if the list that a loop goes over has another length by then."""
         code, line = self.code, loop.line
         ends = "".join(f" and not {x}" for x in loop.exits)
@@ -114,10 +95,10 @@ class HeapStatements:
     def _statement(self, s: Any) -> None:
         """Write what a statement becomes."""
         for heap in self.heaps:
-            if heap.put(s) or heap.taken(s) or (isinstance(s, Let) and s.target in heap.containers):
+            if heap.put(s) or heap.taken(s) or (isinstance(s, anf.Let) and s.target in heap.containers):
                 self._of_container(s, heap)
                 return
-        own = self.holding.get(s.target) if isinstance(s, Let) else None
+        own = self.holding.get(s.target) if isinstance(s, anf.Let) else None
         if own is not None and own.keeps(s):
             self._kept(s, own)
         elif own is not None:
@@ -130,9 +111,9 @@ class HeapStatements:
     def _of_container(self, s: Any, heap: Heap) -> None:
         """Lower an operation on a container; values that are no items yet get handles."""
         handles: dict[Any, Any] = {x: self._new(x, heap, s.line) for x in heap.put(s) if x not in heap.items}
-        if isinstance(s, Store):
+        if isinstance(s, anf.Store):
             s = replace(s, value=handles.get(s.value, s.value))
-        elif isinstance(s, OpaqueExpr):
+        elif isinstance(s, anf.OpaqueExpr):
             tree, names = s.tree, s.names
             if isinstance(tree, ast.Dict):
                 atoms = [heap.refs.get(x, x) for x in values_of(tree)]
@@ -141,19 +122,19 @@ class HeapStatements:
                 names = tuple(x.id for x in [*tree.keys, *values] if isinstance(x, ast.Name))
             elif isinstance(tree, ast.Call) and tree.args:
                 tree = ast.Call(tree.func, [tree.args[0], to_python.name("np.int64")], [])
-            s = OpaqueExpr(s.target, names, tree, s.refusal, s.line)
+            s = anf.OpaqueExpr(s.target, names, tree, s.refusal, s.line)
         elif handles:
             s = s.on(*(handles.get(x, x) for x in s.args))
         self.code.out.append(s)
 
-    def _new(self, x: Atom, heap: Heap, line: int) -> str:
+    def _new(self, x: anf.Atom, heap: Heap, line: int) -> str:
         """The handle of a new item with these elements."""
         memory = self.memory[heap]
         return memory.new_list(str(x), line) if memory.is_list else memory.new_array(x, line)
 
-    def _kept(self, s: Let, heap: Heap) -> None:
+    def _kept(self, s: anf.Let, heap: Heap) -> None:
         """v = u; v += x."""
-        if isinstance(s, Copy):
+        if isinstance(s, anf.Copy):
             self.code.out.append(s)
         elif is_list(heap.item):
             self.memory[heap].extend(s.target, self._value(s.args[1], s.line), s.line)
@@ -161,20 +142,20 @@ class HeapStatements:
             window = self.memory[heap].array(s.target, s.line)
             self.code.out.append(s.on(window, self._value(s.args[1], s.line), target=window))
 
-    def _made(self, s: Let, heap: Heap) -> None:
+    def _made(self, s: anf.Let, heap: Heap) -> None:
         """A new item."""
         code, memory = self.code, self.memory[heap]
-        if memory.is_list and isinstance(s, MakeList):
+        if memory.is_list and isinstance(s, anf.MakeList):
             handle = memory.new_display(s.items, s.line)
-        elif memory.is_list and isinstance(s, AllocList):
+        elif memory.is_list and isinstance(s, anf.AllocList):
             handle = memory.new_room(s.length, s.line)
-        elif isinstance(s, Copy):
+        elif isinstance(s, anf.Copy):
             handle = self._new(s.args[0], heap, s.line)
         else:
             made = code.temp(self.kinds[s.target])
             self._written(s, made)
             handle = self._new(made, heap, s.line)
-        code.emit(Copy(s.target, handle, s.line))
+        code.emit(anf.Copy(s.target, handle, s.line))
 
     def _value(self, x: Any, line: int) -> Any:
         """An atom; of an item, the array that shares its memory, or a list of its elements."""
@@ -188,13 +169,15 @@ class HeapStatements:
         """A new array with the elements of an item."""
         kind = self.kinds[x]
         return self.code.emit(
-            CallKnown(self.code.temp(types.Array(kind.dtype, kind.ndim, "C")), "np.copy", (self._value(x, line),), line)
+            anf.CallKnown(
+                self.code.temp(types.Array(kind.dtype, kind.ndim, "C")), "np.copy", (self._value(x, line),), line
+            )
         )
 
     def _written(self, s: Any, target: str = "") -> None:
         """A statement with arrays or lists in place of handles."""
         values = {
-            x: self._value(x, s.line) for x in dict.fromkeys(reads(s)) if isinstance(x, str) and x in self.holding
+            x: self._value(x, s.line) for x in dict.fromkeys(anf.reads(s)) if isinstance(x, str) and x in self.holding
         }
 
         made = with_reads(s, lambda x: values.get(x, x) if isinstance(x, str) else x)
@@ -202,14 +185,14 @@ class HeapStatements:
 
     def _used(self, s: Any) -> None:
         """A statement that reads items, or writes to one."""
-        x = s.array if isinstance(s, Store) else s.args[0] if isinstance(s, Let) and s.args else None
+        x = s.array if isinstance(s, anf.Store) else s.args[0] if isinstance(s, anf.Let) and s.args else None
         heap = self.holding.get(str(x))
-        if isinstance(s, Let) and s.target == self.lowered.result and isinstance(s, (Copy, MakeTuple)):
+        if isinstance(s, anf.Let) and s.target == self.lowered.result and isinstance(s, (anf.Copy, anf.MakeTuple)):
             args = [self._copied(y, s.line) if self._is_array(y) else y for y in s.args]
             self._written(s.on(*args))
         elif heap is not None and is_list(heap.item) and self._of_list(s, str(x), self.memory[heap]):
             pass
-        elif isinstance(s, Discrete):
+        elif isinstance(s, anf.Discrete):
             self._written(self._with_lengths(s))
         else:
             self._written(s)
@@ -217,11 +200,11 @@ class HeapStatements:
     def _is_array(self, x: Any) -> bool:
         return isinstance(x, str) and x in self.holding and is_array(self.holding[x].item)
 
-    def _with_lengths(self, s: Discrete) -> Discrete:
+    def _with_lengths(self, s: anf.Discrete) -> anf.Discrete:
         """A condition, with numbers for the lengths of lists."""
         made = _HeapLengths(self, s.line).visit(to_python.copied(s.tree))
         names = (n.id for n in ast.walk(made) if isinstance(n, ast.Name) and n.id in self.of)
-        return Discrete(s.target, tuple(dict.fromkeys(names)), made, s.line)
+        return anf.Discrete(s.target, tuple(dict.fromkeys(names)), made, s.line)
 
     def length(self, x: str, line: int) -> str | None:
         """The length of a variable that is a list in a heap."""
@@ -233,28 +216,28 @@ class HeapStatements:
     def _of_list(self, s: Any, x: str, memory: HeapMemory) -> bool:
         """Whether it was an operation that needs no list of all elements; then it has been written."""
         code = self.code
-        if isinstance(s, Store):
+        if isinstance(s, anf.Store):
             place = memory.place(x, s.index[0], "setitem", s.line)
-            code.out.append(Store(memory.elements, (place,), s.value, s.line, s.op))
-        elif isinstance(s, CallKnown) and s.function == "len":
+            code.out.append(anf.Store(memory.elements, (place,), s.value, s.line, s.op))
+        elif isinstance(s, anf.CallKnown) and s.function == "len":
             memory.length(x, s.line, s.target)
-        elif isinstance(s, GetItem) and not isinstance(s.index[0], Slice):
+        elif isinstance(s, anf.GetItem) and not isinstance(s.index[0], anf.Slice):
             self._item(s, x, memory)
-        elif isinstance(s, CallMethod) and s.method not in ("copy", "count", "index"):
+        elif isinstance(s, anf.CallMethod) and s.method not in ("copy", "count", "index"):
             self._method(s, x, memory)
         else:
             return False
         return True
 
-    def _item(self, s: GetItem, x: str, memory: HeapMemory) -> None:
+    def _item(self, s: anf.GetItem, x: str, memory: HeapMemory) -> None:
         """target = ys[k], or the first of the names in `u, v = ys`."""
-        if s.unpacked is not None and s.index == (Const(0),):
+        if s.unpacked is not None and s.index == (anf.Const(0),):
             n = memory.length(x, s.line)
             self.code.raises(f"n != {s.unpacked}", "ValueError", "", s.line, n=n)
         place = memory.place(x, s.index[0], "getitem", s.line)
-        self.code.emit(GetItem(s.target, memory.elements, (place,), s.line))
+        self.code.emit(anf.GetItem(s.target, memory.elements, (place,), s.line))
 
-    def _method(self, s: CallMethod, x: str, memory: HeapMemory) -> None:
+    def _method(self, s: anf.CallMethod, x: str, memory: HeapMemory) -> None:
         """A method that changes a list; what is not done to its end, is done to a list of now, which replaces it."""
         code, name = self.code, s.method
         if name == "append":

@@ -16,32 +16,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
-from dualrev.compiler.ir.anf.operations import (
-    AllocList,
-    AsList,
-    CallKnown,
-    CallMethod,
-    CallStarred,
-    CallUser,
-    Const,
-    Copy,
-    Discrete,
-    Effect,
-    For,
-    GetItem,
-    If,
-    Let,
-    MakeList,
-    MakeTuple,
-    Opaque,
-    OpaqueExpr,
-    Slice,
-    Store,
-    Window,
-    reads,
-    walk,
-    writes,
-)
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.builder import ScalarBuilder, line_of_variable
 from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import NUMBERS, is_list
@@ -104,13 +79,15 @@ class Lists:
 
 def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
     """Find the lists of numbers of a function; their types `of` the variables become array types."""
-    every = list(walk(lowered.body))
+    every = list(anf.walk(lowered.body))
     _check_calls(lowered, of, every)
     names = {x for x, kind in of.items() if is_list(kind) and isinstance(kind.dtype, NUMBERS)}
     _check_parameters(lowered, names)
     names -= _odd(lowered, of, names - set(lowered.parameters), every)
     typed = {x for x, kind in of.items() if isinstance(kind, types.ListType)}
-    found = Lists(names, typed, {s.target for s in every if isinstance(s, (MakeList, AllocList)) and s.target in names})
+    found = Lists(
+        names, typed, {s.target for s in every if isinstance(s, (anf.MakeList, anf.AllocList)) and s.target in names}
+    )
     _handed_on(lowered, found.made, every)
     for x in names:
         of[x] = types.Array(of[x].dtype, 1, "C")
@@ -118,7 +95,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
         line = line_of_variable(lowered, str(lowered.result))
         lowered.source.refuse(line, "a list that is returned", _WHY, _INSTEAD)
     for s in every:
-        grows = isinstance(s, CallMethod) and s.args[0] in names and s.method in _CHANGING
+        grows = isinstance(s, anf.CallMethod) and s.args[0] in names and s.method in _CHANGING
         if grows and s.args[0] not in found.lengths:
             found.lengths[s.args[0]] = lowered.names.fresh("{}_n", s.args[0])
             of[found.lengths[s.args[0]]] = types.int64
@@ -130,7 +107,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
 def _check_calls(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> None:
     """Refuse a call that returns a list of floats, or a tuple with a list of numbers; a list of ints is opaque."""
     for s in every:
-        kind = of.get(s.target) if isinstance(s, (CallUser, CallStarred, OpaqueExpr)) else None
+        kind = of.get(s.target) if isinstance(s, (anf.CallUser, anf.CallStarred, anf.OpaqueExpr)) else None
         inside = kind.types if isinstance(kind, types.BaseTuple) else ()
         floats = is_list(kind) and isinstance(kind.dtype, types.Float)
         if floats or any(is_list(x) and isinstance(x.dtype, NUMBERS) for x in inside):
@@ -142,20 +119,22 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
     discrete = {x for x in names if not isinstance(of[x].dtype, types.Float)}
     found: set[Any] = set()
     for s in every:
-        known = not isinstance(s, Opaque)
-        if isinstance(s, Let):
+        known = not isinstance(s, anf.Opaque)
+        if isinstance(s, anf.Let):
             known = (
-                isinstance(s, (Copy, MakeList, AllocList, AsList, CallKnown, Discrete, Window))
-                or (isinstance(s, (CallUser, CallStarred)) and s.target not in discrete)
-                or (isinstance(s, GetItem) and s.args[0] in names)
-                or (isinstance(s, CallMethod) and s.method in (*_CHANGING, *_READING, "reverse", "sort", "extend"))
+                isinstance(
+                    s, (anf.Copy, anf.MakeList, anf.AllocList, anf.AsList, anf.CallKnown, anf.Discrete, anf.Window)
+                )
+                or (isinstance(s, (anf.CallUser, anf.CallStarred)) and s.target not in discrete)
+                or (isinstance(s, anf.GetItem) and s.args[0] in names)
+                or (isinstance(s, anf.CallMethod) and s.method in (*_CHANGING, *_READING, "reverse", "sort", "extend"))
             )
         if not known:
-            found |= discrete & {x for x in [*reads(s), *writes(s)] if isinstance(x, str)}
+            found |= discrete & {x for x in [*anf.reads(s), *anf.writes(s)] if isinstance(x, str)}
     same = [
         {s.target, s.args[0]}
         for s in every
-        if isinstance(s, (Copy, AsList, GetItem)) and {s.target, s.args[0]} <= discrete
+        if isinstance(s, (anf.Copy, anf.AsList, anf.GetItem)) and {s.target, s.args[0]} <= discrete
     ]
     count = -1
     while count < len(found):
@@ -166,16 +145,16 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
 
 def check_unpacked_dicts(lowered: Lowered, of: dict[str, Any]) -> None:
     """Refuse `u, v = d` of a dict, which gives keys and not d[0] and d[1]."""
-    for s in walk(lowered.body):
-        if isinstance(s, GetItem) and s.unpacked is not None and isinstance(of.get(s.args[0]), types.DictType):
+    for s in anf.walk(lowered.body):
+        if isinstance(s, anf.GetItem) and s.unpacked is not None and isinstance(of.get(s.args[0]), types.DictType):
             what, why = "this assignment to several names", "they are the keys of the dict"
             lowered.source.refuse(s.line, what, why, "a list of them: list(d)")
 
 
 def check_unpacked(lowered: Lowered, of: dict[str, Any]) -> None:
     """Refuse `u, v = ys` of a list of anything but numbers: its length is known at run time only."""
-    for s in walk(lowered.body):
-        kind = of.get(s.args[0]) if isinstance(s, GetItem) and s.unpacked is not None else None
+    for s in anf.walk(lowered.body):
+        kind = of.get(s.args[0]) if isinstance(s, anf.GetItem) and s.unpacked is not None else None
         if is_list(kind) and not isinstance(kind.dtype, NUMBERS):
             refuse_unpacked(lowered, s.line)
 
@@ -189,23 +168,23 @@ def refuse_unpacked(lowered: Lowered, line: int) -> None:
 def _check_parameters(lowered: Lowered, names: set[str]) -> None:
     """Refuse the mutation of a list that is an argument: it would have to be written back."""
     given = names & set(lowered.parameters)
-    every = list(walk(lowered.body)) if given else []
-    while more := {s.target for s in every if isinstance(s, Copy) and s.args[0] in given} - given:
+    every = list(anf.walk(lowered.body)) if given else []
+    while more := {s.target for s in every if isinstance(s, anf.Copy) and s.args[0] in given} - given:
         given |= more
     for s in every:
-        method = isinstance(s, CallMethod) and s.args[0] in given and s.method not in _READING
-        if method or (isinstance(s, Store) and s.array in given):
+        method = isinstance(s, anf.CallMethod) and s.args[0] in given and s.method not in _READING
+        if method or (isinstance(s, anf.Store) and s.array in given):
             what = "a change of a list that is an argument"
             lowered.source.refuse(s.line, what, "the caller's list would have to change, too", "a copy: list(ys)")
 
 
 def _handed_on(lowered: Lowered, made: set[str], every: list[Any]) -> None:
     """Add the temporaries to which `ys, zs = [], []` assigns new lists before these have their names."""
-    uses = Counter(x for s in every for x in reads(s) if isinstance(x, str))
-    uses -= Counter(s.array for s in every if isinstance(s, Store) and s.array in made)  # of comprehensions
-    bound = Counter(x for s in every for x in writes(s))
+    uses = Counter(x for s in every for x in anf.reads(s) if isinstance(x, str))
+    uses -= Counter(s.array for s in every if isinstance(s, anf.Store) and s.array in made)  # of comprehensions
+    bound = Counter(x for s in every for x in anf.writes(s))
     for s in every:
-        once = isinstance(s, Copy) and s.args[0] in made and uses[s.args[0]] == 1
+        once = isinstance(s, anf.Copy) and s.args[0] in made and uses[s.args[0]] == 1
         if once and lowered.names.is_temporary(s.target) and (uses[s.target], bound[s.target]) == (1, 1):
             made.add(s.target)
 
@@ -214,50 +193,52 @@ def _check_names(lowered: Lowered, lists: Lists, every: list[Any]) -> None:
     """Refuse an alias of a growable list."""
     if not lists.lengths:
         return
-    uses = Counter(x for s in every for x in reads(s) if isinstance(x, str))
+    uses = Counter(x for s in every for x in anf.reads(s) if isinstance(x, str))
     for s in every:
-        if isinstance(s, Copy) and s.target in lists:
+        if isinstance(s, anf.Copy) and s.target in lists:
             (source,) = s.args
             fresh = source in lists.made and source not in lists.lengths
-            used = uses[source] - sum(isinstance(t, Store) and t.array == source for t in every)
+            used = uses[source] - sum(isinstance(t, anf.Store) and t.array == source for t in every)
             if (s.target in lists.lengths or source in lists.lengths) and not (fresh and used == 1):
                 lowered.source.refuse(s.line, "a second name for a list that grows", GROWING, INSTEAD_OF_GROWING)
 
 
 def _gone_over(lowered: Lowered, every: list[Any]) -> set[tuple[Any, str]]:
     """Lists and in-bounds indices of `for k in range(len(ys))`, where neither is assigned again."""
-    lengths = {s.target: s.args[0] for s in every if isinstance(s, CallKnown) and s.function == "len"}
-    once = {x for x, count in Counter(x for s in every for x in writes(s)).items() if count == 1}
+    lengths = {s.target: s.args[0] for s in every if isinstance(s, anf.CallKnown) and s.function == "len"}
+    once = {x for x, count in Counter(x for s in every for x in anf.writes(s)).items() if count == 1}
     return {
         (lengths[s.stop], s.target)
         for s in every
-        if isinstance(s, For) and (s.start, s.step) == (Const(0), Const(1)) and lowered.names.is_temporary(str(s.stop))
+        if isinstance(s, anf.For)
+        and (s.start, s.step) == (anf.Const(0), anf.Const(1))
+        and lowered.names.is_temporary(str(s.stop))
         if s.stop in lengths and {lengths[s.stop], s.stop, s.target} <= once
     }
 
 
 def check_places(code: ScalarBuilder, lists: Lists, s: Any) -> None:
     """Refuse uses of a list that its array does not support, and emit the bounds checks of its indices."""
-    if not lists.names or not any(x in lists for x in reads(s)):
+    if not lists.names or not any(x in lists for x in anf.reads(s)):
         return
-    if isinstance(s, Store) and s.array in lists and len(s.index) == 1 and s.value not in lists:
+    if isinstance(s, anf.Store) and s.array in lists and len(s.index) == 1 and s.value not in lists:
         if s.array not in lists.made:
             _check_place(code, s.array, s.index[0], "setitem", s.line)
         return
-    if isinstance(s, Store) and s.array not in lists:  # a part of an array, as assign.py has it
+    if isinstance(s, anf.Store) and s.array not in lists:  # a part of an array, as assign.py has it
         return
-    if isinstance(s, Let):
-        if isinstance(s, (Copy, MakeList, AllocList, MakeTuple, CallUser)) or (
-            isinstance(s, CallKnown) and s.function in _ALLOWED
+    if isinstance(s, anf.Let):
+        if isinstance(s, (anf.Copy, anf.MakeList, anf.AllocList, anf.MakeTuple, anf.CallUser)) or (
+            isinstance(s, anf.CallKnown) and s.function in _ALLOWED
         ):
             return
-        if isinstance(s, GetItem) and (s.args[0] in lists.made or not isinstance(s.index[0], Slice)):
+        if isinstance(s, anf.GetItem) and (s.args[0] in lists.made or not isinstance(s.index[0], anf.Slice)):
             if s.args[0] not in lists.made and (s.args[0], s.index[0]) not in lists.within:
                 _check_place(code, s.args[0], s.index[0], "getitem", s.line)
             return
-        if isinstance(s, Discrete) and is_harmless(s.tree, lists):
+        if isinstance(s, anf.Discrete) and is_harmless(s.tree, lists):
             return
-    grows = isinstance(s, CallMethod)
+    grows = isinstance(s, anf.CallMethod)
     code.refuse(s.line, "a list that grows or changes" if grows else "this use of a list", _WHY, _INSTEAD)
 
 
@@ -279,4 +260,4 @@ def _is_membership(node: ast.Compare) -> bool:
 
 def _check_place(code: ScalarBuilder, array: str, place: Any, what: str, line: int) -> None:
     test = code.plain("k >= a.size or k < -a.size", line, types.boolean, k=place, a=array)
-    code.out.append(If(test, [Effect(raising("IndexError", f"{what} out of range"), (), line, True)], [], line))
+    code.out.append(anf.If(test, [anf.Effect(raising("IndexError", f"{what} out of range"), (), line, True)], [], line))

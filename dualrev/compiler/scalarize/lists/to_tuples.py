@@ -17,22 +17,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
-from dualrev.compiler.ir.anf.operations import (
-    AllocList,
-    CallKnown,
-    CallMethod,
-    Const,
-    Copy,
-    Discrete,
-    GetItem,
-    InplaceOp,
-    Let,
-    MakeList,
-    MakeTuple,
-    Slice,
-    walk,
-    writes,
-)
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.scalarize.lists.heap import CHANGING
@@ -48,7 +33,7 @@ SPLITTING = ("np.split", "np.array_split", "np.vsplit", "np.hsplit", "np.dsplit"
 
 def as_tuples(lowered: Lowered, of: dict[str, Any]) -> tuple[list[Any], set[str]]:
     """Return the body with tuples for lists of known length, whose types change, too, and the names of these."""
-    every = list(walk(lowered.body))
+    every = list(anf.walk(lowered.body))
     found = {x for x, kind in of.items() if _is_of_items(kind)} - {*lowered.parameters, lowered.result}
     if not found:
         return lowered.body, set()
@@ -64,7 +49,7 @@ def as_tuples(lowered: Lowered, of: dict[str, Any]) -> tuple[list[Any], set[str]
     for x, n in counts.items():
         of[x] = types.UniTuple(_item(of[x].dtype), n)
     for s in every:
-        if isinstance(s, GetItem) and s.base in counts:
+        if isinstance(s, anf.GetItem) and s.base in counts:
             _check_place(lowered, s, n := counts[s.base])
             if s.unpacked not in (None, n):
                 what, why = "this assignment to several names", f"the list has {n} items"
@@ -72,7 +57,7 @@ def as_tuples(lowered: Lowered, of: dict[str, Any]) -> tuple[list[Any], set[str]
 
     def packed(s: Any) -> list[Any]:
         """The statement, which makes a tuple of the items of a list."""
-        return [MakeTuple(s.target, s.items, s.line)] if isinstance(s, MakeList) and s.target in counts else [s]
+        return [anf.MakeTuple(s.target, s.items, s.line)] if isinstance(s, anf.MakeList) and s.target in counts else [s]
 
     return rewritten(lowered.body, packed), set(counts)
 
@@ -81,11 +66,13 @@ def _growing(every: list[Any], found: set[str], of: dict[str, Any]) -> set[str]:
     """The lists in which a list may become longer or shorter, under any of its names."""
     lists = {x for x, kind in of.items() if is_list(kind)}
     same, changed = Sets[str](), set[str]()
-    for s in (s for s in every if isinstance(s, Let) and s.args):
-        if isinstance(s, (Copy, GetItem, MakeList, AllocList)) and s.target in lists:
+    for s in (s for s in every if isinstance(s, anf.Let) and s.args):
+        if isinstance(s, (anf.Copy, anf.GetItem, anf.MakeList, anf.AllocList)) and s.target in lists:
             for x in lists.intersection(x for x in s.args if isinstance(x, str)):
                 same.join(s.target, x)
-        if s.args[0] in lists and (isinstance(s, InplaceOp) or (isinstance(s, CallMethod) and s.method in CHANGING)):
+        if s.args[0] in lists and (
+            isinstance(s, anf.InplaceOp) or (isinstance(s, anf.CallMethod) and s.method in CHANGING)
+        ):
             changed.add(s.args[0])
     return {x for x in found if any(same.same(x, y) for y in changed)}
 
@@ -111,29 +98,29 @@ def _lengths(every: list[Any], found: set[str], of: dict[str, Any]) -> dict[str,
     made: defaultdict[str, set[int | None]] = defaultdict(set)
     copies: list[tuple[str, Any]] = []
     for s in every:
-        for x in set(writes(s)) & found:
-            if isinstance(s, Copy):
+        for x in set(anf.writes(s)) & found:
+            if isinstance(s, anf.Copy):
                 copies.append((x, s.args[0]))
             else:
-                made[x].add(_length(s, of) if isinstance(s, Let) else None)
+                made[x].add(_length(s, of) if isinstance(s, anf.Let) else None)
     for _ in range(len(copies) + 1):
         for x, y in copies:
             made[x] |= made[y] if y in found else {None}
     return {x: n for x, ns in made.items() if len(ns) == 1 for n in ns if n is not None}
 
 
-def _length(s: Let, of: dict[str, Any]) -> int | None:
+def _length(s: anf.Let, of: dict[str, Any]) -> int | None:
     """Number of items that an operation puts into a list; None if not known."""
-    if isinstance(s, MakeList):
+    if isinstance(s, anf.MakeList):
         return len(s.args) if all(_fits(of.get(x), of[s.target].dtype) for x in s.args if isinstance(x, str)) else None
-    if not isinstance(s, CallKnown):
+    if not isinstance(s, anf.CallKnown):
         return None
     if s.function == "np.broadcast_arrays":
         return len(s.args)
     if s.function not in SPLITTING or len(s.args) < 2:
         return None
     many = s.args[1]
-    if isinstance(many, Const):
+    if isinstance(many, anf.Const):
         return many.value if type(many.value) is int and many.value > 1 else None
     kind = of.get(many) if isinstance(many, str) else None
     return len(kind.types) + 1 if isinstance(kind, types.BaseTuple) else None
@@ -150,28 +137,28 @@ def _fits(kind: NumbaType, item: Any) -> bool:
 
 def _is_known_use(s: Any, x: str, counts: dict[str, int], of: dict[str, Any]) -> bool:
     """Whether a statement uses a list in a way that a tuple supports."""
-    if not isinstance(s, Let):
+    if not isinstance(s, anf.Let):
         return False
-    if isinstance(s, Copy) or (s.target == x and x not in s.args):
+    if isinstance(s, anf.Copy) or (s.target == x and x not in s.args):
         return True
-    if isinstance(s, GetItem):
-        return not isinstance(s.index[0], Slice) and x not in s.index
-    if isinstance(s, Discrete):
+    if isinstance(s, anf.GetItem):
+        return not isinstance(s.index[0], anf.Slice) and x not in s.index
+    if isinstance(s, anf.Discrete):
         asked = [n.args[0] for n in ast.walk(s.tree) if isinstance(n, ast.Call) and ast.unparse(n.func) == "len"]
         names = [n for n in ast.walk(s.tree) if isinstance(n, ast.Name) and n.id == x]
         return all(any(n is y for y in asked) for n in names)
-    return isinstance(s, CallKnown) and s.function == "len"
+    return isinstance(s, anf.CallKnown) and s.function == "len"
 
 
 def _is_copy(s: Any, counts: dict[str, int], found: set[str]) -> bool:
     """Whether a copy links a list that becomes a tuple with one that does not."""
-    if not isinstance(s, Copy) or s.target not in found:
+    if not isinstance(s, anf.Copy) or s.target not in found:
         return False
     return (s.target in counts) is not (s.args[0] in counts)
 
 
-def _check_place(lowered: Lowered, s: GetItem, n: int) -> None:
+def _check_place(lowered: Lowered, s: anf.GetItem, n: int) -> None:
     """Refuse a constant index that is out of range."""
     (k,) = s.index
-    if isinstance(k, Const) and not -n <= k.value < n:
+    if isinstance(k, anf.Const) and not -n <= k.value < n:
         lowered.source.refuse(s.line, "this index of a list", f"it has {n} items", "an index inside of it")

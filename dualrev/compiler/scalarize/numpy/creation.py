@@ -9,8 +9,8 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import AllocList, CallKnown, Const, MakeArray, MakeList, Node, Ref
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.builder import ScalarBuilder
@@ -26,17 +26,17 @@ class Making:
     def __init__(self, code: ScalarBuilder, layouts: Layouts) -> None:
         self.code, self.layouts = code, layouts
 
-    def alloc(self, s: CallKnown, kind: NumbaType) -> None:
+    def alloc(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Emit `np.zeros` and the like unchanged."""
         self.code.alloc(s)
 
-    def kaiser(self, s: CallKnown, kind: NumbaType) -> None:
+    def kaiser(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Emit `np.kaiser` of constants; a real variable is refused."""
         if any(isinstance(x, str) and is_real(self.code.kind(x)) for x in s.args):
             self.code.refuse(s.line, "np.kaiser by a variable", "its derivative is not known", "a constant")
         self.code.alloc(s)
 
-    def full(self, s: CallKnown, kind: NumbaType) -> None:
+    def full(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `np.full` and `np.full_like`."""
         code, value = self.code, s.args[1]
         rest = [*s.args[:1], *s.args[2:]]
@@ -44,13 +44,13 @@ class Making:
         assert all(k == "dtype" for k in keywords), "numba has no others"
         name = "np.empty" if s.function == "np.full" else "np.empty_like"
         if name == "np.empty" and len(rest) == 1:
-            rest.append(Ref(dtype_name(kind.dtype), None))
+            rest.append(anf.Ref(dtype_name(kind.dtype), None))
         made = s.target if s.target not in s.args else code.temp(kind)
-        code.alloc(CallKnown(made, name, tuple(rest), s.line, keywords))
+        code.alloc(anf.CallKnown(made, name, tuple(rest), s.line, keywords))
         code.fill(made, value, s.line)
         code.copy(s.target, made, s.line)
 
-    def steps(self, s: CallKnown, kind: NumbaType) -> None:
+    def steps(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `np.arange` and `np.linspace`: library calls for real variables, unchanged otherwise."""
         code = self.code
         name = s.function.split(".")[-1]
@@ -62,12 +62,12 @@ class Making:
             code.refuse(s.line, f"np.{name} with these arguments", "its derivative is not known", "a loop")
         args = s.args
         if name == "arange":
-            args = (Const(0), args[0], Const(1)) if len(args) == 1 else (*args, Const(1))[:3]
+            args = (anf.Const(0), args[0], anf.Const(1)) if len(args) == 1 else (*args, anf.Const(1))[:3]
         elif len(args) == 2:
-            args = (*args, Const(50))
+            args = (*args, anf.Const(50))
         code.library(s.target, name, args, s.line)
 
-    def array(self, s: CallKnown, kind: NumbaType) -> None:
+    def array(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `np.array` of an array, a list (an array here), a tuple of numbers, or a number."""
         stores = len(s.args) == 1 or (len(s.args) == 2 and s.keywords in ((), ("dtype",)) and is_real(kind.dtype))
         if isinstance(self.code.kind(s.args[0]), NUMBERS) and stores:
@@ -78,15 +78,15 @@ class Making:
             return
         if self.code.is_tuple(s.args[0]) and stores:
             parts = self.code.tree(s.args[0]).parts
-            if all(not isinstance(x, Node) and isinstance(self.code.kind(x), NUMBERS) for x in parts):
-                self.literal(MakeArray(s.target, tuple(parts), list(range(len(parts))), s.line), kind)
+            if all(not isinstance(x, anf.Node) and isinstance(self.code.kind(x), NUMBERS) for x in parts):
+                self.literal(anf.MakeArray(s.target, tuple(parts), list(range(len(parts))), s.line), kind)
                 return
         if not is_array(self.code.kind(s.args[0])) or len(s.args) > 2 or s.keywords not in ((), ("dtype",)):
             what, why = "np.array of these arguments", "only that of a list or an array is known"
             self.code.refuse(s.line, what, why, "a loop")
-        self.layouts.same_elements(CallKnown(s.target, "np.copy", s.args[:1], s.line), kind)
+        self.layouts.same_elements(anf.CallKnown(s.target, "np.copy", s.args[:1], s.line), kind)
 
-    def literal(self, s: MakeArray, kind: NumbaType) -> None:
+    def literal(self, s: anf.MakeArray, kind: NumbaType) -> None:
         """Lower `np.array([[x, y], [z, w]])`."""
         code = self.code
         flat = list(to_python.flattened(s.places))
@@ -107,15 +107,15 @@ class Making:
         made = s.target if s.target not in s.args else code.temp(kind)
         code.empty(made, str(shape), (), s.line)
         for index, k in places:
-            code.put(made, tuple(map(Const, index)), s.args[k], s.line)
+            code.put(made, tuple(map(anf.Const, index)), s.args[k], s.line)
         code.copy(s.target, made, s.line)
 
-    def list_of(self, s: MakeList | AllocList, kind: NumbaType) -> None:
+    def list_of(self, s: anf.MakeList | anf.AllocList, kind: NumbaType) -> None:
         """Lower `[x, y]`, or allocate room for a comprehension: a list is an array here."""
         code = self.code
-        items = s.items if isinstance(s, MakeList) else ()
-        size = s.length if isinstance(s, AllocList) else Const(len(items))
-        text = str(size.value) if isinstance(size, Const) else str(size)
-        code.empty(s.target, f"({text},)", () if isinstance(size, Const) else (text,), s.line)
+        items = s.items if isinstance(s, anf.MakeList) else ()
+        size = s.length if isinstance(s, anf.AllocList) else anf.Const(len(items))
+        text = str(size.value) if isinstance(size, anf.Const) else str(size)
+        code.empty(s.target, f"({text},)", () if isinstance(size, anf.Const) else (text,), s.line)
         for k, x in enumerate(items):
-            code.put(s.target, (Const(k),), x, s.line)
+            code.put(s.target, (anf.Const(k),), x, s.line)

@@ -14,7 +14,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.reading.callables import DOUBLE, IN_ORDER, IN_ROWS, STOPPED
-from dualrev.compiler.ir.anf.operations import CallKnown, CallMethod, Const, Copy, Load, MakeTuple, Ref
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.layout import Layouts
 from dualrev.compiler.scalarize.arrays.strided_views import Windows
@@ -41,8 +41,8 @@ _DISCRETE = ("argmin", "argmax", "any", "all", "item")
 class TableRules:
     """Rules that the table names: `core` for arrays and tuples; `scalar` for numbers, which return whether they fit."""
 
-    core: Mapping[str, Callable[[CallKnown, Any], None]]
-    scalar: Mapping[str, Callable[[CallKnown, Any], bool]]
+    core: Mapping[str, Callable[[anf.CallKnown, Any], None]]
+    scalar: Mapping[str, Callable[[anf.CallKnown, Any], bool]]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Functions:
         self.code, self.lazy, self.tuples, self.lists = code, lazy, tuples, lists
         self.ways, self.rules = ways, rules
 
-    def write(self, s: CallKnown, kind: NumbaType) -> None:
+    def write(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower a function call, by the first way that takes it."""
         text, keywords = s.function, s.keywords
         f, ways = known(text), self.ways
@@ -99,19 +99,19 @@ class Functions:
         elif not ((f.scalar and self.rules.scalar[f.scalar](s, kind)) or ways.numbers.takes(s, kind)):
             ways.inactive.without_rule(s, kind)
 
-    def _double(self, s: CallKnown, kind: NumbaType) -> None:
+    def _double(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower the result of a stencil's kernel, which has to be a float64."""
         if kind != types.float64:
             what, why = "the call of a stencil", f"its kernel gives {kind}, and only arrays of float64 are made here"
             self.code.refuse(s.line, what, why, "np.float64(...) of its value, or the call in a numba function of data")
         self.code.copy(s.target, s.args[0], s.line)
 
-    def _is_of_arrays(self, s: CallKnown) -> bool:
+    def _is_of_arrays(self, s: anf.CallKnown) -> bool:
         """Whether an argument is an array or a tuple."""
-        kinds = (self.code.kind(x) for x in s.args if not isinstance(x, Ref) or x.path)
+        kinds = (self.code.kind(x) for x in s.args if not isinstance(x, anf.Ref) or x.path)
         return any(is_array(k) or isinstance(k, types.BaseTuple) for k in kinds)
 
-    def method(self, s: CallMethod, kind: NumbaType) -> None:
+    def method(self, s: anf.CallMethod, kind: NumbaType) -> None:
         """Lower a method call on an array, a number or a string."""
         code, ways = self.code, self.ways
         method = s.method
@@ -130,7 +130,7 @@ class Functions:
         if method == "fill":
             ways.in_place.fill(s)
         elif method == "flatten" and len(s.args) == 1:
-            ways.layouts.same_elements(CallKnown(s.target, "flatten", s.args, s.line), kind)
+            ways.layouts.same_elements(anf.CallKnown(s.target, "flatten", s.args, s.line), kind)
         elif method == "view":
             ways.windows.of_type(s, kind)
         elif method == "sort":
@@ -144,25 +144,25 @@ class Functions:
             ways.layouts.same_elements(s, kind)
         elif method == "item" and len(s.args) == 1:
             self.lazy.materialise(s.args[0])
-            index = tuple(Const(0) for _ in range(base.ndim))
-            code.emit(Load(s.target, s.args[0], index, s.line))
+            index = tuple(anf.Const(0) for _ in range(base.ndim))
+            code.emit(anf.Load(s.target, s.args[0], index, s.line))
         else:
             code.refuse(s.line, f"the method .{method}", "of an array, only numpy's methods are known", "a loop")
 
-    def _conjugate(self, s: CallMethod, kind: NumbaType) -> None:
+    def _conjugate(self, s: anf.CallMethod, kind: NumbaType) -> None:
         """Lower `x.conj()` of real numbers to a copy, as numba does."""
         if is_array(kind):
-            self.ways.layouts.same_elements(CallKnown(s.target, "np.copy", s.args[:1], s.line), kind)
+            self.ways.layouts.same_elements(anf.CallKnown(s.target, "np.copy", s.args[:1], s.line), kind)
         else:
-            self.code.emit(Copy(s.target, s.args[0], s.line))
+            self.code.emit(anf.Copy(s.target, s.args[0], s.line))
 
-    def _as_function(self, s: CallMethod) -> CallKnown:
+    def _as_function(self, s: anf.CallMethod) -> anf.CallKnown:
         """Rewrite a method call to numpy's function of the same name, which takes a shape as a tuple."""
         (method, keywords), args = (s.method, s.keywords), s.args
         if method in ("reshape", "transpose") and len(args) > 2:
             shape = self.code.temp(types.UniTuple(types.int64, len(args) - 1))
-            self.tuples.make(MakeTuple(shape, args[1:], s.line), self.code.of[shape])
+            self.tuples.make(anf.MakeTuple(shape, args[1:], s.line), self.code.of[shape])
             args = (args[0], shape)
         if keywords == ("axis",) and len(args) == 2:
             keywords = ()
-        return CallKnown(s.target, f"np.{method}", args, s.line, keywords)
+        return anf.CallKnown(s.target, f"np.{method}", args, s.line, keywords)

@@ -16,7 +16,7 @@ from numba.core import types
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
-from dualrev.compiler.ir.anf.operations import CallKnown, Const, Copy, GetAttr, Let, OpaqueExpr, reads, walk
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.types.aliases import NumbaType
 
@@ -28,16 +28,16 @@ _LIMITS = {"finfo": np.finfo, "iinfo": np.iinfo}
 def with_limits(lowered: Lowered, of: dict[str, Any]) -> list[Any]:
     """Return the body with constants for attributes of finfo and iinfo objects; those without other uses are gone."""
     found: dict[str, Any] = {}
-    for s in walk(lowered.body):
-        if isinstance(s, Let) and s.target in of and (name := _name(of[s.target])):
-            known = found.get(s.args[0]) if isinstance(s, Copy) else _of(name, s, of)
+    for s in anf.walk(lowered.body):
+        if isinstance(s, anf.Let) and s.target in of and (name := _name(of[s.target])):
+            known = found.get(s.args[0]) if isinstance(s, anf.Copy) else _of(name, s, of)
             found[s.target] = known if s.target not in found or _same(found[s.target], known) else None
     found = {x: known for x, known in found.items() if known is not None}
     if not found:
         return lowered.body
     body = rewritten(lowered.body, lambda s: [_folded(s, found)])
     gone = set(found) - {lowered.result}
-    while used := gone & {x for s in walk(body) if not _makes(s, gone) for x in reads(s)}:
+    while used := gone & {x for s in anf.walk(body) if not _makes(s, gone) for x in anf.reads(s)}:
         gone -= used
     for x in gone:
         del of[x]
@@ -50,11 +50,11 @@ def _name(kind: NumbaType) -> str:
     return cls.__name__ if cls is not None and cls.__module__.startswith("numba.") and cls.__name__ in _LIMITS else ""
 
 
-def _of(name: str, s: Let, of: dict[str, Any]) -> Any:
+def _of(name: str, s: anf.Let, of: dict[str, Any]) -> Any:
     """The finfo or iinfo object for the dtype of the argument; None if it is not known."""
     kinds = [of.get(x) for x in s.args]
     match s:
-        case OpaqueExpr(tree=ast.Call(args=[ast.Attribute(value=ast.Name("np"), attr=attr)], keywords=[])):
+        case anf.OpaqueExpr(tree=ast.Call(args=[ast.Attribute(value=ast.Name("np"), attr=attr)], keywords=[])):
             kinds = [from_dtype(np.dtype(getattr(np, attr)))]
     (kind, *others) = kinds or [None]
     kind = getattr(kind, "instance_type", getattr(kind, "dtype", kind))
@@ -69,13 +69,15 @@ def _same(x: Any, y: Any) -> bool:
 
 def _folded(s: Any, found: dict[str, Any]) -> Any:
     """A statement, with a constant for an attribute of a known object."""
-    if not isinstance(s, GetAttr) or s.base not in found:
+    if not isinstance(s, anf.GetAttr) or s.base not in found:
         return s
     value = getattr(found[s.base], s.name)
-    constant = Const(value.item() if isinstance(value, np.generic) else value)
+    constant = anf.Const(value.item() if isinstance(value, np.generic) else value)
     single = isinstance(value, np.float32)
-    return CallKnown(s.target, "np.float32", (constant,), s.line) if single else Copy(s.target, constant, s.line)
+    return (
+        anf.CallKnown(s.target, "np.float32", (constant,), s.line) if single else anf.Copy(s.target, constant, s.line)
+    )
 
 
 def _makes(s: Any, some: set[str]) -> bool:
-    return isinstance(s, Let) and s.target in some
+    return isinstance(s, anf.Let) and s.target in some

@@ -14,7 +14,7 @@ from numba.core import types
 from numba.np.ufunc.sigparse import parse_signature
 
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.ir.anf.operations import CallUfunc, Effect, If, Let, Ref, Slice, View
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.aliases import NumbaType
@@ -23,10 +23,10 @@ from dualrev.diagnostics.quoting import raising
 
 __all__ = ["generalized"]
 
-_WHOLE = Slice(None, None, None)
+_WHOLE = anf.Slice(None, None, None)
 
 
-def generalized(code: ScalarBuilder, lazy: Lazy, s: CallUfunc, kernel: Ref) -> None:
+def generalized(code: ScalarBuilder, lazy: Lazy, s: anf.CallUfunc, kernel: anf.Ref) -> None:
     """Lower the call of a generalized ufunc, whose kernel is a numba function."""
     f, count = s.function.value, len(s.args)
     inputs, outputs = parse_signature(f.gufunc_builder.signature)
@@ -67,14 +67,14 @@ def _part(code: ScalarBuilder, array: str, index: tuple[str, ...], rank: int, ki
         *front, last = index
         end = code.plain("k + 1", line, k=last)
         view = code.temp(types.Array(of.dtype, 1, "A"))
-        return code.emit(View(view, array, (*front, Slice(last, end, None)), line))
+        return code.emit(anf.View(view, array, (*front, anf.Slice(last, end, None)), line))
     if not index:
         return array
     view = code.temp(types.Array(of.dtype, rank, "A"))
-    return code.emit(View(view, array, (*index, *[_WHOLE] * rank), line))
+    return code.emit(anf.View(view, array, (*index, *[_WHOLE] * rank), line))
 
 
-def _check_lengths(code: ScalarBuilder, s: Let, core: list[Any], front: list[int], depth: int) -> None:
+def _check_lengths(code: ScalarBuilder, s: anf.Let, core: list[Any], front: list[int], depth: int) -> None:
     """Emit a ValueError for axis lengths that have to be equal and are not."""
     seen: dict[Any, tuple[str, int]] = {}
     for x, dims, before in zip(s.args, core, front, strict=True):
@@ -85,5 +85,5 @@ def _check_lengths(code: ScalarBuilder, s: Let, core: list[Any], front: list[int
             if (other, place) == (name, axis):
                 continue
             wrong = code.plain(f"a.shape[{axis}] != b.shape[{place}]", s.line, types.boolean, a=name, b=other)
-            error = Effect(raising("ValueError", "Loop and array shapes are incompatible"), (), s.line, True)
-            code.out.append(If(wrong, [error], [], s.line))
+            error = anf.Effect(raising("ValueError", "Loop and array shapes are incompatible"), (), s.line, True)
+            code.out.append(anf.If(wrong, [error], [], s.line))

@@ -11,7 +11,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import CallKnown, CallMethod, Effect, If, Let
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Expression, Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
@@ -28,11 +28,11 @@ class InPlace:
     """Lowering of functions that mutate an array."""
 
     def __init__(
-        self, code: ScalarBuilder, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]
+        self, code: ScalarBuilder, lazy: Lazy, assignments: Assignments, expand: Callable[[anf.Let], None]
     ) -> None:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
 
-    def takes(self, s: CallKnown, kind: NumbaType) -> bool:
+    def takes(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower an elementwise function, or `np.dot`, with an output array; False for any other call."""
         code = self.code
         text, keywords = s.function, s.keywords
@@ -59,13 +59,13 @@ class InPlace:
             self._element_by_element(s.on(*s.args[:count], target=made), array, kind)
             code.copy(s.target, array, s.line)
             return True
-        self.expand(CallKnown(made, text, s.args[:count], s.line))
+        self.expand(anf.CallKnown(made, text, s.args[:count], s.line))
         self.lazy.materialise(made)
         self.lazy.flush()
         for k in range(kind.ndim):
             wrong = code.plain(f"x.shape[{k}] != y.shape[{k}]", s.line, types.boolean, x=made, y=array)
-            error = Effect(raising("ValueError", "incompatible output array size"), (), s.line, True)
-            code.out.append(If(wrong, [error], [], s.line))
+            error = anf.Effect(raising("ValueError", "incompatible output array size"), (), s.line, True)
+            code.out.append(anf.If(wrong, [error], [], s.line))
         self.assignments.assign(array, made, s.line, None)
         code.copy(s.target, array, s.line)
         return True
@@ -86,9 +86,9 @@ class InPlace:
             self.lazy.materialise(x)
             if self.code.alias.same(array, named(x)):
                 test = self.code.plain("runtime.may_overlap(a, b)", line, types.boolean, a=array, b=x)
-                self.code.out.append(If(test, [Effect(raising("ValueError", text), (), line, True)], [], line))
+                self.code.out.append(anf.If(test, [anf.Effect(raising("ValueError", text), (), line, True)], [], line))
 
-    def _element_by_element(self, s: CallKnown, array: str, kind: NumbaType) -> None:
+    def _element_by_element(self, s: anf.CallKnown, array: str, kind: NumbaType) -> None:
         """Elementwise loop without a copy, as in numba: an iteration may read what an earlier one wrote."""
         for x in s.args:
             self.lazy.materialise(x)
@@ -97,12 +97,12 @@ class InPlace:
         element = self.lazy.element_of(s.target, array, kind.ndim, s.line)
         self.code.over(array, kind.ndim, s.line, lambda i: self.code.put(array, i, element(i), s.line))
 
-    def fill(self, s: CallMethod) -> None:
+    def fill(self, s: anf.CallMethod) -> None:
         """Lower `a.fill(x)`."""
         self.lazy.flush()
         self.code.fill(s.args[0], s.args[1], s.line)
 
-    def fill_diagonal(self, s: CallKnown, kind: NumbaType) -> None:
+    def fill_diagonal(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `np.fill_diagonal` of a matrix by a number."""
         code, (array, value) = self.code, s.args[:2]
         of = code.kind(array)
@@ -113,7 +113,7 @@ class InPlace:
         n = code.plain("min(a.shape[0], a.shape[1])", s.line, a=array)
         code.count(n, s.line, lambda k: code.put(named(array), (k, k), value, s.line))
 
-    def sort(self, s: CallMethod) -> None:
+    def sort(self, s: anf.CallMethod) -> None:
         """Lower `a.sort()` of a vector."""
         code, array = self.code, s.args[0]
         of = code.kind(array)
@@ -121,6 +121,6 @@ class InPlace:
             code.refuse(s.line, "this sort", "only that of a vector is known", "np.sort of its rows")
         self.lazy.flush()
         made = code.temp(types.Array(of.dtype, 1, "C"))
-        sort = CallKnown(made, "np.sort", (array,), s.line)
+        sort = anf.CallKnown(made, "np.sort", (array,), s.line)
         self.expand(sort) if is_real(of.dtype) else code.as_written(sort)
         code.over(made, 1, s.line, lambda i: code.put(named(array), i, code.pick(made, i, s.line), s.line))

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import CallKnown, Const, Copy, If, Let, Node, ViewExpr, leaves
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.arrays.fancy_indexing import Gathering
 from dualrev.compiler.scalarize.arrays.layout import Layouts
@@ -30,7 +30,7 @@ class Definitions:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, gathering: Gathering, layouts: Layouts) -> None:
         self.code, self.lazy, self.gathering, self.layouts = code, lazy, gathering, layouts
 
-    def takes(self, s: CallKnown, kind: NumbaType) -> bool:
+    def takes(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower a function by a definition for these arguments, or by a selection; False if it has neither."""
         f = known(s.function)
         if not holds_reals(kind):
@@ -57,7 +57,11 @@ class Definitions:
         for letter, x in zip(definition.pattern, given, strict=True):
             if letter == "=":
                 wanted = next(fixed)
-                if not isinstance(x, Const) or isinstance(x.value, str) != isinstance(wanted, str) or x.value != wanted:
+                if (
+                    not isinstance(x, anf.Const)
+                    or isinstance(x.value, str) != isinstance(wanted, str)
+                    or x.value != wanted
+                ):
                     return False
             elif not self._is_like(letter, x):
                 return False
@@ -68,15 +72,15 @@ class Definitions:
         if x is None or letter == "_":
             return x is None and letter == "_"
         if letter == "c":
-            return isinstance(x, Const) and isinstance(x.value, (bool, int, float))
-        if isinstance(x, Const) and not isinstance(x.value, (bool, int, float)):
+            return isinstance(x, anf.Const) and isinstance(x.value, (bool, int, float))
+        if isinstance(x, anf.Const) and not isinstance(x.value, (bool, int, float)):
             return False
         kind = self.code.kind(x)
         if letter in "xi":
             return isinstance(kind, NUMBERS if letter == "x" else types.Integer)
         return is_array(kind) and kind.ndim == {"v": 1, "m": 2}.get(letter, kind.ndim)
 
-    def _call(self, s: CallKnown, kind: NumbaType, definition: Definition, given: list[Any]) -> None:
+    def _call(self, s: anf.CallKnown, kind: NumbaType, definition: Definition, given: list[Any]) -> None:
         """Call a definition: arguments of letters `e` and `f` are flattened, and `e` shapes the result."""
         code = self.code
         args: list[Any] = []
@@ -89,45 +93,45 @@ class Definitions:
                 like = x
             args.append(self.layouts.vector(x, s.line) if letter in "ef" else x)
         largest = float(np.finfo(str(getattr(kind, "dtype", kind))).max) if LARGEST in definition.more else 0.0
-        args += [Const(largest if x == LARGEST else x) for x in definition.more]
+        args += [anf.Const(largest if x == LARGEST else x) for x in definition.more]
         if like is not None:
             flat = code.temp(types.Array(kind.dtype, 1, "C"))
             code.library(flat, definition.name, tuple(args), s.line)
             shaped = code.temp(types.Array(kind.dtype, kind.ndim, "C"))
             view = to_python.name(f"np.reshape(BASE, {named(like)}.shape)")
-            code.emit(ViewExpr(shaped, flat, (named(like),), view, s.line))
+            code.emit(anf.ViewExpr(shaped, flat, (named(like),), view, s.line))
             self._in_layout(s.target, shaped, s.line)
         else:
             self.call(s, kind, definition.name, tuple(args))
 
-    def call(self, s: Let, kind: NumbaType, name: str, args: tuple[Any, ...]) -> None:
+    def call(self, s: anf.Let, kind: NumbaType, name: str, args: tuple[Any, ...]) -> None:
         """Call a library function, and copy its C-ordered results to the layouts of the target."""
         code = self.code
-        if not any(_is_in_other_order(code.kind(x)) for x in leaves(code.tree(s.target))):
+        if not any(_is_in_other_order(code.kind(x)) for x in anf.leaves(code.tree(s.target))):
             code.library(s.target, name, args, s.line)
             return
         made = code.temp(_in_c(kind))
         code.tree(made)
         code.library(made, name, args, s.line)
-        for x, y in zip(leaves(code.tree(s.target)), leaves(code.tree(made)), strict=True):
+        for x, y in zip(anf.leaves(code.tree(s.target)), anf.leaves(code.tree(made)), strict=True):
             self._in_layout(x, y, s.line)
 
     def _in_layout(self, target: str, source: str, line: int) -> None:
         """Emit `target = source`, in the layout that numba infers for `target`."""
         code, kind = self.code, self.code.kind(target)
         if not _is_fortran(kind):
-            code.emit(Copy(target, source, line))
+            code.emit(anf.Copy(target, source, line))
             return
         code.empty_like(target, source, line)
         code.over(source, kind.ndim, line, lambda i: code.put(target, i, code.pick(source, i, line), line), False)
 
-    def _select(self, s: CallKnown, kind: NumbaType, selection: Selection, given: list[Any]) -> None:
+    def _select(self, s: anf.CallKnown, kind: NumbaType, selection: Selection, given: list[Any]) -> None:
         """Lower a selection: gather elements of an argument."""
         code = self.code
         base, places = given[selection.argument], selection.places
         others = [x for k, x in enumerate(given) if k != selection.argument]
         fits = is_array(code.kind(base)) and selection.ndim in (None, code.kind(base).ndim)
-        fits = fits and not any(isinstance(code.tree(x), Node) for x in others if x is not None)
+        fits = fits and not any(isinstance(code.tree(x), anf.Node) for x in others if x is not None)
         if not fits or len(given) > len(known(s.function).names):
             code.refuse(s.line, f"{s.function} of these arguments", "it has no derivative here", "a loop")
         names: dict[str, Any] = {}
@@ -147,15 +151,15 @@ class Definitions:
 
         def shared() -> None:
             """Make the target a view of the argument, if the result has as many elements."""
-            code.emit(ViewExpr(view, base, (made,), to_python.name(f"np.reshape(BASE, {made}.shape)"), s.line))
+            code.emit(anf.ViewExpr(view, base, (made,), to_python.name(f"np.reshape(BASE, {made}.shape)"), s.line))
             code.copy(s.target, view, s.line)
 
         copied = code.collect(lambda: code.copy(s.target, made, s.line))
-        code.out.append(If(test, code.collect(shared), copied, s.line))
+        code.out.append(anf.If(test, code.collect(shared), copied, s.line))
         code.alias.join(s.target, base)
 
 
-def _by_position(s: CallKnown) -> list[Any] | None:
+def _by_position(s: anf.CallKnown) -> list[Any] | None:
     """Arguments by position, None where nothing is given; None if a keyword is not known."""
     text, keywords = s.function, s.keywords
     count = len(s.args) - len(keywords)
@@ -166,7 +170,7 @@ def _by_position(s: CallKnown) -> list[Any] | None:
         if k not in names:
             return None
         found[names.index(k)] = x
-    return [None if x == Const(None) else x for x in found]
+    return [None if x == anf.Const(None) else x for x in found]
 
 
 def _is_fortran(kind: NumbaType) -> bool:

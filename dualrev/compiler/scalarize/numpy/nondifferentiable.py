@@ -9,8 +9,8 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Alloc, Atom, CallKnown, Copy, Discrete, Node, leaves
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.types.aliases import NumbaType
@@ -25,13 +25,13 @@ class Inactive:
     def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
-    def write(self, s: CallKnown, kind: NumbaType) -> None:
+    def write(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Emit a function unchanged; a tuple of results component by component."""
         code = self.code
         for x in s.args:
             self.lazy.materialise(x)
         target = code.tree(s.target)
-        if not isinstance(target, Node):
+        if not isinstance(target, anf.Node):
             code.alloc(s) if is_array(kind) else code.as_written(s)
             return
         made = code.expression(s)
@@ -39,17 +39,17 @@ class Inactive:
         fresh = [code.temp(part) for part in _parts_of(kind)]  # a part of the target may be an argument, too
         for k, (x, part) in enumerate(zip(fresh, _parts_of(kind), strict=True)):
             item = to_python.subscript(made, (k,), to_python.number)
-            code.emit((Alloc if is_array(part) else Discrete)(x, names, item, s.line))
+            code.emit((anf.Alloc if is_array(part) else anf.Discrete)(x, names, item, s.line))
         for t, x in zip(target.parts, fresh, strict=True):
-            code.emit(Copy(t, x, s.line))
+            code.emit(anf.Copy(t, x, s.line))
 
-    def without_rule(self, s: CallKnown, kind: NumbaType) -> None:
+    def without_rule(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Emit a function that has no rule unchanged, if its result is discrete; refuse it otherwise."""
         if is_real(kind) or isinstance(kind, types.BaseTuple) or is_real_array(kind):
             self.code.refuse(s.line, f"{s.function} of these arguments", "", "a loop")
         self.write(s, kind)
 
-    def elements(self, s: CallKnown, kind: NumbaType) -> None:
+    def elements(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower a piecewise constant function of elements: `np.around`, `np.angle`."""
         code, (x, *rest) = self.code, s.args
         if not is_real_array(kind) or len(rest) > 1 or any(is_array(code.kind(y)) for y in rest):
@@ -68,14 +68,14 @@ class Inactive:
         code.over(made, kind.ndim, s.line, one)
         code.copy(s.target, made, s.line)
 
-    def has_no_derivative(self, s: CallKnown, kind: NumbaType) -> bool:
+    def has_no_derivative(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Whether a result is inactive by its types: discrete, or computed from discrete values only."""
         code = self.code
         known = all(is_array(x) or isinstance(x, (types.Number, types.Boolean)) for x in _parts_of(kind))
-        of_reals = any(_has_reals(code.kind(x)) for a in s.args for x in leaves(code.tree(a)) if x is not None)
+        of_reals = any(_has_reals(code.kind(x)) for a in s.args for x in anf.leaves(code.tree(a)) if x is not None)
         return known and not (of_reals and any(map(_has_reals, _parts_of(kind))))
 
-    def stopped(self, s: CallKnown) -> None:
+    def stopped(self, s: anf.CallKnown) -> None:
         """Lower `dualrev.stop_gradient` to a constant, or to a copy of a real array."""
         (x,) = s.args
         self.lazy.materialise(x)
@@ -84,7 +84,7 @@ class Inactive:
     def _stopped_tree(self, target: Any, source: Any, line: int) -> None:
         """Copy the leaves of a tree by `plain` expressions, which have no derivative."""
         code = self.code
-        if isinstance(target, Node):
+        if isinstance(target, anf.Node):
             for t, x in zip(target.parts, source.parts, strict=True):
                 self._stopped_tree(t, x, line)
             return
@@ -102,7 +102,7 @@ class Inactive:
         else:
             code.copy(target, self._constant(source, line) if is_real(kind) else source, line)
 
-    def _constant(self, x: Atom, line: int) -> str:
+    def _constant(self, x: anf.Atom, line: int) -> str:
         """Emit the value of a real number as a constant."""
         return self.code.plain("x", line, self.code.kind(x), x=x)
 

@@ -23,7 +23,7 @@ from numba.core.registry import cpu_target
 
 from dualrev.compiler.frontend.reading.callables import frozen_in
 from dualrev.compiler.frontend.reading.source import describe, is_readable, name_of
-from dualrev.compiler.ir.anf.operations import Atom, CallMethod, CallUser, Const, Let, OpaqueExpr, Ref
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaType
 from dualrev.compiler.types.complex_parts import joined
@@ -37,17 +37,21 @@ _NOT_THE_USERS = {"numpy", "numba", "dualrev", "scipy", *sys.stdlib_module_names
 class Overloads:
     """Lowering of calls that numba's overloads implement."""
 
-    def __init__(self, code: ScalarBuilder, expand: Callable[[Let], None]) -> None:
+    def __init__(self, code: ScalarBuilder, expand: Callable[[anf.Let], None]) -> None:
         self.code, self.expand = code, expand
 
-    def lowered(self, s: Let) -> Let | None:
+    def lowered(self, s: anf.Let) -> anf.Let | None:
         """Lower a call of an overload with floats to a call of the implementation; return any other operation.
 
         One that stays as it is says why, if a derivative would have to pass through it.
         """
-        if isinstance(s, CallMethod):
+        if isinstance(s, anf.CallMethod):
             return None if self._method(s) else s
-        if not isinstance(s, OpaqueExpr) or not isinstance(s.tree, ast.Call) or not isinstance(s.tree.func, ast.Name):
+        if (
+            not isinstance(s, anf.OpaqueExpr)
+            or not isinstance(s.tree, ast.Call)
+            or not isinstance(s.tree.func, ast.Name)
+        ):
             return s
         call, name, code = s.tree, s.tree.func.id, self.code
         ref = code.lowered.refs.get(name)
@@ -67,7 +71,7 @@ class Overloads:
         taken = args is not None and self._call(s, chosen, args, (*ref.path, ("overload", chosen)))
         return None if taken else s
 
-    def _method(self, s: CallMethod) -> bool:
+    def _method(self, s: anf.CallMethod) -> bool:
         """Lower a method of numbers or arrays from `overload_method`; False for any other method."""
         name, keywords = s.method, s.keywords
         kinds = [self._kind(x) for x in s.args]
@@ -94,13 +98,13 @@ class Overloads:
         """Type that numba infers for an atom."""
         return types.unliteral(joined(self.code.kind(x)))
 
-    def _call(self, s: Let, chosen: Any, args: tuple[Any, ...], path: AccessPath) -> bool:
+    def _call(self, s: anf.Let, chosen: Any, args: tuple[Any, ...], path: AccessPath) -> bool:
         refs = self.code.lowered.refs
         found = next((r for r in refs.values() if r.value is chosen), None)
         if found is None:
             name = self.code.names.fresh(f"_{name_of(chosen)}")
-            found = refs[name] = Ref(name, chosen, path)
-        self.expand(CallUser(s.target, found, args, s.line))
+            found = refs[name] = anf.Ref(name, chosen, path)
+        self.expand(anf.CallUser(s.target, found, args, s.line))
         return True
 
 
@@ -118,12 +122,12 @@ def _is_users(f: Any) -> bool:
     return isinstance(f, FunctionType) and f.__module__.partition(".")[0] not in _NOT_THE_USERS
 
 
-def _atom(code: ScalarBuilder, x: ast.expr) -> Atom | None:
+def _atom(code: ScalarBuilder, x: ast.expr) -> anf.Atom | None:
     """Argument as an atom, if it is a variable, a constant or a captured value."""
     if isinstance(x, ast.Constant):
-        return Const(x.value)
+        return anf.Const(x.value)
     if isinstance(x, ast.UnaryOp) and isinstance(x.op, ast.USub) and isinstance(x.operand, ast.Constant):
-        return Const(-x.operand.value)  # type: ignore[operator]
+        return anf.Const(-x.operand.value)  # type: ignore[operator]
     if not isinstance(x, ast.Name):
         return None
     return x.id if x.id in code.of else code.lowered.refs.get(x.id)
@@ -156,16 +160,16 @@ def _method_for(f: Any, kinds: list[NumbaType], keywords: tuple[str, ...]) -> An
     return known[key]
 
 
-def _ordered(f: Dispatcher, values: list[Any], keywords: list[str]) -> tuple[Atom, ...] | None:
+def _ordered(f: Dispatcher, values: list[Any], keywords: list[str]) -> tuple[anf.Atom, ...] | None:
     """Arguments in the order of the parameters, with constant defaults; None if they do not fit."""
     signature = inspect.signature(f.py_func)
     count = len(values) - len(keywords)
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values()):
         return None
     given = signature.bind(*values[:count], **dict(zip(keywords, values[count:], strict=True)))
-    made: list[Atom] = []
+    made: list[anf.Atom] = []
     for name, p in signature.parameters.items():
         if name not in given.arguments and not isinstance(p.default, (bool, int, float, type(None))):
             return None
-        made.append(given.arguments.get(name, Const(p.default)))
+        made.append(given.arguments.get(name, anf.Const(p.default)))
     return tuple(made)

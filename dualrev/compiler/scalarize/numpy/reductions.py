@@ -12,8 +12,8 @@ from typing import Any
 from numba.core import types
 from numba.np import arraymath
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import Alloc, Atom, BinOp, CallKnown, Const, Copy, Discrete, Ref, WholeArray
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
@@ -37,10 +37,10 @@ class Reductions:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, tuples: Tuples) -> None:
         self.code, self.lazy, self.tuples = code, lazy, tuples
 
-    def sum(self, s: CallKnown, kind: NumbaType) -> None:
+    def sum(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower sum, mean and product."""
         x, name = s.args[0], _short(s)
-        if self.code.is_tuple(x) or (isinstance(x, Ref) and isinstance(x.value, tuple)):
+        if self.code.is_tuple(x) or (isinstance(x, anf.Ref) and isinstance(x.value, tuple)):
             self.tuples.reduce(s, kind)
         elif is_real_array(kind) and name == "sum":
             self._along_axis(s, kind)
@@ -50,7 +50,7 @@ class Reductions:
             self.lazy.materialise(x)
             self.code.as_written(s)
 
-    def extreme(self, s: CallKnown, kind: NumbaType) -> None:
+    def extreme(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `np.min` and `np.max`."""
         if self.code.is_tuple(s.args[0]):
             self.tuples.reduce(s, kind)
@@ -58,22 +58,22 @@ class Reductions:
         self.lazy.materialise(s.args[0])
         assert len(s.args) == 1, "numba has no axis"
         if is_real(kind):
-            self.code.emit(WholeArray(s.target, f"np.{_short(s).removeprefix('a')}", (s.args[0],), s.line))
+            self.code.emit(anf.WholeArray(s.target, f"np.{_short(s).removeprefix('a')}", (s.args[0],), s.line))
         else:
             self.code.as_written(s)
 
-    def spread(self, s: CallKnown, kind: NumbaType) -> None:
+    def spread(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `np.var` and `np.std` to library calls."""
         self.lazy.materialise(s.args[0])
         if len(s.args) > 1 or not is_real_array(self.code.kind(s.args[0])):
             self.code.refuse(s.line, f"{s.function} of these arguments", "it has no derivative here", "a loop")
         self.code.library(s.target, _short(s), s.args, s.line)
 
-    def _of_all(self, s: CallKnown, kind: NumbaType, name: str) -> None:
+    def _of_all(self, s: anf.CallKnown, kind: NumbaType, name: str) -> None:
         """Reduce all elements by sum, mean or product, in numba's order."""
         code, x = self.code, s.args[0]
-        axis = s.args[1] if len(s.args) > 1 else Const(None)
-        if len(s.args) > 2 or (axis != Const(None) and (name != "sum" or code.kind(x).ndim > 1)):
+        axis = s.args[1] if len(s.args) > 1 else anf.Const(None)
+        if len(s.args) > 2 or (axis != anf.Const(None) and (name != "sum" or code.kind(x).ndim > 1)):
             code.refuse(s.line, f"{name} with these arguments", "only that of all elements is known", "a loop")
         total = self._started(1.0 if name == "prod" else 0.0, kind, s.line)
         sizes, element = self.lazy.over(x, s.line)
@@ -81,29 +81,29 @@ class Reductions:
 
         def one(i: tuple[str, ...]) -> None:
             """Accumulate the element at index `i`."""
-            arithmetic(code, BinOp(total, symbol, total, element(i), s.line), kind)
+            arithmetic(code, anf.BinOp(total, symbol, total, element(i), s.line), kind)
 
         code.nest(sizes, s.line, one)
         if name == "mean":
-            n = code.emit(Discrete(code.temp(types.int64), sizes, to_python.name(" * ".join(sizes) or "1"), s.line))
-            arithmetic(code, BinOp(s.target, "/", total, n, s.line, _is_nan_of_no_elements()), kind)
+            n = code.emit(anf.Discrete(code.temp(types.int64), sizes, to_python.name(" * ".join(sizes) or "1"), s.line))
+            arithmetic(code, anf.BinOp(s.target, "/", total, n, s.line, _is_nan_of_no_elements()), kind)
         else:
-            code.emit(Copy(s.target, total, s.line))
+            code.emit(anf.Copy(s.target, total, s.line))
 
     def _started(self, unit: float, kind: NumbaType, line: int) -> str:
         """Initialise the accumulator of a sum or a product."""
         code, total = self.code, self.code.temp(kind)
-        start: Atom = Const(unit)
+        start: anf.Atom = anf.Const(unit)
         if kind == types.float32:
-            start = code.emit(Discrete(code.temp(kind), (), to_python.name(f"np.float32({unit})"), line))
-        code.emit(Copy(total, start, line))
+            start = code.emit(anf.Discrete(code.temp(kind), (), to_python.name(f"np.float32({unit})"), line))
+        code.emit(anf.Copy(total, start, line))
         return total
 
-    def _along_axis(self, s: CallKnown, kind: NumbaType) -> None:
+    def _along_axis(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `np.sum(a, axis)`."""
         code, (x, axis) = self.code, s.args[:2]
         ndim = code.kind(x).ndim
-        known = isinstance(axis, Const) and type(axis.value) is int and -ndim <= axis.value < ndim
+        known = isinstance(axis, anf.Const) and type(axis.value) is int and -ndim <= axis.value < ndim
         if len(s.args) > 2 or not known:
             code.refuse(s.line, "np.sum with this axis or dtype", "only an int that is a constant is known", "a loop")
         skipped = axis.value % ndim
@@ -112,9 +112,9 @@ class Reductions:
         rest = tuple(n for k, n in enumerate(sizes) if k != skipped)
         shape = f"(({', '.join(rest)},), {dtype_name(kind.dtype)})"
 
-        def add(total: Any, i: tuple[str, ...], target: str) -> Atom:
+        def add(total: Any, i: tuple[str, ...], target: str) -> anf.Atom:
             """Emit `target = total + element`."""
-            return arithmetic(code, BinOp(target, "+", total, element(i), s.line), kind.dtype)
+            return arithmetic(code, anf.BinOp(target, "+", total, element(i), s.line), kind.dtype)
 
         def row(i: tuple[str, ...]) -> None:
             """Reduce one row along the last axis, in a scalar accumulator."""
@@ -128,14 +128,14 @@ class Reductions:
             code.put(made, place, add(code.pick(made, place, s.line), i, code.temp(kind.dtype)), s.line)
 
         if skipped == ndim - 1 > 0:
-            code.emit(Alloc(made, rest, to_python.name(f"np.empty{shape}"), s.line))
+            code.emit(anf.Alloc(made, rest, to_python.name(f"np.empty{shape}"), s.line))
             code.nest(rest, s.line, row)
         else:
-            code.emit(Alloc(made, rest, to_python.name(f"np.zeros{shape}"), s.line))
+            code.emit(anf.Alloc(made, rest, to_python.name(f"np.zeros{shape}"), s.line))
             code.nest(sizes, s.line, one)
         code.copy(s.target, made, s.line)
 
 
-def _short(s: CallKnown) -> str:
+def _short(s: anf.CallKnown) -> str:
     """Name of a function without its module."""
     return str(s.function.split(".")[-1])

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import BinOp, CallKnown, Prim
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.scalar_ops import arithmetic, extremum, product
@@ -30,7 +30,7 @@ class Numbers:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, tuples: Tuples) -> None:
         self.code, self.lazy, self.tuples = code, lazy, tuples
 
-    def takes(self, s: CallKnown, kind: NumbaType) -> bool:
+    def takes(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower a real function to a product, a quotient or a primitive of the table; False if it has none."""
         text = s.function
         line = line_of(text)
@@ -46,7 +46,7 @@ class Numbers:
         arithmetic(self.code, s, kind)
         return True
 
-    def extremum(self, s: CallKnown, kind: NumbaType) -> bool:
+    def extremum(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower Python's `min` and `max`."""
         if len(s.args) == 1 and isinstance(self.code.kind(s.args[0]), types.BaseTuple):
             self.tuples.reduce(s, kind)
@@ -59,17 +59,17 @@ class Numbers:
             return False
         return True
 
-    def divmod(self, s: CallKnown, kind: NumbaType) -> bool:
+    def divmod(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower `divmod` to a library call."""
         self.code.library(s.target, "divmod_of", s.args, s.line)
         return True
 
-    def to_float(self, s: CallKnown, kind: NumbaType) -> bool:
+    def to_float(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower a conversion to a float type, differentiable if the argument is real."""
         if any(is_array(self.code.kind(x)) for x in s.args):
             return False
         if s.args and is_real(self.code.kind(s.args[0])):
-            self.code.emit(Prim(s.target, line_of("+x"), s.function, s.args, s.line))
+            self.code.emit(anf.Prim(s.target, line_of("+x"), s.function, s.args, s.line))
         else:
             self.code.as_written(s)
         return True
@@ -84,56 +84,56 @@ class Numbers:
         if not isinstance(wanted, (types.Integer, types.Float)):
             return None
         if is_real(kind) and is_real(wanted):
-            return code.emit(Prim(code.temp(wanted), line_of("+x"), f"np.{wanted}", (x,), line))
+            return code.emit(anf.Prim(code.temp(wanted), line_of("+x"), f"np.{wanted}", (x,), line))
         return code.plain(f"np.{wanted}(_)", line, wanted, _=x)
 
-    def ldexp(self, s: CallKnown, kind: NumbaType) -> bool:
+    def ldexp(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower `math.ldexp` to the product with a power of 2."""
         power = self.code.plain("math.ldexp(1.0, n)", s.line, kind, n=s.args[1])
-        arithmetic(self.code, BinOp(s.target, "*", s.args[0], power, s.line), kind)
+        arithmetic(self.code, anf.BinOp(s.target, "*", s.args[0], power, s.line), kind)
         return True
 
-    def frexp(self, s: CallKnown, kind: NumbaType) -> bool:
+    def frexp(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower `math.frexp` to a product with a power of 2, in two steps, as the power may be too large."""
         code, (m, e), x = self.code, self.code.tree(s.target).parts, s.args[0]
         whole = code.plain("math.frexp(x)[1]", s.line, x=x)
         half = code.plain("-n // 2", s.line, n=whole)
         for n in (half, code.plain("-n - h", s.line, n=whole, h=half)):
             power = code.plain("math.ldexp(1.0, n)", s.line, types.float64, n=n)
-            x = arithmetic(code, BinOp(code.temp(code.kind(m)), "*", x, power, s.line), code.kind(m))
+            x = arithmetic(code, anf.BinOp(code.temp(code.kind(m)), "*", x, power, s.line), code.kind(m))
         code.copy(m, x, s.line)
         code.copy(e, whole, s.line)
         return True
 
-    def itself(self, s: CallKnown, kind: NumbaType) -> bool:
+    def itself(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower a reduction of a scalar, such as `np.sum`: the scalar itself."""
         if self._is_one(s, kind):
             self.code.copy(s.target, self._alike(s, kind), s.line)
         return self._is_one(s, kind)
 
-    def nothing(self, s: CallKnown, kind: NumbaType) -> bool:
+    def nothing(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower a spread of a scalar, such as `np.std`: `x - x`, which is NaN at infinity."""
         if self._is_one(s, kind):
             x = self._alike(s, kind)
-            arithmetic(self.code, BinOp(s.target, "-", x, x, s.line), kind)
+            arithmetic(self.code, anf.BinOp(s.target, "-", x, x, s.line), kind)
         return self._is_one(s, kind)
 
-    def zero(self, s: CallKnown, kind: NumbaType) -> bool:
+    def zero(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower `np.imag` of a real number, without derivative."""
         if self._is_one(s, kind):
             self.code.as_written(s)
         return self._is_one(s, kind)
 
-    def _is_one(self, s: CallKnown, kind: NumbaType) -> bool:
+    def _is_one(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Whether a function has one argument, a real number, and a real result."""
         return len(s.args) == 1 and is_real(kind) and is_real(joined(self.code.kind(s.args[0])))
 
-    def _alike(self, s: CallKnown, kind: NumbaType) -> Any:
+    def _alike(self, s: anf.CallKnown, kind: NumbaType) -> Any:
         """Argument, converted to the type of the result."""
         x = s.args[0]
         return x if joined(self.code.kind(x)) == kind else self.converted(x, kind, s.line)
 
-    def round(self, s: CallKnown, kind: NumbaType) -> bool:
+    def round(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower rounding to a number of digits, which is piecewise constant."""
         if is_real(kind):
             self.code.as_written(s)

@@ -11,7 +11,7 @@ from numba.core import types
 from numba.np.numpy_support import ufunc_find_matching_loop
 
 from dualrev.compiler.frontend.reading.callables import is_generalized, jitted
-from dualrev.compiler.ir.anf.operations import CallUfunc, Ref
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder, named
 from dualrev.compiler.scalarize.numpy.gufuncs import generalized
@@ -27,7 +27,7 @@ class Ufuncs:
     def __init__(self, code: ScalarBuilder, lazy: Lazy) -> None:
         self.code, self.lazy = code, lazy
 
-    def call(self, s: CallUfunc, kind: NumbaType) -> None:
+    def call(self, s: anf.CallUfunc, kind: NumbaType) -> None:
         """Lower `target = ufunc(x, y)` of numbers or arrays."""
         code = self.code
         if is_generalized(s.function.value):
@@ -57,17 +57,17 @@ class Ufuncs:
         code.over(made, kind.ndim, s.line, one)
         code.copy(s.target, made, s.line)
 
-    def _kernel(self, ufunc: Ref) -> Ref:
+    def _kernel(self, ufunc: anf.Ref) -> anf.Ref:
         """Reference to the ufunc's scalar kernel, a numba function."""
         refs = self.code.lowered.refs
         path = (*ufunc.path, ("jitted", ""))
         found = next((r for r in refs.values() if r.path == path), None)
         if found is None:
             name = self.code.names.fresh(ufunc.name)
-            found = refs[name] = Ref(name, jitted(ufunc.value), path)
+            found = refs[name] = anf.Ref(name, jitted(ufunc.value), path)
         return found
 
-    def _loop(self, s: CallUfunc) -> list[Any]:
+    def _loop(self, s: anf.CallUfunc) -> list[Any]:
         """Types of the scalars that numba's loop for these arguments takes."""
         kinds = [types.unliteral(self.code.kind(x)) for x in s.args]
         if len(kinds) > s.function.value.nin:

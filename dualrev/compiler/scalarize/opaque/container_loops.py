@@ -13,26 +13,8 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    AsList,
-    CallKnown,
-    CallMethod,
-    CallStarred,
-    CallUser,
-    Copy,
-    Discrete,
-    Effect,
-    For,
-    GetItem,
-    If,
-    Let,
-    Opaque,
-    OpaqueExpr,
-    Store,
-    blocks,
-    walk,
-)
 from dualrev.compiler.ir.anf.rewrite import with_blocks
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.types.aliases import NumbaType
@@ -49,17 +31,17 @@ _INSTEAD = "a loop over a list of it, or a change after the loop"
 
 def with_checked_loops(body: list[Any], lowered: Lowered, of: dict[str, Any]) -> list[Any]:
     """Refuse changes that a loop may see; return the body, where one over keys raises if a dict has another length."""
-    every = list(walk(body))
-    if not any(isinstance(s, AsList) for s in every):
+    every = list(anf.walk(body))
+    if not any(isinstance(s, anf.AsList) for s in every):
         return body
-    made = {s.target: s for s in every if isinstance(s, (AsList, CallMethod, CallKnown))}
+    made = {s.target: s for s in every if isinstance(s, (anf.AsList, anf.CallMethod, anf.CallKnown))}
     apart = _Apart(lowered, of, every)
-    tests: dict[For, list[Any]] = {}
-    for loop in (s for s in every if isinstance(s, For)):
-        inside = list(walk(loop.body))
-        items = {s.base for s in inside if isinstance(s, GetItem) and loop.target in s.index}
+    tests: dict[anf.For, list[Any]] = {}
+    for loop in (s for s in every if isinstance(s, anf.For)):
+        inside = list(anf.walk(loop.body))
+        items = {s.base for s in inside if isinstance(s, anf.GetItem) and loop.target in s.index}
         watched = set[str]()
-        for source in (made[x] for x in sorted(items, key=str) if x in made and isinstance(made[x], AsList)):
+        for source in (made[x] for x in sorted(items, key=str) if x in made and isinstance(made[x], anf.AsList)):
             for s, x in _changed(inside, of, source.args[0]):
                 if not apart.are_different(x, _base(source, made)):
                     if not _leaves_keys(s, x, source, loop, of, made):
@@ -71,7 +53,7 @@ def with_checked_loops(body: list[Any], lowered: Lowered, of: dict[str, Any]) ->
         """Return a block whose loops end with their tests."""
         made: list[Any] = []
         for s in block:
-            new = with_blocks(s, [with_tests(b) for b in inner]) if (inner := blocks(s)) else s
+            new = with_blocks(s, [with_tests(b) for b in inner]) if (inner := anf.blocks(s)) else s
             made.append(replace(new, body=[*new.body, *tests[s]]) if tests.get(s) else new)
         return made
 
@@ -82,28 +64,30 @@ def _changed(inside: list[Any], of: Mapping[str, Any], over: str) -> list[tuple[
     """Statements that may mutate a container of the same type as the iterable, with the name of the container."""
     found: list[tuple[Any, str]] = []
     for s in inside:
-        changed = [s.array] if isinstance(s, Store) else s.args if _may_change(s) else ()
+        changed = [s.array] if isinstance(s, anf.Store) else s.args if _may_change(s) else ()
         found += [(s, x) for x in changed if isinstance(x, str) and _container(of.get(x)) == _container(of[over])]
     return found
 
 
-def _base(source: Let, made: Mapping[str, Let]) -> str:
+def _base(source: anf.Let, made: Mapping[str, anf.Let]) -> str:
     """Container behind the iterable of a loop, which may be a view of it."""
     view = made.get(source.args[0])
-    return str(view.args[0] if view is not None and isinstance(view, CallMethod) else source.args[0])
+    return str(view.args[0] if view is not None and isinstance(view, anf.CallMethod) else source.args[0])
 
 
-def _leaves_keys(s: Any, x: str, source: Let, loop: For, of: Mapping[str, Any], made: Mapping[str, Let]) -> bool:
+def _leaves_keys(
+    s: Any, x: str, source: anf.Let, loop: anf.For, of: Mapping[str, Any], made: Mapping[str, anf.Let]
+) -> bool:
     """Whether a statement gives a key of a dict a value, in a loop over the keys of this dict alone."""
     view = made.get(source.args[0])
-    over_keys = view is None or (isinstance(view, CallMethod) and view.method == "keys")
+    over_keys = view is None or (isinstance(view, anf.CallMethod) and view.method == "keys")
     length = made.get(loop.stop) if isinstance(loop.stop, str) else None
-    alone = length is not None and isinstance(length, CallKnown) and length.args == (source.target,)
-    stored = isinstance(s, Store) and isinstance(of[x], types.DictType)
+    alone = length is not None and isinstance(length, anf.CallKnown) and length.args == (source.target,)
+    stored = isinstance(s, anf.Store) and isinstance(of[x], types.DictType)
     return stored and over_keys and alone and x == _base(source, made)
 
 
-def _raise_if_longer(lowered: Lowered, of: dict[str, Any], loop: For, x: str) -> list[Any]:
+def _raise_if_longer(lowered: Lowered, of: dict[str, Any], loop: anf.For, x: str) -> list[Any]:
     """Raise an error at the end of an iteration that has given a dict new keys, unless the loop ends there."""
     n, test = lowered.names.temporary(), lowered.names.temporary()
     of.update({n: types.int64, test: types.boolean})
@@ -111,9 +95,9 @@ def _raise_if_longer(lowered: Lowered, of: dict[str, Any], loop: For, x: str) ->
     tree = to_python.substitute(tree, lambda name: to_python.name({"n": n, "m": str(loop.stop)}.get(name, name)))
     text = "a dict has got new keys in a loop over it, which cannot be differentiated: go over list(d.keys())"
     return [
-        CallKnown(n, "len", (x,), loop.line),
-        Discrete(test, (n, str(loop.stop), *loop.exits), tree, loop.line),
-        If(test, [Effect(raising("RuntimeError", text), (), loop.line, True)], [], loop.line),
+        anf.CallKnown(n, "len", (x,), loop.line),
+        anf.Discrete(test, (n, str(loop.stop), *loop.exits), tree, loop.line),
+        anf.If(test, [anf.Effect(raising("RuntimeError", text), (), loop.line, True)], [], loop.line),
     ]
 
 
@@ -125,16 +109,18 @@ class _Apart:
         dicts = {x for x, kind in of.items() if isinstance(kind, types.DictType)}
         shared = dicts & {*lowered.parameters, lowered.result}
         for s in every:
-            if not isinstance(s, Let):
-                shared |= dicts & {str(s.value)} if isinstance(s, Store) else set()
-                shared |= dicts & {*s.targets, *s.args} if isinstance(s, Opaque) else set()
-            elif isinstance(s, Copy) and s.target in dicts:
+            if not isinstance(s, anf.Let):
+                shared |= dicts & {str(s.value)} if isinstance(s, anf.Store) else set()
+                shared |= dicts & {*s.targets, *s.args} if isinstance(s, anf.Opaque) else set()
+            elif isinstance(s, anf.Copy) and s.target in dicts:
                 self.names.join(s.target, str(s.args[0]))
             elif s.target in dicts and not (
-                isinstance(s, OpaqueExpr) or (isinstance(s, CallMethod) and s.method == "copy")
+                isinstance(s, anf.OpaqueExpr) or (isinstance(s, anf.CallMethod) and s.method == "copy")
             ):
                 shared.add(s.target)
-            if isinstance(s, Let) and not isinstance(s, (Copy, CallMethod, GetItem, Discrete, AsList, CallKnown)):
+            if isinstance(s, anf.Let) and not isinstance(
+                s, (anf.Copy, anf.CallMethod, anf.GetItem, anf.Discrete, anf.AsList, anf.CallKnown)
+            ):
                 shared |= {x for x in s.args if isinstance(x, str)} & dicts
         self.shared = {self.names.find(x) for x in shared}
         self.dicts = dicts
@@ -147,9 +133,9 @@ class _Apart:
 
 def _may_change(s: Any) -> bool:
     """Whether a statement may change a container among its arguments."""
-    if not isinstance(s, Let) or isinstance(s, (CallUser, CallStarred)):
-        return isinstance(s, (Let, Opaque))
-    return (isinstance(s, CallMethod) and s.method not in READING) or (isinstance(s, OpaqueExpr) and not s.pure)
+    if not isinstance(s, anf.Let) or isinstance(s, (anf.CallUser, anf.CallStarred)):
+        return isinstance(s, (anf.Let, anf.Opaque))
+    return (isinstance(s, anf.CallMethod) and s.method not in READING) or (isinstance(s, anf.OpaqueExpr) and not s.pure)
 
 
 def _container(kind: NumbaType) -> str:

@@ -18,33 +18,8 @@ from numba.core import types
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.messages import Words
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    Alloc,
-    AllocList,
-    AsList,
-    CallKnown,
-    CallMethod,
-    CallStarred,
-    CallUser,
-    Const,
-    Copy,
-    GetAttr,
-    GetItem,
-    If,
-    Let,
-    MakeList,
-    MakeTuple,
-    Node,
-    Opaque,
-    OpaqueExpr,
-    Slice,
-    Store,
-    While,
-    leaves,
-    reads,
-    walk,
-)
 from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
@@ -59,28 +34,28 @@ from dualrev.compiler.types.predicates import is_array, is_list
 
 __all__ = ["Opaques", "without_listed"]
 
-_TREES = (MakeTuple, CallUser, CallStarred, Copy)
+_TREES = (anf.MakeTuple, anf.CallUser, anf.CallStarred, anf.Copy)
 _SEQUENCES = (types.UnicodeType, types.Bytes, types.List, types.ListType)
 
 
 def without_listed(lowered: Lowered, of: dict[str, Any]) -> list[Any]:
     """Return the body, in which only what cannot be indexed becomes a list: other iterables are iterated themselves."""
-    every = list(walk(lowered.body))
+    every = list(anf.walk(lowered.body))
     itself: dict[str, Any] = {}  # what loops go over themselves, by the name of the list
     for s in every:
-        if isinstance(s, AsList) and is_list(_kind(s.iterable, of)) and _is_only_gone_over(every, s.target):
+        if isinstance(s, anf.AsList) and is_list(_kind(s.iterable, of)) and _is_only_gone_over(every, s.target):
             itself[s.target] = s.iterable
             del of[s.target]
 
     def left(s: Any) -> list[Any]:
         """The statement, in which a list is the iterable itself."""
-        if isinstance(s, AsList):
+        if isinstance(s, anf.AsList):
             kind = _kind(s.iterable, of)
             if s.target in itself:
                 return []
             if kind is None or not is_opaque(kind) or isinstance(kind, _SEQUENCES):
-                return [Copy(s.target, s.iterable, s.line)]
-        if isinstance(s, (GetItem, CallKnown)) and s.args and s.args[0] in itself:
+                return [anf.Copy(s.target, s.iterable, s.line)]
+        if isinstance(s, (anf.GetItem, anf.CallKnown)) and s.args and s.args[0] in itself:
             return [s.on(itself[s.args[0]], *s.args[1:])]
         return [s]
 
@@ -93,7 +68,9 @@ def _kind(x: Any, of: dict[str, Any]) -> NumbaType:
 
 def _is_only_gone_over(every: list[Any], listed: str) -> bool:
     """Whether a loop may go over a list itself, which has no second name then if it grows."""
-    return all(isinstance(s, (GetItem, CallKnown)) and s.args == (listed,) for s in every if listed in reads(s))
+    return all(
+        isinstance(s, (anf.GetItem, anf.CallKnown)) and s.args == (listed,) for s in every if listed in anf.reads(s)
+    )
 
 
 class Opaques:
@@ -107,21 +84,21 @@ class Opaques:
     def takes(self, s: Any) -> bool:
         """Lower a statement on opaque values; False for any other statement."""
         code = self.code
-        if isinstance(s, Opaque):
+        if isinstance(s, anf.Opaque):
             self._block(s)
-        elif isinstance(s, Store) and is_opaque(code.kind(s.array)):
+        elif isinstance(s, anf.Store) and is_opaque(code.kind(s.array)):
             self._store(s)
-        elif isinstance(s, Let) and self._is_opaque(s):
+        elif isinstance(s, anf.Let) and self._is_opaque(s):
             self._let(s)
         else:
             return False
         return True
 
-    def _is_opaque(self, s: Let) -> bool:
-        if isinstance(s, OpaqueExpr):
+    def _is_opaque(self, s: anf.Let) -> bool:
+        if isinstance(s, anf.OpaqueExpr):
             return True
         kinds = [self.code.kind(x) for x in s.args if isinstance(x, str)]
-        in_tuple = isinstance(s, (GetItem, GetAttr)) and isinstance(self.code.kind(s.args[0]), types.BaseTuple)
+        in_tuple = isinstance(s, (anf.GetItem, anf.GetAttr)) and isinstance(self.code.kind(s.args[0]), types.BaseTuple)
         if isinstance(s, _TREES) or in_tuple:
             return False
         read = any(is_opaque(kind) and not isinstance(kind, types.UnicodeType) for kind in kinds)
@@ -129,32 +106,38 @@ class Opaques:
 
     # Statements
 
-    def _let(self, s: Let) -> None:
+    def _let(self, s: anf.Let) -> None:
         code = self.code
-        if isinstance(s, (CallKnown, OpaqueExpr)) and any(
+        if isinstance(s, (anf.CallKnown, anf.OpaqueExpr)) and any(
             isinstance(x, str) and holds_complex(code.kind(x)) for x in s.args
         ):
             what = (
                 f"{s.function} of a complex number"
-                if isinstance(s, CallKnown)
+                if isinstance(s, anf.CallKnown)
                 else f"{s.refusal[0]} with a complex number"
             )
             code.refuse(s.line, what, "only its parts are known", "z.real and z.imag")
-        assert not isinstance(s, GetItem) or not is_array(code.kind(s.args[0])), "numba types indices that are known"
-        said, changes, unknown = self._said(s), isinstance(s, OpaqueExpr) and not s.pure, False
-        if isinstance(s, CallMethod):
+        assert not isinstance(s, anf.GetItem) or not is_array(code.kind(s.args[0])), (
+            "numba types indices that are known"
+        )
+        said, changes, unknown = self._said(s), isinstance(s, anf.OpaqueExpr) and not s.pure, False
+        if isinstance(s, anf.CallMethod):
             if is_linked(code.kind(s.args[0])):
                 what, why = f"the method .{s.method} of a node", "it might change nodes that are read again"
                 code.refuse(s.line, what, why, "a function that reads fields")
             text = isinstance(code.kind(s.args[0]), types.UnicodeType)
             changes = not text and s.method not in READING
-        if isinstance(s, OpaqueExpr):
+        if isinstance(s, anf.OpaqueExpr):
             unknown = changes and not s.fixed
             assert s.target not in self.lists, "a call that gives such a list is refused (legalize.py)"
-        names = list(code.names_in(tuple(reads(s))))
+        names = list(code.names_in(tuple(anf.reads(s))))
         tree, names, after = self._with_arrays(s.target, code.expression(s), names, changes, said, s.line)
         kind = code.of[s.target]
-        if isinstance(s, CallMethod) and s.method in ("get", "pop") and isinstance(kind, (types.Float, types.Integer)):
+        if (
+            isinstance(s, anf.CallMethod)
+            and s.method in ("get", "pop")
+            and isinstance(kind, (types.Float, types.Integer))
+        ):
             tree = ast.BinOp(tree, ast.Mult(), ast.Constant(1))  # numba takes it for one that may be None
         if isinstance(kind, types.NoneType):
             self._write([], names, ast.Expr(tree), s.line, changes, unknown, said)
@@ -162,17 +145,17 @@ class Opaques:
             self._assign(s, tree, names, changes, unknown, said)
         after()
 
-    def _assign(self, s: Let, tree: ast.expr, names: list[str], changes: bool, unknown: bool, said: Words) -> None:
+    def _assign(self, s: anf.Let, tree: ast.expr, names: list[str], changes: bool, unknown: bool, said: Words) -> None:
         """Emit `target` = an opaque expression: the components of a tuple, and copies of arrays."""
         code, whole = self.code, self.code.tree(s.target)
-        parts = [x for x in leaves(whole) if isinstance(x, str)]
+        parts = [x for x in anf.leaves(whole) if isinstance(x, str)]
         made = {x: code.temp(code.of[x]) for x in parts if is_array(code.of[x])}
         target = code.syntax_tree(_plain(whole, made))
         self._write([made.get(x, x) for x in parts], names, ast.Assign([target], tree), s.line, changes, unknown, said)
         for x, fresh in made.items():
-            code.emit(Alloc(x, (fresh,), to_python.name(f"np.copy({fresh})"), s.line))
+            code.emit(anf.Alloc(x, (fresh,), to_python.name(f"np.copy({fresh})"), s.line))
 
-    def _store(self, s: Store) -> None:
+    def _store(self, s: anf.Store) -> None:
         """Lower `d[k] = v`, or the append of an element by a comprehension."""
         code = self.code
         for x in (s.value, *s.index):
@@ -189,7 +172,7 @@ class Opaques:
         assert not any(is_array(code.kind(x)) for x in atoms), "containers of arrays are heaps, or refused (heap.py)"
         self._write([], list(code.names_in(atoms)), made, s.line, True, False, self._about(s.array))
 
-    def _block(self, s: Opaque) -> None:
+    def _block(self, s: anf.Opaque) -> None:
         """Emit an opaque block, which may only read arrays."""
         code = self.code
         kinds = {x: code.of[x] for x in [*s.targets, *s.args] if x in code.of}
@@ -202,14 +185,14 @@ class Opaques:
             code.refuse(s.line, *s.refusal)
         targets, args = ([x for x in some if x in kinds] for some in (s.targets, s.args))
         self.lazy.flush()
-        code.out.append(Opaque(targets, tuple(args), s.code, s.line, s.changes, s.unknown, s.refusal))
+        code.out.append(anf.Opaque(targets, tuple(args), s.code, s.line, s.changes, s.unknown, s.refusal))
 
     def _write(
         self, targets: list[str], names: list[str], made: ast.stmt, line: int, changes: bool, unknown: bool, said: Words
     ) -> None:
         ast.fix_missing_locations(made)
         self.lazy.flush()
-        self.code.out.append(Opaque(targets, tuple(names), [made], line, changes, unknown, said))
+        self.code.out.append(anf.Opaque(targets, tuple(names), [made], line, changes, unknown, said))
 
     # Arrays
 
@@ -221,12 +204,12 @@ class Opaques:
         for x in names:
             self.lazy.materialise(x)
         arrays = [x for x in names if is_array(code.of[x])] if changes else []
-        of_result = leaves(code.tree(target))
+        of_result = anf.leaves(code.tree(target))
         if any(holds_floats(code.of[x]) for x in arrays) or (arrays and any(is_array(code.kind(x)) for x in of_result)):
             code.refuse(line, *said)
         made = {x: code.temp(types.Array(code.of[x].dtype, code.of[x].ndim, "C")) for x in arrays}
         for x, fresh in made.items():
-            code.emit(Alloc(fresh, (x,), to_python.name(f"np.copy({x})"), line))
+            code.emit(anf.Alloc(fresh, (x,), to_python.name(f"np.copy({x})"), line))
 
         def back() -> None:
             """Store the elements of the copies back."""
@@ -238,24 +221,26 @@ class Opaques:
 
     # Conditions
 
-    def in_body(self, s: While) -> While:
+    def in_body(self, s: anf.While) -> anf.While:
         """Move an opaque loop condition into the body, where it is computed once per iteration."""
-        if not any(isinstance(t, Opaque) for t in walk(s.test_block)):
+        if not any(isinstance(t, anf.Opaque) for t in anf.walk(s.test_block)):
             return s
         code = self.code
         stop = code.temp(types.boolean)
-        code.emit(Copy(stop, Const(False), s.line))
-        ended = [Copy(stop, Const(True), s.line)]
-        return While([], Const(True), [*s.test_block, If(s.test, s.body, ended, s.line)], [*s.exits, stop], s.line)
+        code.emit(anf.Copy(stop, anf.Const(False), s.line))
+        ended = [anf.Copy(stop, anf.Const(True), s.line)]
+        return anf.While(
+            [], anf.Const(True), [*s.test_block, anf.If(s.test, s.body, ended, s.line)], [*s.exits, stop], s.line
+        )
 
     # Slices
 
     def without_slices(self, s: Any) -> Any:
         """Lower `a[slice(i, j)]` to `a[i:j]`, and `a[n]` to `a[None]` if n is None."""
-        if not isinstance(s, (GetItem, Store)):
+        if not isinstance(s, (anf.GetItem, anf.Store)):
             return s
         code, of = self.code, self.code.of
-        base = s.base if isinstance(s, GetItem) else s.array
+        base = s.base if isinstance(s, anf.GetItem) else s.array
         index = tuple(None if isinstance(x, str) and _is_none(of.get(x)) else x for x in s.index)
         made: list[Any] = []
         for k, x in enumerate(index):
@@ -269,7 +254,7 @@ class Opaques:
             text = f"({lower}, {upper}, {step}) = {x}.indices({n})"
             said = "a slice", "it is no number", "a[i:j]"
             self._write([lower, upper, step], [x, n], ast.parse(text).body[0], s.line, False, False, said)
-            made.append(Slice(lower, upper, None))
+            made.append(anf.Slice(lower, upper, None))
         return s if tuple(made) == s.index else replace(s, index=tuple(made))
 
     # Words
@@ -277,11 +262,11 @@ class Opaques:
     @property
     def comprehensions(self) -> set[str]:
         """Lists that a `list` operation creates; only their comprehension appends to them."""
-        return {s.target for s in walk(self.code.lowered.body) if isinstance(s, (MakeList, AllocList))}
+        return {s.target for s in anf.walk(self.code.lowered.body) if isinstance(s, (anf.MakeList, anf.AllocList))}
 
-    def _said(self, s: Let) -> Words:
+    def _said(self, s: anf.Let) -> Words:
         """Refusal message, in case a derivative would have to pass through the operation."""
-        if isinstance(s, OpaqueExpr):
+        if isinstance(s, anf.OpaqueExpr):
             said: Words = self.code.lowered.blamed.get(s.target, s.refusal)
             return said
         for x in [*s.args, s.target]:
@@ -304,8 +289,8 @@ def _is_none(kind: NumbaType) -> bool:
 
 def _plain(tree: Any, made: Mapping[str, str]) -> Any:
     """Assignment target for a tree: tuples without classes, with other names."""
-    if isinstance(tree, Node):
-        return Node(tuple(_plain(x, made) for x in tree.parts))
+    if isinstance(tree, anf.Node):
+        return anf.Node(tuple(_plain(x, made) for x in tree.parts))
     return made.get(tree, tree) if isinstance(tree, str) else "_"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import CallKnown, Const, MakeTuple
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.tuples import Tuples
@@ -30,7 +30,7 @@ class Drawings:
     def __init__(self, code: ScalarBuilder, lazy: Lazy, tuples: Tuples) -> None:
         self.code, self.lazy, self.tuples = code, lazy, tuples
 
-    def takes(self, s: CallKnown, kind: NumbaType) -> bool:
+    def takes(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower a sampling function; False for any other function."""
         known = DRAWING.get(s.function)
         if known is None:
@@ -47,13 +47,13 @@ class Drawings:
         code.library(code.temp(types.int64) if none else s.target, name, tuple(args), s.line)
         return True
 
-    def _definition(self, s: CallKnown, known: Drawing, args: list[Any]) -> tuple[str, list[Any]]:
+    def _definition(self, s: anf.CallKnown, known: Drawing, args: list[Any]) -> tuple[str, list[Any]]:
         """Name of the library definition, and its arguments."""
         code, name = self.code, known.name
-        if name == "np_randint" and args[1] == Const(None):
-            args = [Const(0), args[0]]
+        if name == "np_randint" and args[1] == anf.Const(None):
+            args = [anf.Const(0), args[0]]
         if name == "np_choice" and not is_array(code.kind(args[0])):
-            name, args = "np_randint", [Const(0), args[0]]
+            name, args = "np_randint", [anf.Const(0), args[0]]
         if name == "np_permutation" and is_array(code.kind(args[0])):
             name = "np_permuted"
         arrays = [x for x in args if is_array(code.kind(x))]
@@ -63,29 +63,29 @@ class Drawings:
         assert not arrays or name in _OF_ARRAYS, "numba has it for numbers"
         return name, args
 
-    def _parameters(self, s: CallKnown, known: Drawing) -> tuple[list[Any], Any]:
+    def _parameters(self, s: anf.CallKnown, known: Drawing) -> tuple[list[Any], Any]:
         """Parameters of a sampling function, and the size; the size is None for one number."""
         code, (text, keywords) = self.code, (s.function, s.keywords)
         if text in ("np.random.rand", "np.random.randn"):
             if not s.args:
                 return [], None
             size = code.temp(types.UniTuple(types.int64, len(s.args)))
-            self.tuples.make(MakeTuple(size, s.args, s.line), code.of[size])
+            self.tuples.make(anf.MakeTuple(size, s.args, s.line), code.of[size])
             return [], size
         names = [*known.parameters, *(["size"] if known.sized else [])]
         count = len(s.args) - len(keywords)
         given = dict(zip(names, s.args[:count], strict=False)) | dict(zip(keywords, s.args[count:], strict=True))
         first = len(known.parameters) - len(known.defaults)
-        defaults = dict(zip(known.parameters[first:], map(Const, known.defaults), strict=True))
-        found = {"size": Const(None), **defaults, **given}
+        defaults = dict(zip(known.parameters[first:], map(anf.Const, known.defaults), strict=True))
+        found = {"size": anf.Const(None), **defaults, **given}
         if count > len(names) or set(given) - set(names):
             words = ", ".join(names)
             code.refuse(s.line, f"{text} with these arguments", "", f"it with {words} alone" if words else "it alone")
         size = found["size"]
-        nothing = size == Const(None) or isinstance(code.kind(size), types.NoneType)
+        nothing = size == anf.Const(None) or isinstance(code.kind(size), types.NoneType)
         return [found[x] for x in known.parameters], None if nothing else size
 
 
 def _as_float(x: Any) -> Any:
     """Parameter as a float constant: ints and floats share their samplers."""
-    return Const(float(x.value)) if isinstance(x, Const) and type(x.value) is int else x
+    return anf.Const(float(x.value)) if isinstance(x, anf.Const) and type(x.value) is int else x

@@ -15,7 +15,7 @@ from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.anf.operations import CallMethod, Const
+from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.opaque.opaque_statements import Opaques
 
@@ -52,7 +52,7 @@ class GeneratorDraws:
 
     def takes(self, s: Any) -> bool:
         """Lower a sampling method by reparameterisation; False for any other statement."""
-        if not (isinstance(s, CallMethod) and s.method in SAMPLES):
+        if not (isinstance(s, anf.CallMethod) and s.method in SAMPLES):
             return False
         code = self.code
         if not isinstance(code.kind(s.args[0]), types.NumPyRandomGeneratorType):
@@ -62,7 +62,7 @@ class GeneratorDraws:
             return False
         size = [given["size"]] if "size" in given else []
         keywords = ("size",) if sample.standard == "standard_exponential" and size else ()
-        drawn = CallMethod(code.temp(code.of[s.target]), s.base, sample.standard, (*size,), s.line, keywords)
+        drawn = anf.CallMethod(code.temp(code.of[s.target]), s.base, sample.standard, (*size,), s.line, keywords)
         self.opaques.takes(drawn)
         for x in given.values():
             self.opaques.lazy.materialise(x)
@@ -70,7 +70,7 @@ class GeneratorDraws:
         code.library(s.target, sample.definition, (drawn.target, *parameters), s.line)
         return True
 
-    def _given(self, s: CallMethod) -> dict[str, Any] | None:
+    def _given(self, s: anf.CallMethod) -> dict[str, Any] | None:
         """Parameters by name, and the size if it is given; None if the arguments do not fit."""
         sample, keywords = SAMPLES[s.method], s.keywords
         names = (*sample.parameters, "size")
@@ -78,13 +78,13 @@ class GeneratorDraws:
         given = dict(zip(names, s.args[1 : count + 1], strict=False))
         given |= dict(zip(keywords, s.args[count + 1 :], strict=True))
         first = len(sample.parameters) - len(sample.defaults)
-        defaults = dict(zip(sample.parameters[first:], map(Const, sample.defaults), strict=True))
+        defaults = dict(zip(sample.parameters[first:], map(anf.Const, sample.defaults), strict=True))
         found = defaults | given
-        if found.get("size") == Const(None):
+        if found.get("size") == anf.Const(None):
             del found["size"]
         known = set(names) >= set(found) >= set(sample.parameters) and count <= len(names)
         return found if known else None
 
 
 def _as_float(x: Any) -> Any:
-    return Const(float(x.value)) if isinstance(x, Const) and type(x.value) is int else x
+    return anf.Const(float(x.value)) if isinstance(x, anf.Const) and type(x.value) is int else x

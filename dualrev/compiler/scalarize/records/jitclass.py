@@ -18,20 +18,8 @@ from typing import Any
 
 from numba.core import types
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    Alloc,
-    CallMethod,
-    CallUser,
-    Const,
-    Copy,
-    Let,
-    MakeObject,
-    MakeTuple,
-    Node,
-    Ref,
-    Store,
-)
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.types.aliases import Dispatcher, NumbaType
@@ -43,7 +31,7 @@ __all__ = ["Objects"]
 class Objects:
     """Calls of methods of jitclasses; `made` is the instance that the function constructs, if it is `__init__`."""
 
-    def __init__(self, code: ScalarBuilder, expand: Callable[[Let], None]) -> None:
+    def __init__(self, code: ScalarBuilder, expand: Callable[[anf.Let], None]) -> None:
         self.code, self.expand = code, expand
         self.made: str | None = None
         dispatcher, parameters = code.lowered.source.dispatcher, code.lowered.parameters
@@ -51,15 +39,15 @@ class Objects:
         if isinstance(kind, types.ClassInstanceType) and kind.jit_methods.get("__init__") is dispatcher:
             self.made = parameters[0]
 
-    def check_use(self, s: Let) -> None:
+    def check_use(self, s: anf.Let) -> None:
         """Refuse an alias of an instance that is being constructed: its fields are not bound yet."""
-        if isinstance(s, (Copy, MakeTuple, MakeObject)) and self.made in s.args:
+        if isinstance(s, (anf.Copy, anf.MakeTuple, anf.MakeObject)) and self.made in s.args:
             what, why = "a second name for `self` in __init__", "its fields may be bound afterwards"
             self.code.refuse(s.line, what, why, "`self`")
 
     # Methods and properties
 
-    def method(self, s: CallMethod) -> None:
+    def method(self, s: anf.CallMethod) -> None:
         """Lower `x.name(y)`."""
         kind, (name, keywords) = self.code.kind(s.args[0]), (s.method, s.keywords)
         methods, static = getattr(kind, "jit_methods", {}), getattr(kind, "jit_static_methods", {})
@@ -70,14 +58,14 @@ class Objects:
         args = s.args if name in methods else s.args[1:]
         self._call(s.target, f, self._ordered(f, args, keywords, s.line), s.line)
 
-    def property(self, s: Let, kind: NumbaType, name: str) -> bool:
+    def property(self, s: anf.Let, kind: NumbaType, name: str) -> bool:
         """Lower `x.name` to a call, if it is a property; False otherwise."""
         getter = getattr(kind, "jit_props", {}).get(name, {}).get("get")
         if getter is not None:
             self._call(s.target, getter, s.args, s.line)
         return getter is not None
 
-    def set_property(self, s: Store, name: str) -> bool:
+    def set_property(self, s: anf.Store, name: str) -> bool:
         """Lower `x.name = value` to a call, if it is a property with a setter; False otherwise."""
         setter = getattr(self.code.kind(s.array), "jit_props", {}).get(name, {}).get("set")
         if setter is not None:
@@ -85,9 +73,9 @@ class Objects:
         return setter is not None
 
     def _call(self, target: str, f: Any, args: tuple[Any, ...], line: int) -> None:
-        self.expand(CallUser(target, self._ref(f, line), args, line))
+        self.expand(anf.CallUser(target, self._ref(f, line), args, line))
 
-    def _ref(self, f: Dispatcher, line: int) -> Ref:
+    def _ref(self, f: Dispatcher, line: int) -> anf.Ref:
         """Reference to a function of a class."""
         found = next((ref for ref in self.code.lowered.refs.values() if ref.value is f), None)
         if found is None:
@@ -104,7 +92,7 @@ class Objects:
         given |= dict(zip(keywords, args[count:], strict=True))
         for p in parameters:
             if p.name not in given and isinstance(p.default, (bool, int, float)):
-                given[p.name] = Const(p.default)
+                given[p.name] = anf.Const(p.default)
         if (
             [p.name for p in parameters if p.name not in given]
             or len(given) < len(args)
@@ -119,7 +107,7 @@ class Objects:
 
     # Construction
 
-    def construct(self, s: Let, kind: NumbaType) -> None:
+    def construct(self, s: anf.Let, kind: NumbaType) -> None:
         """Lower `target = Box(x, y)`: initialise the leaves, and call `__init__`."""
         code = self.code
         instance = code.temp(kind)
@@ -133,19 +121,19 @@ class Objects:
         code.call(self.bound(instance), init, [code.tree(instance), *map(code.tree, s.args)], s.line)
         code.copy_tree(code.tree(s.target), code.tree(instance), s.line)
 
-    def bound(self, x: str) -> Node:
+    def bound(self, x: str) -> anf.Node:
         """Leaves of an instance that are bound to its fields: arrays and objects, not scalars."""
         leaves = members(self.code.kind(x)).values()
         parts = zip(self.code.tree(x).parts, leaves, strict=True)
-        return Node(tuple(part for part, leaf in parts if is_bound(leaf)))
+        return anf.Node(tuple(part for part, leaf in parts if is_bound(leaf)))
 
     def _start(self, leaf: Any, line: int) -> None:
         """Initialise leaves: a scalar is 0, and an array has no elements, until something is assigned."""
-        if isinstance(leaf, Node):
+        if isinstance(leaf, anf.Node):
             for part in leaf.parts:
                 self._start(part, line)
             return
         kind = self.code.of[leaf]
         text = f"np.{'empty' if kind.ndim else 'zeros'}({(0,) * kind.ndim}, {dtype_name(kind.dtype)})"
         text += ".T" if kind.layout == "F" else ""
-        self.code.emit(Alloc(leaf, (), to_python.name(text), line))
+        self.code.emit(anf.Alloc(leaf, (), to_python.name(text), line))

@@ -19,36 +19,8 @@ import numpy as np
 from numba.core import types
 from numba.core.typing.arraydecl import ArrayAttribute
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    CallKnown,
-    CallMethod,
-    CallStarred,
-    CallUser,
-    Const,
-    Copy,
-    Discrete,
-    For,
-    GetAttr,
-    GetItem,
-    If,
-    InplaceOp,
-    Let,
-    Load,
-    MakeObject,
-    MakeTuple,
-    Member,
-    Node,
-    Ref,
-    Slice,
-    Store,
-    View,
-    ViewExpr,
-    blocks,
-    reads,
-    walk,
-    writes,
-)
 from dualrev.compiler.ir.names import readable
 from dualrev.compiler.scalarize.arrays.assign import Assignments
 from dualrev.compiler.scalarize.arrays.deferred import Lazy
@@ -61,7 +33,7 @@ from dualrev.compiler.types.leaves import is_bound, is_instance, is_record, is_r
 
 __all__ = ["Structures"]
 
-_THROUGH = (Copy, MakeTuple, CallUser, CallStarred, MakeObject)  # operations that take trees
+_THROUGH = (anf.Copy, anf.MakeTuple, anf.CallUser, anf.CallStarred, anf.MakeObject)  # operations that take trees
 _FIELDS = "numbers, and arrays of numbers, are known"
 #: The attributes of arrays, which numba prefers to fields of these names.
 _OF_ARRAYS = {name.removeprefix("resolve_") for name in dir(ArrayAttribute) if name.startswith("resolve_")}
@@ -71,7 +43,7 @@ class Structures:
     """Scalar replacement of objects that have fields."""
 
     def __init__(
-        self, code: ScalarBuilder, lazy: Lazy, assignments: Assignments, expand: Callable[[Let], None]
+        self, code: ScalarBuilder, lazy: Lazy, assignments: Assignments, expand: Callable[[anf.Let], None]
     ) -> None:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
         self._places: dict[str, tuple[str, tuple[Any, ...]]] = {}  # of a[i] that has no name: a, and i
@@ -85,23 +57,23 @@ class Structures:
 
     def takes(self, s: Any) -> bool:
         """Lower a statement on an object; False if it is none, or if its operation takes whole objects."""
-        if isinstance(s, Store) and s.index and isinstance(s.index[0], Member) and not self._is(s.array):
+        if isinstance(s, anf.Store) and s.index and isinstance(s.index[0], anf.Member) and not self._is(s.array):
             what, instead = "an assignment to an attribute", "a variable"
             self.code.refuse(s.line, what, "only variables, elements of arrays and fields can change", instead)
-        about = [x for x in reads(s) if self._is(x)]
-        if not about or (isinstance(s, Let) and isinstance(self.code.kind(s.args[0]), types.BaseTuple)):
+        about = [x for x in anf.reads(s) if self._is(x)]
+        if not about or (isinstance(s, anf.Let) and isinstance(self.code.kind(s.args[0]), types.BaseTuple)):
             return False
         self.lazy.flush()
-        if isinstance(s, Store):
+        if isinstance(s, anf.Store):
             self._store(s)
-        elif isinstance(s, _THROUGH) and not any(isinstance(x, Ref) for x in about):
+        elif isinstance(s, _THROUGH) and not any(isinstance(x, anf.Ref) for x in about):
             self.objects.check_use(s)
             self._make_places(about, s.line)
             return False
-        elif isinstance(s, CallMethod) and is_instance(self.code.kind(s.args[0])):
+        elif isinstance(s, anf.CallMethod) and is_instance(self.code.kind(s.args[0])):
             self._make_places(about, s.line)
             self.objects.method(s)
-        elif isinstance(s, Let) and self._is(s.args[0]):
+        elif isinstance(s, anf.Let) and self._is(s.args[0]):
             self._make_places([x for x in about if x != s.args[0]], s.line)
             if not (is_instance(self.code.kind(s.args[0])) and self.dunders.takes(s)):
                 self._operation(s)
@@ -110,7 +82,9 @@ class Structures:
         return True
 
     def _is(self, x: Any) -> bool:
-        return _is_frozen(x.value) if isinstance(x, Ref) else isinstance(x, str) and is_structured(self.code.of.get(x))
+        return (
+            _is_frozen(x.value) if isinstance(x, anf.Ref) else isinstance(x, str) and is_structured(self.code.of.get(x))
+        )
 
     def _is_instance(self, x: str) -> bool:
         return is_instance(self.code.of.get(x))
@@ -125,26 +99,26 @@ class Structures:
 
     # Operations
 
-    def _operation(self, s: Let) -> None:
+    def _operation(self, s: anf.Let) -> None:
         base = s.args[0]
-        if isinstance(base, Ref):
+        if isinstance(base, anf.Ref):
             self._refuse_use(base, s.line)
-        if isinstance(s, Discrete):
+        if isinstance(s, anf.Discrete):
             self._make_places(list(s.args), s.line)
             self._condition(s)
-        elif isinstance(s, GetAttr):
+        elif isinstance(s, anf.GetAttr):
             if not (is_records(self.code.kind(base)) and self._of_array(s, s.name)):
                 self._field(s, s.name)
-        elif isinstance(s, GetItem) and (name := _field_of(s.index)) is not None:
+        elif isinstance(s, anf.GetItem) and (name := _field_of(s.index)) is not None:
             self._field(s, name)
-        elif isinstance(s, GetItem) and is_records(self.code.kind(base)):
+        elif isinstance(s, anf.GetItem) and is_records(self.code.kind(base)):
             self._part(s)
-        elif isinstance(s, CallKnown) and s.function == "len" and is_records(self.code.kind(base)):
+        elif isinstance(s, anf.CallKnown) and s.function == "len" and is_records(self.code.kind(base)):
             self.code.plain("len(a)", s.line, target=s.target, a=self._first(base, s.line))
         else:
             self._refuse_use(base, s.line)
 
-    def _part(self, s: GetItem) -> None:
+    def _part(self, s: anf.GetItem) -> None:
         """Lower `a[index]` to a record, or to an array of records."""
         code, base = self.code, s.args[0]
         of, kind = code.kind(base), code.kind(s.target)
@@ -166,14 +140,14 @@ class Structures:
             elif is_record(kind):
                 places = ", ".join(to_python.text(to_python.atom(i)) for i in index)
                 names = tuple(i for i in index if isinstance(i, str))
-                code.emit(ViewExpr(t, a, (*names,), to_python.name(f"runtime.row(BASE, ({places},))"), line))
+                code.emit(anf.ViewExpr(t, a, (*names,), to_python.name(f"runtime.row(BASE, ({places},))"), line))
             else:
-                code.emit(View(t, a, self._longer(index, a, base), line))
+                code.emit(anf.View(t, a, self._longer(index, a, base), line))
 
     def _longer(self, index: tuple[Any, ...], leaf: str, base: str) -> tuple[Any, ...]:
         """Index for a field that has more axes than the records."""
         more = self.code.kind(leaf).ndim - self.code.kind(base).ndim
-        return (*index, *[Slice(None, None, None)] * more) if Ellipsis in index else index
+        return (*index, *[anf.Slice(None, None, None)] * more) if Ellipsis in index else index
 
     def _make_places(self, atoms: list[Any], line: int) -> None:
         """Emit the views of unnamed records that are used other than by loads of fields."""
@@ -205,31 +179,31 @@ class Structures:
             self.code.alias.join(leaf, x)
         return leaf, index
 
-    def _field(self, s: Let, name: str) -> None:
+    def _field(self, s: anf.Let, name: str) -> None:
         """Lower the load of `x.name`."""
         code, base = self.code, s.args[0]
         kind = code.kind(base)
         if self.objects.property(s, kind, name):
             return
         leaf, index = self._leaf(base, name, s.line)
-        if isinstance(leaf, Node):
+        if isinstance(leaf, anf.Node):
             code.copy_tree(code.tree(s.target), leaf, s.line)
         elif code.kind(leaf).ndim == len(index) and not is_records(kind):
-            code.emit(Load(s.target, leaf, index, s.line))
+            code.emit(anf.Load(s.target, leaf, index, s.line))
         else:
             if s.target in self._augmented:
                 self._read[s.target] = base, name
             code.alias.join(s.target, leaf)
             if index:
-                code.emit(View(s.target, leaf, index, s.line))
+                code.emit(anf.View(s.target, leaf, index, s.line))
             else:
                 code.copy(s.target, leaf, s.line)
 
-    def _of_array(self, s: Let, name: str) -> bool:
+    def _of_array(self, s: anf.Let, name: str) -> bool:
         """Lower an attribute of an array of records, which numba prefers to a field of this name; False for a field."""
         code, kind, first = self.code, self.code.kind(s.args[0]), self._first(s.args[0], s.line)
         if name == "ndim":
-            code.emit(Copy(s.target, Const(kind.ndim), s.line))
+            code.emit(anf.Copy(s.target, anf.Const(kind.ndim), s.line))
         elif name == "size":
             sizes = " * ".join(f"a.shape[{k}]" for k in range(kind.ndim)) or "1"
             code.plain(sizes, s.line, target=s.target, a=first)
@@ -241,7 +215,7 @@ class Structures:
             code.refuse(s.line, what, "of these, only ndim, size and shape are known", instead)
         return name in _OF_ARRAYS
 
-    def _condition(self, s: Discrete) -> None:
+    def _condition(self, s: anf.Discrete) -> None:
         """Lower a non-differentiable expression: the fields in it become variables."""
         if isinstance(s.tree, ast.BoolOp) and any(map(self._is_instance, s.args)):
             self._shortcut(s, s.tree.values, isinstance(s.tree.op, ast.And))
@@ -252,7 +226,7 @@ class Structures:
             """Load a field into a variable."""
             leaf, _ = self._leaf(x, name, s.line)
             kind = self.code.kind(leaf)
-            made = leaf if kind.ndim else self.code.emit(Load(self.code.temp(kind.dtype), leaf, (), s.line))
+            made = leaf if kind.ndim else self.code.emit(anf.Load(self.code.temp(kind.dtype), leaf, (), s.line))
             found.append(made)
             return ast.Name(made)
 
@@ -265,30 +239,30 @@ class Structures:
             if self._is(x):
                 self._refuse_use(x, s.line)
         args = tuple(x for x in [*s.args, *found] if x in names)
-        self.expand(Discrete(s.target, args, tree, s.line))
+        self.expand(anf.Discrete(s.target, args, tree, s.line))
 
-    def _shortcut(self, s: Let, values: list[ast.expr], conjunction: bool) -> None:
+    def _shortcut(self, s: anf.Let, values: list[ast.expr], conjunction: bool) -> None:
         """Short-circuit `and` and `or`: a method in a condition runs only if the operands before it leave it open."""
         first, *rest = values
         names = {x.id for x in ast.walk(first) if isinstance(x, ast.Name)}
         args = tuple(x for x in s.args if x in names)
         tree = first if isinstance(first, ast.BoolOp) else to_python.call("bool", first)
-        condition = Discrete(s.target, args, tree, s.line)
+        condition = anf.Discrete(s.target, args, tree, s.line)
         if any(map(self._is, args)):
             self._condition(condition)
         else:
             self.expand(condition)
         if rest:
             more = self.code.collect(lambda: self._shortcut(s, rest, conjunction))
-            self.code.out.append(If(s.target, *((more, []) if conjunction else ([], more)), s.line))
+            self.code.out.append(anf.If(s.target, *((more, []) if conjunction else ([], more)), s.line))
 
     # Assignments
 
-    def _store(self, s: Store) -> None:
+    def _store(self, s: anf.Store) -> None:
         code, of = self.code, self.code.kind(s.array)
         if not self._is(s.array):
             self._refuse_use(s.value, s.line)
-        if not isinstance(s.index[0] if s.index else None, Member) and self.dunders.stores(s):
+        if not isinstance(s.index[0] if s.index else None, anf.Member) and self.dunders.stores(s):
             return
         if (name := _field_of(s.index)) is not None:
             self._make_places([s.value], s.line)
@@ -300,7 +274,7 @@ class Structures:
         else:
             raise AssertionError("numba types no other assignment to records")
 
-    def _assign(self, s: Store, name: str) -> None:
+    def _assign(self, s: anf.Store, name: str) -> None:
         """Lower `x.name = value`."""
         code = self.code
         if self._read.get(s.value) == (s.array, name):
@@ -318,13 +292,13 @@ class Structures:
             code.refuse(s.line, what, "which array it is, would depend on what has run", f".{name}[:] = value")
         if code.kind(leaf).ndim > len(index):
             index = (*index, Ellipsis)
-        self.assignments.store(Store(leaf, index, s.value, s.line))
+        self.assignments.store(anf.Store(leaf, index, s.value, s.line))
 
-    def _copy_record(self, s: Store) -> None:
+    def _copy_record(self, s: anf.Store) -> None:
         """Lower `a[i] = r` to a copy of each field."""
         code, of, value = self.code, self.code.kind(s.array), self.code.kind(s.value)
         index = index_of(code, s.index, of.ndim, s.line) if not is_gathered(code, s.index) else ()
-        whole = len(index) == of.ndim and not any(isinstance(i, Slice) or i is Ellipsis or i is None for i in index)
+        whole = len(index) == of.ndim and not any(isinstance(i, anf.Slice) or i is Ellipsis or i is None for i in index)
         if not (whole and is_record(value) and value == of.dtype and set(members(of)) == set(of.dtype.fields)):
             why = "only that of one record of the same type, with fields of numbers, is known"
             code.refuse(s.line, "an assignment of records", why, "an assignment to each field")
@@ -332,32 +306,36 @@ class Structures:
         for leaf, x in zip(self._leaf_names(s.array), self._leaf_names(s.value), strict=True):
             code.alias.join(leaf, s.array)
             code.alias.join(x, str(s.value))
-            self.assignments.store(Store(leaf, index, x, s.line))
+            self.assignments.store(anf.Store(leaf, index, x, s.line))
 
 
 def _deferred(code: ScalarBuilder) -> Iterator[str]:
     """Temporaries `a[i]` whose fields are all loaded before `a` or `i` changes: they need no views."""
-    every = list(walk(code.lowered.body))
-    assigned = Counter(x for s in every for x in writes(s))
-    read = Counter(x for s in every for x in set(reads(s)) if isinstance(x, str))
-    for block in [code.lowered.body, *(b for s in every for b in blocks(s))]:
+    every = list(anf.walk(code.lowered.body))
+    assigned = Counter(x for s in every for x in anf.writes(s))
+    read = Counter(x for s in every for x in set(anf.reads(s)) if isinstance(x, str))
+    for block in [code.lowered.body, *(b for s in every for b in anf.blocks(s))]:
         for k, s in enumerate(block):
-            if not (isinstance(s, GetItem) and code.names.is_temporary(s.target)):
+            if not (isinstance(s, anf.GetItem) and code.names.is_temporary(s.target)):
                 continue
-            places = [j for j, t in enumerate(block) if j > k and isinstance(t, (Let, Store)) and s.target in reads(t)]
+            places = [
+                j
+                for j, t in enumerate(block)
+                if j > k and isinstance(t, (anf.Let, anf.Store)) and s.target in anf.reads(t)
+            ]
             between = block[k + 1 : places[-1]] if places else []
-            changed = {x for t in walk(between) for x in writes(t)}
-            if assigned[s.target] == 1 and read[s.target] == len(places) and not changed & set(reads(s)):
+            changed = {x for t in anf.walk(between) for x in anf.writes(t)}
+            if assigned[s.target] == 1 and read[s.target] == len(places) and not changed & set(anf.reads(s)):
                 yield s.target
 
 
 def _augmented(code: ScalarBuilder) -> Iterator[str]:
     """Temporaries for the field in `x.field += value`, which are updated in place."""
     found: dict[str, list[type]] = {}
-    for s in walk(code.lowered.body):
-        if isinstance(s, (Let, For)):
+    for s in anf.walk(code.lowered.body):
+        if isinstance(s, (anf.Let, anf.For)):
             found.setdefault(s.target, []).append(type(s))
-    return (x for x, made in found.items() if made == [GetAttr, InplaceOp] and code.names.is_temporary(x))
+    return (x for x, made in found.items() if made == [anf.GetAttr, anf.InplaceOp] and code.names.is_temporary(x))
 
 
 class _Fields(ast.NodeTransformer):
@@ -387,7 +365,7 @@ class _Fields(ast.NodeTransformer):
 def _field_of(index: tuple[Any, ...]) -> str | None:
     """Field name that an index is; None for any other index."""
     first = index[0] if index else None
-    return first.value if isinstance(first, Const) and isinstance(first.value, str) else None
+    return first.value if isinstance(first, anf.Const) and isinstance(first.value, str) else None
 
 
 def _is_frozen(x: Any) -> bool:

@@ -13,20 +13,8 @@ from typing import Any
 from numba.core import types
 from numba.core.registry import cpu_target
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.anf.operations import (
-    BinOp,
-    CallKnown,
-    CallMethod,
-    Const,
-    GetItem,
-    InplaceOp,
-    Let,
-    MakeTuple,
-    Slice,
-    Store,
-    UnaryOp,
-)
 from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.records.jitclass import Objects
 from dualrev.compiler.types.aliases import NumbaType
@@ -53,28 +41,28 @@ _COMPARE = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: 
 class Dunders:
     """Dispatch to special methods, such as `__add__`; `expand` writes an operation."""
 
-    def __init__(self, code: ScalarBuilder, objects: Objects, expand: Callable[[Let], None]) -> None:
+    def __init__(self, code: ScalarBuilder, objects: Objects, expand: Callable[[anf.Let], None]) -> None:
         self.code, self.objects, self.expand = code, objects, expand
 
-    def takes(self, s: Let) -> bool:
+    def takes(self, s: anf.Let) -> bool:
         """Lower an operation to the call of a special method; False if the class does not have it."""
         x, rest = s.args[0], s.args[1:]
-        if isinstance(s, (BinOp, InplaceOp)) and s.symbol in _BINARY:
+        if isinstance(s, (anf.BinOp, anf.InplaceOp)) and s.symbol in _BINARY:
             name = _BINARY[s.symbol]
-            return (isinstance(s, InplaceOp) and self._call(s.target, s.line, f"i{name}", x, rest)) or self._call(
+            return (isinstance(s, anf.InplaceOp) and self._call(s.target, s.line, f"i{name}", x, rest)) or self._call(
                 s.target, s.line, name, x, rest
             )
-        if isinstance(s, UnaryOp) and s.symbol in _UNARY:
+        if isinstance(s, anf.UnaryOp) and s.symbol in _UNARY:
             return self._call(s.target, s.line, _UNARY[s.symbol], x)
-        if isinstance(s, CallKnown) and s.function in _FUNCTIONS and not (rest or s.keywords):
+        if isinstance(s, anf.CallKnown) and s.function in _FUNCTIONS and not (rest or s.keywords):
             return self._call(s.target, s.line, s.function, x)
-        if isinstance(s, GetItem) and is_instance(self.code.kind(x)):
+        if isinstance(s, anf.GetItem) and is_instance(self.code.kind(x)):
             return self.has(x, "getitem") and self._call(
                 s.target, s.line, "getitem", x, (self._index(s.index, s.line),)
             )
         return False
 
-    def stores(self, s: Store) -> bool:
+    def stores(self, s: anf.Store) -> bool:
         """Lower `x[index] = value` to `__setitem__`; False if the class does not have it."""
         if not is_instance(self.code.kind(s.array)) or not self.has(s.array, "setitem"):
             return False
@@ -106,18 +94,18 @@ class Dunders:
     def _call(self, target: str, line: int, name: str, x: Any, args: tuple[Any, ...] = ()) -> bool:
         if not self.has(x, name):
             return False
-        self.objects.method(CallMethod(target, x, f"__{name}__", args, line))
+        self.objects.method(anf.CallMethod(target, x, f"__{name}__", args, line))
         return True
 
     def _index(self, entries: tuple[Any, ...], line: int) -> Any:
         """Index as one value: several entries become a tuple."""
-        if any(x is None or x is Ellipsis or isinstance(x, Slice) for x in entries):
+        if any(x is None or x is Ellipsis or isinstance(x, anf.Slice) for x in entries):
             self.code.refuse(line, "a slice of an instance", "only places are known", "a method with the bounds")
         if len(entries) == 1:
             return entries[0]
         kinds = [types.unliteral(self.code.kind(x)) for x in entries]
         made = self.code.temp(types.BaseTuple.from_types(kinds))
-        self.expand(MakeTuple(made, entries, line))
+        self.expand(anf.MakeTuple(made, entries, line))
         return made
 
 
@@ -169,5 +157,5 @@ class _Calls(ast.NodeTransformer):
 def _atom(x: ast.expr) -> Any:
     """Constant or name node as an atom; None for any other node."""
     if isinstance(x, ast.Constant):
-        return Const(x.value)
+        return anf.Const(x.value)
     return x.id if isinstance(x, ast.Name) else None
