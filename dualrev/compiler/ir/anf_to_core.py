@@ -45,7 +45,7 @@ class _Typing:
             self.variables[name] = Var(name, self.e.types[name])
         return self.variables[name]
 
-    def atom(self, x: Any) -> atoms.Atom:
+    def atom(self, x: anf.Atom) -> atoms.Atom:
         """Translate an atom."""
         if isinstance(x, anf.Const):
             return Constant(x.value, numba.typeof(x.value))
@@ -53,13 +53,13 @@ class _Typing:
             return Global(x.name, x.value, x.path, None if x.value is None else _type_of(x.value))
         return self.var(x)
 
-    def array(self, x: Any) -> Var | Global:
+    def array(self, x: anf.Atom) -> Var | Global:
         """Translate an atom that is no constant."""
         made = self.atom(x)
         assert not isinstance(made, Constant)
         return made
 
-    def tree(self, x: Any) -> atoms.Tree:
+    def tree(self, x: anf.Tree) -> atoms.Tree:
         """Translate a tree of atoms."""
         if not isinstance(x, anf.Node):
             return self.atom(x)
@@ -141,7 +141,7 @@ class _Typing:
             return x.value
         return self.expr(x, base)
 
-    def places(self, index: tuple[Any, ...]) -> tuple[Any, ...]:
+    def places(self, index: anf.Index) -> tuple[Any, ...]:
         """Translate an index of ANF."""
 
         def entry(x: Any) -> Any:
@@ -154,11 +154,11 @@ class _Typing:
 
     # Statements
 
-    def block(self, body: list[Any]) -> tuple[nodes.Statement, ...]:
+    def block(self, body: list[anf.Stmt]) -> tuple[nodes.Statement, ...]:
         """Translate a block."""
         return tuple(map(self.statement, body))
 
-    def statement(self, s: Any) -> nodes.Statement:
+    def statement(self, s: anf.Stmt) -> nodes.Statement:
         """Translate a statement."""
         match s:
             case anf.Let():
@@ -224,7 +224,7 @@ class _Typing:
         raise AssertionError(s)
 
 
-def _type_of(x: Any) -> Any:
+def _type_of(x: anf.Atom) -> Any:
     """Numba type of a value; None for a class, or for a function that only numba knows."""
     try:
         return None if isinstance(x, type) else numba.typeof(x)

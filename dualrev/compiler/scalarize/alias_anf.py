@@ -7,7 +7,6 @@ what is passed to a function that may write is written to. No order is looked at
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from numba.core import types
 
@@ -32,7 +31,7 @@ _PLAIN = (range, zip, enumerate, reversed)
 _WRITING = ("fill", "sort", "np.fill_diagonal", "np.random.shuffle", "runtime.python_random.shuffle")
 
 
-def sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
+def sharing(lowered: Lowered, of: dict[str, NumbaType], apart: bool) -> Sets[str]:
     """Alias classes of the arrays, from their definitions; `apart`: arrays of different parameters never alias."""
     alias = Sets[str]()
     parameters = [x for x in lowered.parameters if _holds(of.get(x))]
@@ -46,7 +45,7 @@ def sharing(lowered: Lowered, of: dict[str, Any], apart: bool) -> Sets[str]:
     return alias
 
 
-def written_arrays(lowered: Lowered, of: dict[str, Any]) -> set[str]:
+def written_arrays(lowered: Lowered, of: dict[str, NumbaType]) -> set[str]:
     """The arrays that may be written to, under these names or others, or are passed to a function that may do so."""
     written = set[str]()
     for s in anf.walk(lowered.body):
@@ -110,7 +109,7 @@ def _may_write(s: anf.Let) -> bool:
     return isinstance(s, anf.CallUser) and not _only_reads(s.function)
 
 
-def changes_nothing(s: anf.Let, of: dict[str, Any]) -> bool:
+def changes_nothing(s: anf.Let, of: dict[str, NumbaType]) -> bool:
     """Whether an operation certainly writes to no array; False if an operand is a record or an instance."""
     if any(is_structured(of.get(x)) for x in s.args if isinstance(x, str)):
         return False

@@ -64,9 +64,9 @@ def _common_shape(arrays: tuple[str, ...]) -> str:
 class ScalarBuilder:
     """Builder of statements, and of the variables in them. The parts call it `code`."""
 
-    def __init__(self, lowered: Lowered, of: dict[str, Any], alias: Sets[str]) -> None:
+    def __init__(self, lowered: Lowered, of: dict[str, NumbaType], alias: Sets[str]) -> None:
         self.lowered, self.names, self.of, self.alias = lowered, lowered.names, of, alias
-        self.out: list[Any] = []
+        self.out: list[anf.Stmt] = []
         self.even = are_even(lowered, of)
         self.threads = is_parallel(lowered.source.dispatcher, "numpy")  # for elements of arrays
         self.in_rounds = False  # of a loop over prange: numba runs each of them in one thread
@@ -85,15 +85,15 @@ class ScalarBuilder:
         self.of[name] = kind
         return name
 
-    def kind(self, x: Any) -> NumbaType:
+    def kind(self, x: anf.Atom) -> NumbaType:
         """Numba type of an atom."""
         return self.of[x] if isinstance(x, str) else numba.typeof(x.value)
 
-    def is_tuple(self, x: Any) -> bool:
+    def is_tuple(self, x: anf.Atom) -> bool:
         """Whether an atom is a variable that holds a tuple."""
         return isinstance(x, str) and isinstance(self.of.get(x), types.BaseTuple)
 
-    def tree(self, x: Any) -> Any:
+    def tree(self, x: anf.Atom) -> Any:
         """Tree of leaves of a tuple, record or complex number (SROA); any other atom unchanged."""
         if isinstance(x, anf.Ref) and isinstance(x.value, tuple):
             return self._constant_tree(x)
@@ -104,7 +104,13 @@ class ScalarBuilder:
             return anf.Ref(dtype_name(kind.dtype if isinstance(kind, types.DType) else kind.instance_type), None)
         return self._parts(str(x), kind) if isinstance(kind, types.BaseTuple) or is_structured(kind) else x
 
-    def names_in(self, atoms: tuple[Any, ...]) -> tuple[str, ...]:
+    def parts(self, x: anf.Atom) -> tuple[Any, ...]:
+        """Parts of a tuple, a record or a complex number."""
+        tree = self.tree(x)
+        assert isinstance(tree, anf.Node), x
+        return tree.parts
+
+    def names_in(self, atoms: tuple[anf.Atom, ...]) -> tuple[str, ...]:
         """Variables at the leaves of the atoms' trees."""
         return tuple(dict.fromkeys(x for a in atoms for x in anf.leaves(self.tree(a)) if isinstance(x, str)))
 
@@ -153,7 +159,7 @@ class ScalarBuilder:
     def _constant_tree(self, x: anf.Ref) -> Any:
         """Tree of constants for a captured tuple."""
 
-        def build(value: Any, path: AccessPath) -> Any:
+        def build(value: anf.Atom, path: AccessPath) -> Any:
             """Tree of `value`, whose access path is `path`."""
             if isinstance(value, tuple):
                 cls = self._class_ref(type(value)) if hasattr(value, "_fields") else None
@@ -208,7 +214,7 @@ class ScalarBuilder:
         """Emit an array allocation unchanged."""
         self.emit(anf.Alloc(s.target, self.names_in(s.args), self.expression(s), s.line))
 
-    def library(self, target: str, name: str, args: tuple[Any, ...], line: int) -> None:
+    def library(self, target: str, name: str, args: tuple[anf.Atom, ...], line: int) -> None:
         """Emit a call of a definition of rules/library/, which is differentiated like a user's function."""
         result = self.tree(target)
         ref = next((r for r in self.lowered.refs.values() if r.path == (("library", name),)), None)
@@ -255,7 +261,7 @@ class ScalarBuilder:
         """Emit `target` = a new array of the shape of `shape_of`."""
         self.empty(target, f"{shape_of}.shape", (shape_of,), line)
 
-    def spread(self, array: Any, like: str | Sizes, ndim: int, line: int) -> str:
+    def spread(self, array: anf.Atom, like: str | Sizes, ndim: int, line: int) -> str:
         """Emit the broadcast view of an array, with the shape of another array or with these lengths."""
         made = self.temp(types.Array(self.kind(array).dtype, ndim, "A"))
         whole = isinstance(like, str)
@@ -263,11 +269,11 @@ class ScalarBuilder:
         spread = "spread_evenly" if self.even and isinstance(array, str) else "spread"
         return self.emit(anf.ViewExpr(made, array, (*names,), to_python.name(f"runtime.{spread}(BASE, {shape})"), line))
 
-    def pick(self, array: Any, index: tuple[Any, ...], line: int) -> str:
+    def pick(self, array: anf.Atom, index: anf.Index, line: int) -> str:
         """Emit the load of an element."""
         return self.emit(anf.Load(self.temp(self.kind(array).dtype), array, index, line))
 
-    def put(self, array: str, index: tuple[Any, ...], value: anf.Atom, line: int) -> None:
+    def put(self, array: str, index: anf.Index, value: anf.Atom, line: int) -> None:
         """Emit the store of an element."""
         self.out.append(anf.Store(array, index, value, line))
 
@@ -314,7 +320,7 @@ class ScalarBuilder:
         """Emit a loop that stores one value to all elements."""
         self.over(array, self.kind(array).ndim, line, lambda i: self.put(array, i, value, line))
 
-    def copy_elements(self, target: str, source: Any, line: int) -> None:
+    def copy_elements(self, target: str, source: anf.Atom, line: int) -> None:
         """Emit `target` = a new array with the same elements."""
         self.empty_like(target, named(source), line)
         ndim = self.kind(target).ndim

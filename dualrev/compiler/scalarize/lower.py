@@ -73,9 +73,9 @@ class Expanded:
 
     lowered: Lowered
     parameters: list[Any]  # a tree for every parameter
-    body: list[Any]
+    body: list[anf.Stmt]
     result: Any  # a tree of atoms
-    types: dict[str, Any]
+    types: dict[str, NumbaType]
     argtypes: NumbaTypes
     classes: dict[Any, anf.Ref]  # named tuples' classes
     asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
@@ -90,7 +90,7 @@ class Expansion:
     def __init__(
         self,
         lowered: Lowered,
-        of: dict[str, Any],
+        of: dict[str, NumbaType],
         apart: bool,
         returned: Callable[[Any, tuple[Any, ...]], Any],
         tuples: set[str],
@@ -223,7 +223,7 @@ class Expansion:
         asks = self.layouts.asks_for_layout
         return Expanded(lowered, parameters, code.out, tree, kinds, argtypes, code.classes, asks)
 
-    def _declared(self, result: Any, wanted: Any) -> Any:
+    def _declared(self, result: Any, wanted: NumbaType) -> Any:
         """Convert the result to the return type of the signature."""
         code, line = self.code, self.code.lowered.source.tree.lineno
         made = self.numbers.converted(result, wanted, line)
@@ -249,10 +249,10 @@ class Expansion:
 
     # Statements
 
-    def _block(self, body: list[Any]) -> list[Any]:
+    def _block(self, body: list[anf.Stmt]) -> list[Any]:
         return self.code.collect(lambda: self._block_into(body))
 
-    def _block_into(self, body: list[Any]) -> None:
+    def _block_into(self, body: list[anf.Stmt]) -> None:
         for s in body:
             self._statement(s)
         self.lazy.flush()
@@ -289,7 +289,7 @@ class Expansion:
                 self.lazy.flush()
                 self.code.out.append(self._compound(s))
 
-    def _check_count(self, x: Any, count: int, line: int) -> None:
+    def _check_count(self, x: anf.Atom, count: int, line: int) -> None:
         """Emit numba's ValueError for `u, v = x`, where an array or a list has another number of items."""
         code = self.code
         kind = code.kind(x)
@@ -297,7 +297,7 @@ class Expansion:
             refuse_unpacked(code.lowered, line)
         self.lazy.materialise(x)
         if isinstance(kind, Parts):
-            x, kind = code.tree(x).parts[0], kind.dtype
+            x, kind = code.parts(x)[0], kind.dtype
         if is_array(kind):
             length = {"n": self.lists.lengths[x]} if x in self.lists.lengths else {"a": x}
             test = code.plain(f"{'n' if 'n' in length else 'a.shape[0]'} != {count}", line, types.boolean, **length)

@@ -29,7 +29,7 @@ def arithmetic(code: ScalarBuilder, s: anf.BinOp | anf.UnaryOp | anf.CallKnown, 
     return code.emit(anf.Prim(s.target, line, text, s.args, s.line, isinstance(s, anf.BinOp) and s.of_elements))
 
 
-def product(code: ScalarBuilder, text: str, x: Any, kind: NumbaType, line: int, target: str = "") -> str:
+def product(code: ScalarBuilder, text: str, x: anf.Atom, kind: NumbaType, line: int, target: str = "") -> str:
     """Emit a scalar function that is a product or a quotient."""
     known_as = known(text).product
     assert known_as is not None
@@ -45,12 +45,14 @@ def product(code: ScalarBuilder, text: str, x: Any, kind: NumbaType, line: int, 
     return arithmetic(code, made, kind)
 
 
-def extremum(code: ScalarBuilder, target: str, args: tuple[Any, ...], kind: NumbaType, symbol: str, line: int) -> None:
+def extremum(
+    code: ScalarBuilder, target: str, args: tuple[anf.Atom, ...], kind: NumbaType, symbol: str, line: int
+) -> None:
     """Emit Python's `min` or `max` by comparisons: the first of several equal arguments is the result."""
     best = code.temp(kind)
     code.emit(anf.Copy(best, args[0], line))
     for x in args[1:]:
         test = code.plain(f"x {symbol} best", line, types.boolean, x=x, best=best)
-        then: list[Any] = [anf.Copy(best, x, line)]
+        then: list[anf.Stmt] = [anf.Copy(best, x, line)]
         code.out.append(anf.If(test, then, [], line))
     code.emit(anf.Copy(target, best, line))

@@ -35,17 +35,17 @@ class Tuples:
 
     def join(self, s: anf.Let) -> None:
         """Lower the concatenation `s + t`."""
-        self._copy_parts(s, [part for x in s.args for part in self.code.tree(x).parts])
+        self._copy_parts(s, [part for x in s.args for part in self.code.parts(x)])
 
     def _copy_parts(self, s: anf.Let, parts: list[Any]) -> None:
-        for t, x in zip(self.code.tree(s.target).parts, parts, strict=True):
+        for t, x in zip(self.code.parts(s.target), parts, strict=True):
             self.code.copy_tree(t, x, s.line)
 
-    def items(self, x: Any, line: int) -> list[Any]:
+    def items(self, x: anf.Atom, line: int) -> list[anf.Atom]:
         """Items of a tuple as atoms; nested tuples get a name."""
         code, tree = self.code, self.code.tree(x)
         assert isinstance(tree, anf.Node), "numba types * before tuples only"
-        made = []
+        made: list[anf.Atom] = []
         for k, part in enumerate(tree.parts):
             if isinstance(part, anf.Node):
                 name = code.temp(code.kind(x).types[k])
@@ -92,7 +92,7 @@ class Tuples:
     def reduce(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `sum`, `min` and `max` of a tuple's items."""
         code = self.code
-        parts = tuple(code.tree(s.args[0]).parts)
+        parts = tuple(code.parts(s.args[0]))
         text = s.function.split(".")[-1]
         if any(isinstance(x, anf.Node) or is_array(code.kind(x)) for x in parts) or text not in ("sum", "min", "max"):
             code.refuse(s.line, f"{text} of this tuple", "its items are no numbers", "a loop")

@@ -13,7 +13,7 @@ __all__ = ["drop_unread"]
 _PURE = (anf.Copy, anf.Discrete, anf.MakeTuple)
 
 
-def drop_unread(body: list[Any], result: anf.Atom) -> list[Any]:
+def drop_unread(body: list[anf.Stmt], result: anf.Atom) -> list[Any]:
     """Return the block without pure operations on generated names that nothing reads, to a fixpoint."""
     while True:
         read = {a for s in anf.walk(body) for a in [*anf.reads(s), *anf.ends(s)] if isinstance(a, str)} | {result}

@@ -23,7 +23,7 @@ class Lowered:
 
     source: Source
     parameters: list[str]
-    body: list[Any]
+    body: list[anf.Stmt]
     result: anf.Atom
     names: Names
     exit_flag: str  # set by a `return` before the end, ...

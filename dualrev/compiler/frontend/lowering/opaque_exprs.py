@@ -31,6 +31,7 @@ from dualrev.compiler.frontend.reading.callables import callable_name, is_pointe
 from dualrev.compiler.frontend.reading.source import Static, describe
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.types.aliases import Dispatcher
 from dualrev.rules.functions import canonical as of_the_table
 from dualrev.transformed import Transformed
 
@@ -43,7 +44,7 @@ _PURE = {
 _FIXED = ("heapq", "_heapq", "bisect", "_bisect")  # modules whose functions change their arguments at most
 
 
-def is_known_to_numba(f: Any) -> bool:
+def is_known_to_numba(f: Dispatcher) -> bool:
     """Whether numba has a type for a function or a class."""
     cpu_target.typing_context.refresh()  # numba has not seen yet what was overloaded since
     try:

@@ -30,7 +30,7 @@ class Scope:
         self, source: Source, path: AccessPath, functions: dict[str, Static], refs: dict[str, anf.Ref], names: Names
     ) -> None:
         self.source, self.path, self.functions, self.refs, self.names = source, path, functions, refs, names
-        self.out: list[Any] = []
+        self.out: list[anf.Stmt] = []
         self.list_names: set[str] = set()  # the variables that can be seen to be lists
         self.own: set[str] = set()  # the local variables that rewriter.py has made
         self.calls: list[Static] = []

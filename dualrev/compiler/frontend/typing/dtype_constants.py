@@ -20,11 +20,11 @@ from dualrev.compiler.ir.anf.rewrite import rewritten
 __all__ = ["fold_dtypes"]
 
 
-def fold_dtypes(body: list[Any], typed: Typed) -> list[Any]:
+def fold_dtypes(body: list[anf.Stmt], typed: Typed) -> list[Any]:
     """Return the block with constants for kinds and comparisons of dtypes."""
     dtypes = {x: kind.dtype for x, kind in typed.of.items() if isinstance(kind, types.DType)}
 
-    def folded(s: Any) -> Any:
+    def folded(s: anf.Stmt) -> Any:
         """Fold in one statement."""
         match s:
             case anf.GetAttr(base=x, name="kind") if x in dtypes:

@@ -43,10 +43,10 @@ UNTYPED = "the compiler cannot type it"
 class Typed:
     """Inferred types of a function's variables and of its result, and result types of its callees."""
 
-    def __init__(self, of: dict[str, Any], result: Any, returned: Callable[[Any, tuple[Any, ...]], Any]) -> None:
+    def __init__(self, of: dict[str, NumbaType], result: Any, returned: Callable[[Any, tuple[Any, ...]], Any]) -> None:
         self.of, self.result, self.returned = of, result, returned
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: anf.Atom) -> Any:
         """Return the type of an atom."""
         if isinstance(x, str):
             return self.of[x]
@@ -157,7 +157,7 @@ def _webs(
     for version in typemap:
         if not version.startswith(("$", "arg.")):
             versions.setdefault(version.split(".")[0], []).append(version)
-    of: dict[str, Any] = {}
+    of: dict[str, NumbaType] = {}
     new: dict[tuple[str, str], str] = {}
     versions.pop(lowered.exit_value, None)
     if lowered.result == lowered.exit_value:
@@ -212,7 +212,7 @@ def _renamed(
             why = "a variable of it has several types in this function"
             lowered.source.refuse(s.line, s.refusal[0], why, "a name for each of them")
 
-    def version(line: int, x: Any, how: str) -> Any:
+    def version(line: int, x: anf.Atom, how: str) -> Any:
         """Return the new name of a variable that is read or written on a line."""
         if not isinstance(x, str) or x not in split:
             return x
@@ -226,7 +226,7 @@ def _renamed(
     for line, (s, part) in listing.places.items():
         now = made.get(s, s)
 
-        def read(x: Any, line: int = line) -> Any:
+        def read(x: anf.Atom, line: int = line) -> Any:
             """Rename an atom that is read on this line."""
             return version(line, x, "read")
 

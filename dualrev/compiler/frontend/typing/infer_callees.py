@@ -31,6 +31,7 @@ from numba.core.typing import make_concrete_template, signature
 from numba.core.typing.templates import _IntrinsicTemplate, _OverloadFunctionTemplate
 from numba.core.untyped_passes import InlineInlinables
 
+from dualrev.compiler.ir import anf
 from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes, Signature
 
 __all__ = ["Uncompiled", "called_only", "inferred"]
@@ -68,7 +69,7 @@ class _Inference(compiler.CompilerBase):
         return [passes]
 
 
-def inferred(function: FunctionType, args: tuple[Any, ...], flags: Any, declared: dict[str, Any]) -> Any:
+def inferred(function: FunctionType, args: tuple[anf.Atom, ...], flags: Any, declared: dict[str, Any]) -> Any:
     """Infer a function by numba: return its IR, the types of its variables, and the type of the result."""
     contexts = cpu_target.typing_context, cpu_target.target_context
     return compiler.compile_extra(*contexts, function, args, None, flags, declared, pipeline_class=_Inference)
@@ -220,7 +221,7 @@ class _StandIn(_CPUDispatcher):
         made = make_concrete_template(f"CallTemplate({self.py_func.__name__})", self.py_func, [self.known[args]])
         return made, pysig, args, {}
 
-    def _result(self, args: tuple[Any, ...]) -> Any:
+    def _result(self, args: tuple[anf.Atom, ...]) -> Any:
         compiled = self.stands_for.overloads.get(args)
         if compiled is not None:
             return compiled.signature.return_type

@@ -84,7 +84,7 @@ def _is_given(s: anf.Let, typed: Typed, never: set[str]) -> bool:
     return not _may_miss(s, typed) and not _may_be_none(s, typed)
 
 
-def _kind(x: Any, typed: Typed) -> NumbaType:
+def _kind(x: anf.Atom, typed: Typed) -> NumbaType:
     """Return the type of an atom; None if numba has found that it is unreachable."""
     return typed.of.get(x) if isinstance(x, str) else typed(x)
 
@@ -186,7 +186,7 @@ class _Optionals:
         found = anf.GetItem(s.target, d, (k,), s.line)
         return [test, anf.If(flag, [found], self.nothing(s.target, s.line), s.line)]
 
-    def statement(self, s: Any) -> list[Any]:
+    def statement(self, s: anf.Stmt) -> list[Any]:
         """Lower one statement: check the optionals that it reads, and set the flag of its target."""
         if isinstance(s, anf.While) and any(isinstance(t, anf.Effect) for t in anf.walk(s.test_block)):
             what, why = "the condition of this loop", "it reads a variable that is None on some paths"
@@ -208,11 +208,11 @@ class _Optionals:
         made = self.called(s) if s in self.calls else [s, self.say(flag, anf.Const(True), s.line)]
         return [*(t for x in checked for t in self.check(x, s.line)), *made]
 
-    def is_none(self, x: Any) -> bool:
+    def is_none(self, x: anf.Atom) -> bool:
         """Whether an atom is None, by its value or its type."""
         return x == anf.Const(None) or (isinstance(x, str) and isinstance(self.of.get(x), types.NoneType))
 
-    def say(self, flag: str, value: Any, line: int) -> anf.Let:
+    def say(self, flag: str, value: anf.Atom, line: int) -> anf.Let:
         """Set a flag."""
         return anf.Copy(flag, value, line)
 

@@ -22,7 +22,7 @@ from dualrev.compiler.ir.anf.rewrite import with_blocks
 __all__ = ["drop_pruned"]
 
 
-def drop_pruned(body: list[Any], listing: Listing, func_ir: Any, renamed: Mapping[Any, Any]) -> list[Any]:
+def drop_pruned(body: list[anf.Stmt], listing: Listing, func_ir: Any, renamed: Mapping[Any, Any]) -> list[Any]:
     """Return the block without dead code: branch sides and `while` bodies that are missing from numba's IR.
 
     `renamed` are the statements of the listing that read or assign other names.
@@ -30,9 +30,9 @@ def drop_pruned(body: list[Any], listing: Listing, func_ir: Any, renamed: Mappin
     lines = {inst.loc.line for block in func_ir.blocks.values() for inst in block.body}
     live = {s for line, (s, _) in listing.places.items() if line in lines}
 
-    def left(block: list[Any]) -> tuple[list[Any], bool]:
+    def left(block: list[anf.Stmt]) -> tuple[list[Any], bool]:
         """Return what is left of a block, and whether numba's IR has none of it."""
-        made: list[Any] = []
+        made: list[anf.Stmt] = []
         alive = False
         for s in block:
             inner = list(map(left, anf.blocks(s)))

@@ -16,12 +16,12 @@ from dualrev.compiler.ir.anf.rewrite import rewritten
 __all__ = ["is_unreached", "without_unreached"]
 
 
-def without_unreached(body: list[Any], of: Mapping[str, Any]) -> list[Any]:
+def without_unreached(body: list[anf.Stmt], of: Mapping[str, Any]) -> list[Any]:
     """Return a block without unreachable statements, nested ones included; `of` are the names that have a type."""
     return rewritten([s for s in body if not is_unreached(s, of)], lambda s: [] if is_unreached(s, of) else [s])
 
 
-def is_unreached(s: Any, of: Mapping[str, Any]) -> bool:
+def is_unreached(s: anf.Stmt, of: Mapping[str, Any]) -> bool:
     """Whether a statement is unreachable: it has a name without a type."""
     names = {x for x in [*anf.reads(s), *anf.ends(s), *anf.writes(s)] if isinstance(x, str)} - of.keys()
     return not names <= _stay_inside(s) if names and isinstance(s, anf.Opaque) else bool(names)

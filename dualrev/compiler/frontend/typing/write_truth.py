@@ -40,7 +40,7 @@ class _Truth:
     def __init__(self, lowered: Lowered, typed: Typed) -> None:
         self.lowered, self.of = lowered, typed.of
 
-    def statement(self, s: Any) -> list[Any]:
+    def statement(self, s: anf.Stmt) -> list[Any]:
         """The statements for one, whose blocks are done."""
         before: list[Any] = []
         match s:

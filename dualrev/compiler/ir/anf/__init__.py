@@ -19,7 +19,7 @@ new statements (rewrite.py).
 Other modules write `anf.BinOp`, `anf.walk`: the names of Python's syntax trees and of core are the same.
 """
 
-from dualrev.compiler.ir.anf.atoms import Atom, Const, Index, Member, Node, Ref, Slice, index_atoms, leaves
+from dualrev.compiler.ir.anf.atoms import Atom, Const, Index, Member, Node, Ref, Slice, Tree, index_atoms, leaves
 from dualrev.compiler.ir.anf.operations import (
     Alloc,
     AllocList,
@@ -104,6 +104,7 @@ __all__ = [
     "Star",
     "Stmt",
     "Store",
+    "Tree",
     "UnaryOp",
     "View",
     "ViewExpr",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from dualrev.compiler.types.aliases import AccessPath, NumbaType
 
-__all__ = ["Atom", "Const", "Index", "Member", "Node", "Ref", "Slice", "index_atoms", "leaves"]
+__all__ = ["Atom", "Const", "Index", "Member", "Node", "Ref", "Slice", "Tree", "index_atoms", "leaves"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Ref:
     path: AccessPath = ()
 
 
-Atom = str | Const | Ref
+Atom: TypeAlias = str | Const | Ref
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class Slice:
         return [x for x in (self.lower, self.upper, self.step) if x is not None]
 
 
-Index = tuple[Any, ...]  # of Atom, Slice, Ellipsis and None
+#: Entries of a subscript.
+Index: TypeAlias = tuple[Any, ...]  # of Atom, Slice, Ellipsis and None
 
 
 def index_atoms(index: Index) -> list[Atom]:
@@ -68,12 +69,16 @@ def index_atoms(index: Index) -> list[Atom]:
 class Node:
     """A tuple or an object's leaves in expanded core: its parts, and the class of a named tuple."""
 
-    parts: tuple[Any, ...]
+    parts: tuple[Tree, ...]
     cls: Ref | None = None
     kind: NumbaType = field(default=None, compare=False)  # the type of the object whose leaves these are: leaves.py
 
 
-def leaves(tree: Any) -> list[Any]:
+#: An atom, or a tuple's or an object's leaves.
+Tree: TypeAlias = Atom | Node
+
+
+def leaves(tree: Tree) -> list[Any]:
     """Return the atoms of a tree."""
     if isinstance(tree, Node):
         return [x for part in tree.parts for x in leaves(part)]

@@ -18,7 +18,7 @@ __all__ = ["show_lowered"]
 
 
 def show_lowered(
-    name: str, parameters: list[str], body: list[Any], results: list[Any], kind: Callable[[str], Any], names: Names
+    name: str, parameters: list[str], body: list[anf.Stmt], results: list[Any], kind: Callable[[str], Any], names: Names
 ) -> str:
     """Print a function in ANF; `kind` gives the type of a variable, None if it is not inferred yet.
 
@@ -46,11 +46,11 @@ class _AnfPrinter:
         self.seen.add(x)
         return f"{x}: {kind}"
 
-    def block(self, body: list[Any], depth: int) -> list[str]:
+    def block(self, body: list[anf.Stmt], depth: int) -> list[str]:
         """Print the lines of a block."""
         return [line for s in body for line in self.statement(s, depth)] or ["    " * depth + "pass"]
 
-    def statement(self, s: Any, depth: int) -> list[str]:
+    def statement(self, s: anf.Stmt, depth: int) -> list[str]:
         """Print the lines of a statement, with its blocks."""
         margin = "    " * depth
         if isinstance(s, anf.If):
@@ -67,7 +67,7 @@ class _AnfPrinter:
             return [margin + line for line in to_python.opaque(s.code, {}).split("\n")]
         return [margin + self.simple(s)]
 
-    def atom(self, x: Any) -> str:
+    def atom(self, x: anf.Atom) -> str:
         """Print an atom."""
         return to_python.text(to_python.atom(x))
 

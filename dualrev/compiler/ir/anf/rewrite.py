@@ -12,7 +12,7 @@ from dualrev.compiler.ir.anf import to_python
 __all__ = ["rewritten", "with_blocks", "with_index", "with_reads"]
 
 
-def with_blocks(s: Any, inner: list[list[Any]]) -> Any:
+def with_blocks(s: anf.Stmt, inner: list[list[Any]]) -> Any:
     """Return a statement with other blocks directly inside, in the order of `blocks`."""
     if isinstance(s, anf.If):
         return replace(s, then=inner[0], orelse=inner[1])
@@ -23,9 +23,9 @@ def with_blocks(s: Any, inner: list[list[Any]]) -> Any:
     return s
 
 
-def rewritten(block: list[Any], change: Callable[[Any], list[Any]]) -> list[Any]:
+def rewritten(block: list[anf.Stmt], change: Callable[[Any], list[Any]]) -> list[Any]:
     """Return a block with the statements that `change` gives for each statement; it sees nested blocks first."""
-    made: list[Any] = []
+    made: list[anf.Stmt] = []
     for s in block:
         inner = anf.blocks(s)
         made += change(with_blocks(s, [rewritten(b, change) for b in inner]) if inner else s)
@@ -44,7 +44,7 @@ def with_index(index: anf.Index, read: Callable[[Any], Any]) -> anf.Index:
     return tuple(map(entry, index))
 
 
-def with_reads(s: Any, read: Callable[[Any], Any]) -> Any:
+def with_reads(s: anf.Stmt, read: Callable[[Any], Any]) -> Any:
     """Return a statement that reads other atoms: `read` gives one for each (not for those that its blocks read)."""
     match s:
         case anf.Let():

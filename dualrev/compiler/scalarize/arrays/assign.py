@@ -53,7 +53,7 @@ class Assignments:
         else:
             self._to_part(s, index)
 
-    def _to_element(self, s: anf.Store, index: tuple[Any, ...]) -> None:
+    def _to_element(self, s: anf.Store, index: anf.Index) -> None:
         """Store to one element: the index has a scalar for every axis."""
         code, kind, value = self.code, self.code.kind(s.value), s.value
         self.lazy.materialise(value)
@@ -69,7 +69,7 @@ class Assignments:
             )
         code.put(s.array, index, value, s.line)
 
-    def _to_part(self, s: anf.Store, index: tuple[Any, ...]) -> None:
+    def _to_part(self, s: anf.Store, index: anf.Index) -> None:
         """Assign to a view: the index selects a subarray."""
         code, of = self.code, self.code.kind(s.array)
         self.lazy.flush(keep=s.value)
@@ -96,7 +96,7 @@ class Assignments:
                 return
         self.assign(view, s.value, s.line, None)
 
-    def _is_view_of(self, value: Any, array: str) -> bool:
+    def _is_view_of(self, value: anf.Atom, array: str) -> bool:
         """Whether `value` is an array variable that may alias `array`."""
         return isinstance(value, str) and is_array(self.code.kind(value)) and self.code.alias.same(value, array)
 
@@ -131,7 +131,7 @@ class Assignments:
                 found[s.target] = made[s.args[0]].args[0]
         return found
 
-    def assign(self, array: str, value: Any, line: int, symbol: str | None) -> None:
+    def assign(self, array: str, value: anf.Atom, line: int, symbol: str | None) -> None:
         """Lower `array[...] = value` or `array[...] (symbol)= value`; an aliasing source is copied or materialised."""
         code = self.code
         shared = [a for a in self.lazy.arrays_in(value) if code.alias.same(array, named(a))]
@@ -162,7 +162,7 @@ class Assignments:
 
         code.over(array, ndim, line, one)
 
-    def _apart(self, value: Any, line: int) -> Any:
+    def _apart(self, value: anf.Atom, line: int) -> Any:
         """Return the value in memory of its own: materialised if deferred, else copied."""
         code, kind = self.code, self.code.kind(value)
         if value in self.lazy:

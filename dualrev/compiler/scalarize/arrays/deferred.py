@@ -18,12 +18,13 @@ from numba.core import types
 from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.builder import ScalarBuilder, Sizes, named
 from dualrev.compiler.scalarize.scalar_ops import arithmetic, product
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import is_array
 from dualrev.rules.functions import known
 
-_COSTLY = ("/", "//", "%", "**")
-
 __all__ = ["Expression", "Lazy"]
+
+_COSTLY = ("/", "//", "%", "**")
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Expression:
     """
 
     let: anf.Let
-    dtype: Any
+    dtype: NumbaType
     ndim: int
     formula: Callable[..., Any] | None = None
     make: Callable[[], None] | None = None
@@ -47,14 +48,14 @@ class Lazy:
         self.code = code
         self._waiting: dict[str, Expression] = {}
 
-    def __contains__(self, x: Any) -> bool:
+    def __contains__(self, x: anf.Atom) -> bool:
         return isinstance(x, str) and x in self._waiting
 
     def put_off(self, x: str, expression: Expression) -> None:
         """Defer an elementwise expression until its elements are needed."""
         self._waiting[x] = expression
 
-    def taken(self, x: Any) -> dict[str, Expression]:
+    def taken(self, x: anf.Atom) -> dict[str, Expression]:
         """Remove and return the deferred expressions that `x` is computed from, `x` included."""
         return {y: self._waiting.pop(y) for y in dict.fromkeys(self._names_in(x))}
 
@@ -106,7 +107,7 @@ class Lazy:
             return []
         return [x, *(y for a in self._waiting[x].let.args for y in self._names_in(a))]
 
-    def raise_for_all(self, x: Any) -> None:
+    def raise_for_all(self, x: anf.Atom) -> None:
         """Materialise the parts of `x` that may raise, because a branch would evaluate them for some elements only."""
         for y in self._names_in(x):
             if y in self._waiting and self._may_raise(self._waiting[y].let):
@@ -148,7 +149,7 @@ class Lazy:
             return list(dict.fromkeys(found))
         return [x] if not isinstance(x, anf.Const) and is_array(self.code.kind(x)) else []
 
-    def over(self, x: Any, line: int) -> tuple[Sizes, Callable[[tuple[str, ...]], anf.Atom]]:
+    def over(self, x: anf.Atom, line: int) -> tuple[Sizes, Callable[[tuple[str, ...]], anf.Atom]]:
         """Axis lengths of `x`, and an emitter of its element at an index; `x` is not materialised."""
         code, ndim = self.code, self.code.kind(x).ndim
         if x not in self:
@@ -160,7 +161,9 @@ class Lazy:
         sizes = code.common_sizes(tuple(map(named, arrays)), ndim, line)
         return sizes, self.element_of(x, sizes, ndim, line)
 
-    def element_of(self, x: Any, shape_of: str | Sizes, ndim: int, line: int) -> Callable[[tuple[str, ...]], anf.Atom]:
+    def element_of(
+        self, x: anf.Atom, shape_of: str | Sizes, ndim: int, line: int
+    ) -> Callable[[tuple[str, ...]], anf.Atom]:
         """Return an emitter of the element of `x` at an index, broadcast to `shape_of` (an array or lengths).
 
         What waits in x does so no longer.

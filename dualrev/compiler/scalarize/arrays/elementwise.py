@@ -121,7 +121,7 @@ def _short_axes(s: anf.Let) -> tuple[bool, ...]:
     return ()
 
 
-def _operands(s: Any) -> Iterable[Any]:
+def _operands(s: anf.Stmt) -> Iterable[Any]:
     """Atoms that a statement reads: each once, as `y * y` reads y once, unless it writes to one: `y += y`."""
     stores = isinstance(s, (anf.Store, anf.InplaceOp))
     output = isinstance(s, anf.CallKnown) and has_output(s.function, len(s.args))

@@ -34,7 +34,7 @@ def _is_strided(s: anf.Let) -> bool:
     return isinstance(callee, str) and "as_strided" in callee
 
 
-def are_even(lowered: Lowered, of: dict[str, Any]) -> bool:
+def are_even(lowered: Lowered, of: dict[str, NumbaType]) -> bool:
     """Whether all array strides in a function are multiples of the item size; False if not known."""
     lets = [s for s in anf.walk(lowered.body) if isinstance(s, anf.Let)]
     if not all(_is_known(kind) for kind in of.values()) or any(map(_is_strided, lets)):

@@ -62,7 +62,7 @@ class Gathering:
         room = code.temp(types.Array(types.boolean, len(shape), "C"))  # it only has the shape
         code.empty(room, _shape_text(shape), names, s.line)
 
-        def write(source: Any) -> None:
+        def write(source: anf.Atom) -> None:
             """Emit the scatter loop that reads `source`."""
             one: Callable[[Any], Any] = lambda i: value  # noqa: E731
             if is_array(kind):
@@ -83,7 +83,7 @@ class Gathering:
         else:
             code.out.append(anf.If(copied, code.collect(write_copy), code.collect(lambda: write(value)), s.line))
 
-    def _subspace(self, base: Any, index: tuple[Any, ...], line: int) -> tuple[Any, list[tuple[str, int]], _Place]:
+    def _subspace(self, base: anf.Atom, index: anf.Index, line: int) -> tuple[Any, list[tuple[str, int]], _Place]:
         """View by the basic indices, axes of the result as (array, axis) pairs, and the index map into the view."""
         code = self.code
         entries = self._complete(index, code.kind(base).ndim, line)
@@ -120,7 +120,7 @@ class Gathering:
 
         return view, shape, place
 
-    def _complete(self, index: tuple[Any, ...], ndim: int, line: int) -> list[Any]:
+    def _complete(self, index: anf.Index, ndim: int, line: int) -> list[Any]:
         """Expand an index to one entry for every axis."""
         entries = list(index)
         if None in entries:
@@ -161,7 +161,7 @@ class Gathering:
 
     # Functions that select elements
 
-    def selected(self, s: anf.Let, kind: NumbaType, base: Any, places: str, zero: bool, **names: Any) -> None:
+    def selected(self, s: anf.Let, kind: NumbaType, base: anf.Atom, places: str, zero: bool, **names: Any) -> None:
         """Gather by flat indices: `target` = the elements of `base` at the indices that `places` computes.
 
         `places` is an expression of the array, `x_`, and of the flat indices of all its elements, `p_`.
@@ -192,7 +192,7 @@ class Gathering:
         code.over(made, kind.ndim, s.line, one, False)
         code.copy(s.target, made, s.line)
 
-    def _element_or_zero(self, base: Any, k: str, kind: NumbaType, line: int) -> str:
+    def _element_or_zero(self, base: anf.Atom, k: str, kind: NumbaType, line: int) -> str:
         """Load the element at a flat index counted from 1; the constant 0.0 for index 0."""
         code = self.code
         from_one = code.plain("k - 1", line, k=k)

@@ -52,10 +52,10 @@ class Items:
         code, base, name = self.code, s.args[0], s.name
         of = code.kind(base)
         if isinstance(of, types.BaseNamedTuple):
-            part = code.tree(base).parts[of.fields.index(name)]
+            part = code.parts(base)[of.fields.index(name)]
             code.copy_tree(code.tree(s.target), part, s.line)
         elif is_array(of) and (name == "shape" or (name == "strides" and base in code.lowered.parameters)):
-            for k, t in enumerate(code.tree(s.target).parts):
+            for k, t in enumerate(code.parts(s.target)):
                 code.plain(f"a.{name}[{k}]", s.line, target=t, a=base)
         elif is_array(of) and name in ("size", "ndim", "itemsize", "nbytes"):
             code.plain(f"a.{name}", s.line, target=s.target, a=base)
@@ -69,7 +69,7 @@ class Items:
             )
         elif is_array(of) and name == "strides":
             self.layouts.asks_for_layout = True
-            for k, t in enumerate(code.tree(s.target).parts):
+            for k, t in enumerate(code.parts(s.target)):
                 code.plain(f"a.strides[{k}]", s.line, target=t, a=base)
         elif is_array(of) and name == "T":
             code.emit(anf.ViewExpr(s.target, base, (), to_python.name("BASE.T"), s.line))
@@ -106,9 +106,9 @@ class Items:
         if s.array not in self._flats:
             return False
         code, array = self.code, self._flats[s.array]
-        place = s.index[0] if isinstance(s.index[0], (str, anf.Const)) else None
-        of_numbers = isinstance(code.kind(s.value), NUMBERS)
-        if place is None or not of_numbers or not isinstance(code.kind(place), types.Integer):
+        place = s.index[0]
+        of_number = isinstance(place, (str, anf.Const)) and isinstance(code.kind(s.value), NUMBERS)
+        if not of_number or not isinstance(code.kind(place), types.Integer):
             code.refuse(s.line, "this assignment to a.flat", "only that of a number is known", "a loop")
         self.lazy.materialise(s.value)
         self.lazy.flush()

@@ -13,13 +13,13 @@ from dualrev.compiler.types.predicates import is_array
 __all__ = ["check_index", "flat_index", "index_of", "is_gathered", "unravelled"]
 
 
-def is_gathered(code: ScalarBuilder, entries: tuple[Any, ...]) -> bool:
+def is_gathered(code: ScalarBuilder, entries: anf.Index) -> bool:
     """Whether an index is advanced: it has an array, directly or inside a tuple."""
     atoms = [x for x in flat_index(code, entries) if isinstance(x, (str, anf.Ref))]
     return any(is_array(code.kind(x)) for x in atoms)
 
 
-def flat_index(code: ScalarBuilder, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+def flat_index(code: ScalarBuilder, entries: anf.Index) -> tuple[Any, ...]:
     """Flatten the tuples in an index, such as the result of `np.nonzero`, into its entries."""
     return tuple(y for x in entries for y in (anf.leaves(code.tree(x)) if code.is_tuple(x) else [x]))
 
@@ -36,7 +36,7 @@ def index_of(code: ScalarBuilder, entries: tuple[Any, ...], ndim: int, line: int
     return tuple(made)
 
 
-def check_index(code: ScalarBuilder, index: tuple[Any, ...], line: int) -> None:
+def check_index(code: ScalarBuilder, index: anf.Index, line: int) -> None:
     """Refuse index entries that numba accepts and the compiler does not: only ints and slices are supported."""
     for entry in index:
         if isinstance(entry, (str, anf.Ref)) and not isinstance(code.kind(entry), types.Integer):
@@ -53,7 +53,7 @@ def _check_slice(code: ScalarBuilder, entry: anf.Slice, line: int) -> None:
             code.refuse(line, f"a slice whose bound is of numba type {code.kind(x)}", "only ints are known", "ints")
 
 
-def unravelled(code: ScalarBuilder, base: Any, k: Any, line: int) -> tuple[Any, ...]:
+def unravelled(code: ScalarBuilder, base: anf.Atom, k: anf.Atom, line: int) -> tuple[Any, ...]:
     """Emit the index of the `k`-th element of an array, in C order."""
     ndim = code.kind(base).ndim
     index: list[Any] = []

@@ -52,7 +52,7 @@ class Layouts:
         code.alias.join(made, base)
         code.copy(s.target, made, s.line)
 
-    def vector(self, x: Any, line: int) -> Any:
+    def vector(self, x: anf.Atom, line: int) -> Any:
         """Return all elements of an array or a scalar as a vector."""
         code, kind = self.code, self.code.kind(x)
         if is_array(kind):

@@ -21,7 +21,7 @@ __all__ = ["copied_first"]
 _WHOLE, _FIRST = anf.Slice(None, None, None), anf.Slice(anf.Const(0), anf.Const(1), None)
 
 
-def copied_first(code: ScalarBuilder, array: str, index: tuple[Any, ...], value: anf.Atom, line: int) -> str | None:
+def copied_first(code: ScalarBuilder, array: str, index: anf.Index, value: anf.Atom, line: int) -> str | None:
     """Emit numba's test whether it copies the source of `array[index] = value`; None if it copies every overlap."""
     ndim = code.kind(array).ndim
     numbers = sum(

@@ -7,8 +7,6 @@ is another view of the same memory, the value is left to chance: neither numpy's
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.frontend.reading.njit_options import is_parallel
@@ -20,7 +18,7 @@ from dualrev.diagnostics.quoting import raising
 __all__ = ["raise_for_race", "raise_for_race_of_part"]
 
 
-def raise_for_race(code: ScalarBuilder, array: str, value: Any, line: int, part: str = "inplace_binop") -> None:
+def raise_for_race(code: ScalarBuilder, array: str, value: anf.Atom, line: int, part: str = "inplace_binop") -> None:
     """Emit a ValueError for `array[...] (op)= value` whose parallel loop in numba has a data race."""
     if code.in_rounds or value == array or not is_parallel(code.lowered.source.dispatcher, part):
         return
@@ -36,7 +34,7 @@ def raise_for_race(code: ScalarBuilder, array: str, value: Any, line: int, part:
     code.out.append(anf.If(test, [anf.Effect(raising("ValueError", text), (), line, True)], [], line))
 
 
-def raise_for_race_of_part(code: ScalarBuilder, view: str, index: tuple[Any, ...], value: Any, line: int) -> None:
+def raise_for_race_of_part(code: ScalarBuilder, view: str, index: anf.Index, value: anf.Atom, line: int) -> None:
     """Emit the race test for `array[index] = value`, where numba runs it in threads: slices without a step."""
     slices = [x for x in index if isinstance(x, anf.Slice)]
     steps = {None, *(x.step for x in slices)} - {None, anf.Const(None), anf.Const(1)}

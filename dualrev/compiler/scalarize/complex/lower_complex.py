@@ -114,21 +114,21 @@ class Complexes:
                 self.refuse(s, "this use of complex numbers")
         return None
 
-    def check(self, s: Any) -> None:
+    def check(self, s: anf.Stmt) -> None:
         """Refuse to print or raise complex numbers."""
         for x in anf.reads(s) if isinstance(s, anf.Effect) else ():
             if isinstance(x, (str, anf.Const)) and holds_complex(self.code.kind(x)):
                 what = "a complex number as what is raised or printed"
                 self.code.refuse(s.line, what, "only its parts can be looked at", _INSTEAD)
 
-    def truth(self, x: Any, line: int) -> Any:
+    def truth(self, x: anf.Atom, line: int) -> Any:
         """Truth value of a condition; for a complex number, whether it is not 0."""
         if not isinstance(x, (str, anf.Const)) or not self.is_complex(x):
             return x
         a, b = self.pair(x)
         return self.code.plain("a != 0.0 or b != 0.0", line, types.boolean, a=a, b=b)
 
-    def refuse(self, s: Any, what: str) -> Any:
+    def refuse(self, s: anf.Stmt, what: str) -> Any:
         """Raise UnsupportedError for an operation on complex numbers."""
         instead = "dr.grad(f.py_func), which takes the tape" if what.startswith("np.linalg.") else _INSTEAD
         self.code.refuse(s.line, what, "it is not known of complex numbers", instead)
@@ -158,7 +158,7 @@ class Complexes:
         if s.target != s.args[0]:
             self.code.copy_tree(self.code.tree(s.target), self.code.tree(s.args[0]), s.line)
 
-    def _computed_in(self, args: Sequence[Any], of: Any) -> Any:
+    def _computed_in(self, args: Sequence[Any], of: NumbaType) -> Any:
         """Array type in which `+=` computes the parts: the precision of both operands, as in numba's loop."""
         kinds = [self.code.kind(self.pair(x)[0]) for x in args]
         single = all((k.dtype if is_array(k) else k) in (types.float32, types.boolean) for k in kinds)
@@ -193,7 +193,7 @@ class Complexes:
             made.append((a, b))
         return made
 
-    def _put_off(self, s: anf.Let, of: Any, f: Callable[..., Any]) -> str:
+    def _put_off(self, s: anf.Let, of: NumbaType, f: Callable[..., Any]) -> str:
         """Defer `target = f(args)` on elements of arrays."""
         args = tuple(self.named(x, s.line) if isinstance(x, anf.Ref) else x for x in s.args)
         if f == self.numbers.div:
@@ -215,7 +215,7 @@ class Complexes:
         parts = dict.fromkeys(y for pair in arrays for y in pair if y != ZERO)
         spread = {y: y if len(names) == 1 else code.spread(y, made[0], ndim, line) for y in parts}
 
-        def element(y: Any, i: tuple[str, ...]) -> Any:
+        def element(y: anf.Atom, i: tuple[str, ...]) -> Any:
             """Emit the parts of `y` at index `i`."""
             if y in inside:
                 e = inside[y]
@@ -352,7 +352,7 @@ class Complexes:
         kind, conjugated = code.of[s.target].dtype, text == "np.vdot"
         z, w = (self.pair(self.named(x, line)) for x in s.args)
 
-        def times(x: Any, y: Any) -> str:
+        def times(x: anf.Atom, y: anf.Atom) -> str:
             """Emit a product of two part arrays."""
             made = code.temp(kind)
             self.expand(anf.CallKnown(made, "np.dot" if conjugated else text, (x, y), line))
@@ -408,7 +408,7 @@ class Complexes:
         """Lower `cmath.polar` to a tuple."""
         z, of = self.pair(s.args[0]), kind.types[0]
         made = [self.numbers.real[f](z, of, s.line) for f in ("abs", "phase")]
-        for t, x in zip(self.code.tree(s.target).parts, made, strict=True):
+        for t, x in zip(self.code.parts(s.target), made, strict=True):
             self.code.copy(t, x, s.line)
 
     def _asked(self, s: anf.CallKnown, kind: NumbaType) -> None:

@@ -30,11 +30,11 @@ class Pairs:
     ) -> None:
         self.code, self.lazy, self.numbers, self.expand = code, lazy, numbers, expand
 
-    def is_complex(self, x: Any) -> bool:
+    def is_complex(self, x: anf.Atom) -> bool:
         """Whether an atom is a complex number or array."""
         return is_complex(self.code.kind(x))
 
-    def named(self, x: Any, line: int) -> Any:
+    def named(self, x: anf.Atom, line: int) -> Any:
         """Materialise an atom; a captured complex array becomes a variable with two part arrays."""
         self.lazy.materialise(x)
         if not (isinstance(x, anf.Ref) and x.path and self.is_complex(x)):
@@ -45,7 +45,7 @@ class Pairs:
             self.code.emit(anf.Alloc(t, (), to_python.name(f"{x.name}.{name}.copy()"), line))
         return made
 
-    def converted(self, x: Any, kind: NumbaType, line: int) -> Any:
+    def converted(self, x: anf.Atom, kind: NumbaType, line: int) -> Any:
         """Convert a component of a tuple to the complex type that numba infers for it."""
         if not isinstance(kind, Parts) or self.is_complex(x):
             return self.named(x, line)
@@ -53,19 +53,17 @@ class Pairs:
         self.give(made, self.pair(x), line)
         return made
 
-    def pair(self, x: Any) -> Pair:
+    def pair(self, x: anf.Atom) -> Pair:
         """Real and imaginary part of an atom; the imaginary part of a real number is 0."""
-        tree = self.code.tree(x)
-        if isinstance(tree, anf.Node):
-            return tree.parts[0], tree.parts[1]
-        return x, ZERO
+        real, *imaginary = anf.leaves(self.code.tree(x))
+        return real, imaginary[0] if imaginary else ZERO
 
     def variables(self, x: str) -> tuple[str, str]:
         """Part variables of a complex variable."""
         a, b = anf.leaves(self.code.tree(x))
         return a, b
 
-    def part(self, x: Any, k: int, line: int) -> Any:
+    def part(self, x: anf.Atom, k: int, line: int) -> Any:
         """Part `k` of a number, an array or all components of a tuple; zeros as imaginary part of a real array."""
         code = self.code
         x = self.named(x, line)
@@ -84,7 +82,7 @@ class Pairs:
             return made
         return x
 
-    def _items(self, x: Any, kind: NumbaType, line: int) -> list[Any]:
+    def _items(self, x: anf.Atom, kind: NumbaType, line: int) -> list[Any]:
         items = []
         for k, of in enumerate(kind.types):
             items.append(self.code.temp(of))

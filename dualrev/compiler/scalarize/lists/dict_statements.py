@@ -25,7 +25,7 @@ class Places:
     """Statement rewriter: uses of dicts become uses of index dicts and value lists, emitted to `out`."""
 
     def __init__(
-        self, names: Names, of: dict[str, Any], found: set[str], views: Mapping[str, str], body: list[Any]
+        self, names: Names, of: dict[str, NumbaType], found: set[str], views: Mapping[str, str], body: list[anf.Stmt]
     ) -> None:
         self.names, self.of, self.views, self.out = names, of, views, list[Any]()
         self.pairs: dict[str, tuple[str, str]] = {}  # what a loop over items goes over: keys and values
@@ -36,11 +36,11 @@ class Places:
             of[self.values[x]] = types.List(of[x].value_type)
         self.taking = _taking(body, found)
 
-    def block(self, body: list[Any]) -> list[Any]:
+    def block(self, body: list[anf.Stmt]) -> list[Any]:
         """Return the statements for those of a block."""
         return rewritten(body, lambda s: self.inside(lambda: self.statement(s)))
 
-    def _is_view(self, s: Any) -> bool:
+    def _is_view(self, s: anf.Stmt) -> bool:
         return isinstance(s, anf.AsList) and s.args[0] in self.pairs
 
     def temp(self, kind: NumbaType) -> str:
@@ -278,7 +278,7 @@ class Places:
             self.pairs[s.target] = keys, values
 
 
-def _taking(body: list[Any], found: set[str]) -> set[str]:
+def _taking(body: list[anf.Stmt], found: set[str]) -> set[str]:
     """Dicts with deletions (`pop`, `popitem`, `clear`), and copies of them."""
     every = [s for s in anf.walk(body) if isinstance(s, anf.Let) and s.args and s.args[0] in found]
     taking = {s.args[0] for s in every if isinstance(s, anf.CallMethod) and s.method in _TAKING}

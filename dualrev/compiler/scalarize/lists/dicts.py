@@ -46,7 +46,7 @@ _METHODS = {
 _KNOWN = "of a dict, d[k] = x, d[k], del d[k], `in`, len, loops over it and its methods are known"
 
 
-def by_places(lowered: Lowered, of: dict[str, Any]) -> Lowered:
+def by_places(lowered: Lowered, of: dict[str, NumbaType]) -> Lowered:
     """Return the function with its local dicts of floats split, and with the types `of` new variables."""
     body = rewritten(lowered.body, lambda s: _with_one_key(s, lowered, of))
     every = list(anf.walk(body))
@@ -70,7 +70,7 @@ def by_places(lowered: Lowered, of: dict[str, Any]) -> Lowered:
     return replace(lowered, body=body, blamed=blamed)
 
 
-def _blame(s: Any, d: str) -> Words | None:
+def _blame(s: anf.Stmt, d: str) -> Words | None:
     """Refusal message for an operation that keeps a dict from being split, with its line; None for other statements."""
     if not isinstance(s, anf.Let) or isinstance(s, anf.OpaqueExpr):  # what it starts with
         return None
@@ -82,7 +82,7 @@ def _blame(s: Any, d: str) -> Words | None:
     return what, _KNOWN, "a dict with these alone, or an array for the values", s.line
 
 
-def _with_one_key(s: Any, lowered: Lowered, of: dict[str, Any]) -> list[Any]:
+def _with_one_key(s: anf.Stmt, lowered: Lowered, of: dict[str, NumbaType]) -> list[Any]:
     """Combine multiple keys into a tuple: `d[i, j]` to `d[k]`, where `k = (i, j)`."""
     if isinstance(s, (anf.Store, anf.GetItem)) and len(s.index) > 1:
         d = s.array if isinstance(s, anf.Store) else s.base
@@ -97,7 +97,7 @@ def _is_of_floats(kind: NumbaType) -> bool:
     return isinstance(kind, types.DictType) and isinstance(kind.value_type, types.Float)
 
 
-def _is_gone_over(x: str, every: list[Any]) -> bool:
+def _is_gone_over(x: str, every: list[anf.Stmt]) -> bool:
     """Whether a view of a dict is used only as the iterable of a loop."""
     listed = [s for s in every if x in anf.reads(s)]
     if len(listed) != 1 or not isinstance(listed[0], anf.AsList):
@@ -111,7 +111,7 @@ def _is_gone_over(x: str, every: list[Any]) -> bool:
 
 
 def _is_known_use(
-    s: Any, x: str, found: set[str], views: Mapping[str, str], uses: Mapping[str, int], every: list[Any]
+    s: anf.Stmt, x: str, found: set[str], views: Mapping[str, str], uses: Mapping[str, int], every: list[anf.Stmt]
 ) -> bool:
     """Whether a statement uses a dict in a way that indices and a list of values support."""
     if isinstance(s, anf.Store):

@@ -52,7 +52,7 @@ class Growing:
         self.lazy, self.assignments, self.layouts, self.expand = lazy, assignments, layouts, expand
         self.methods = ListMethods(code, lists, lazy, self._filled, self._operation)
 
-    def takes(self, s: Any) -> bool:
+    def takes(self, s: anf.Stmt) -> bool:
         """Lower a use of a growable list, a list method or a list slice; False for any other statement."""
         if isinstance(s, anf.Let) and s.target in self.lengths:
             self._started(s)
@@ -152,7 +152,7 @@ class Growing:
             self.lists.typed.add(view)
         return view
 
-    def _place(self, x: str, index: tuple[Any, ...], what: str, line: int) -> Any:
+    def _place(self, x: str, index: anf.Index, what: str, line: int) -> Any:
         """Array index for a list index, after a bounds check that raises IndexError."""
         code, (k,), n = self.code, index, self.lengths[x]
         if x in self.lists.unchecked:
@@ -183,7 +183,7 @@ class Growing:
         short = code.plain("n > a.size", s.line, types.boolean, n=n, a=x)
         code.out.append(anf.If(short, code.collect(lambda: code.library(x, "lengthened", (x, n), s.line)), [], s.line))
 
-    def _in_type(self, value: Any, kind: NumbaType, line: int) -> Any:
+    def _in_type(self, value: anf.Atom, kind: NumbaType, line: int) -> Any:
         """Return a value to store in a list; a float of another type than the elements is refused, an int is not."""
         given = self.code.kind(value) if isinstance(value, (str, anf.Ref)) else kind
         if given != kind and isinstance(given, types.Float):

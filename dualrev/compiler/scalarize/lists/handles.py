@@ -43,7 +43,7 @@ _KNOWN = "of a {0}, items, {1} and loops over it are known"
 _USES = {"dict": "`in`, len, its methods", "list": "append, insert, pop, slices, len"}
 
 
-def by_handles(lowered: Lowered, of: dict[str, Any], apart: bool) -> tuple[Lowered, set[str]]:
+def by_handles(lowered: Lowered, of: dict[str, NumbaType], apart: bool) -> tuple[Lowered, set[str]]:
     """Return the function with handles in its containers, whose types change, too; `apart` as in lower.py.
 
     Gives also the lists that are new, whose indices are never out of range.
@@ -60,7 +60,7 @@ def by_handles(lowered: Lowered, of: dict[str, Any], apart: bool) -> tuple[Lower
         unchecked |= more
 
 
-def _heaps(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> list[Heap]:
+def _heaps(lowered: Lowered, of: dict[str, NumbaType], every: list[anf.Stmt]) -> list[Heap]:
     """The types of items, with the containers of them and the variables that are items."""
     named = {x for s in every for x in names_in(s)} - set(lowered.parameters)
     found: dict[Any, Heap] = {}
@@ -74,7 +74,7 @@ def _heaps(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> list[Heap]
     return list(found.values())
 
 
-def _flow(lowered: Lowered, heap: Heap, every: list[Any]) -> None:
+def _flow(lowered: Lowered, heap: Heap, every: list[anf.Stmt]) -> None:
     """Find what holds an item: views of containers, tuples with a key, and variables."""
     lets = [s for s in every if isinstance(s, anf.Let)]
     views = {
@@ -109,7 +109,7 @@ def _of(s: anf.Let, names: set[str]) -> bool:
 # Which uses are known
 
 
-def _is_known(lowered: Lowered, of: dict[str, Any], heap: Heap, every: list[Any]) -> bool:
+def _is_known(lowered: Lowered, of: dict[str, NumbaType], heap: Heap, every: list[anf.Stmt]) -> bool:
     """Whether all uses of the containers and their items are known; else the refusal of a container names one."""
     held = heap.containers | heap.views | heap.pairs
     if not any(heap.put(s) for s in every) or heap.outer & {*lowered.parameters, lowered.result}:
@@ -127,7 +127,7 @@ def _is_known(lowered: Lowered, of: dict[str, Any], heap: Heap, every: list[Any]
     return True
 
 
-def _blame(lowered: Lowered, heap: Heap, s: Any, x: str) -> None:
+def _blame(lowered: Lowered, heap: Heap, s: anf.Stmt, x: str) -> None:
     """Let the refusal of the containers name a use that is not known."""
     for c in heap.containers:
         kind = "dict" if heap.is_dict(c) else "list"
@@ -141,7 +141,7 @@ def _blame(lowered: Lowered, heap: Heap, s: Any, x: str) -> None:
         lowered.blamed.setdefault(c, (what, why, instead, s.line))
 
 
-def _is_known_use(s: Any, x: str, heap: Heap) -> bool:
+def _is_known_use(s: anf.Stmt, x: str, heap: Heap) -> bool:
     """Whether a statement does with a container, or a view of one, what can be done with one of ints."""
     if isinstance(s, anf.Store):
         base = s.array == x and x not in (s.value, *s.index) and not isinstance(s.index[0], anf.Slice)
@@ -204,7 +204,7 @@ def _asks_only(tree: ast.expr, x: str, is_dict: bool) -> bool:
     return all(any(n is y for y in asked) for n in every if isinstance(n, ast.Name) and n.id == x)
 
 
-def _is_item_use(s: Any, x: str, heap: Heap) -> bool:
+def _is_item_use(s: anf.Stmt, x: str, heap: Heap) -> bool:
     """Whether a statement does with an item what can be done with a window of the heap, or with a list of now."""
     if isinstance(s, anf.Store):
         return s.array not in heap.items or not (is_list(heap.item) and isinstance(s.index[0], anf.Slice))
@@ -228,7 +228,7 @@ def _is_item_use(s: Any, x: str, heap: Heap) -> bool:
 # Which memory items share with something else
 
 
-def _check_memory(lowered: Lowered, of: dict[str, Any], heap: Heap, every: list[Any], apart: bool) -> None:
+def _check_memory(lowered: Lowered, of: dict[str, NumbaType], heap: Heap, every: list[anf.Stmt], apart: bool) -> None:
     """Refuse items that may share memory with other arrays, and late views of items, if something writes to them."""
     foreign = [(s, x) for s in every for x in _foreign(lowered, s, heap)]
     alias = sharing(lowered, of, apart)
@@ -260,7 +260,7 @@ def _copy_of(x: str) -> str:
     return "a copy, which does not see what is written to the other: .copy() behind it"
 
 
-def _foreign(lowered: Lowered, s: Any, heap: Heap) -> list[str]:
+def _foreign(lowered: Lowered, s: anf.Stmt, heap: Heap) -> list[str]:
     """The names of arrays that become items in a statement, and are not new."""
     found = [x if isinstance(x, str) else x.name for x in heap.put(s) if x not in heap.items]
     if isinstance(s, anf.Let) and s.target in heap.items and s.target not in heap.taken(s) and not heap.keeps(s):
@@ -280,10 +280,10 @@ def _foreign(lowered: Lowered, s: Any, heap: Heap) -> list[str]:
 class _Views:
     """Views of items: each of them is read before the heap may move."""
 
-    def __init__(self, lowered: Lowered, of: dict[str, Any], heap: Heap, once: set[str]) -> None:
+    def __init__(self, lowered: Lowered, of: dict[str, NumbaType], heap: Heap, once: set[str]) -> None:
         self.lowered, self.of, self.heap, self.once, self.views = lowered, of, heap, once, set[str]()
 
-    def block(self, body: list[Any]) -> None:
+    def block(self, body: list[anf.Stmt]) -> None:
         """Collect the views of a block, and refuse those that outlive a move of the heap."""
         for k, s in enumerate(body):
             for inner in anf.blocks(s):
@@ -301,7 +301,7 @@ class _Views:
             return False
         return not (is_array(kind) and makes_new(s)) and any(x in heap.items or x in self.views for x in s.args)
 
-    def _check(self, s: anf.Let, rest: list[Any]) -> None:
+    def _check(self, s: anf.Let, rest: list[anf.Stmt]) -> None:
         """Refuse a view that is read behind a statement that makes an item, or outside of its block."""
         reading = [k for k, t in enumerate(rest) if any(s.target in anf.reads(u) for u in anf.walk([t]))]
         inside = sum(s.target in anf.reads(u) for u in anf.walk(rest))

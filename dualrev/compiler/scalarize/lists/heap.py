@@ -59,7 +59,7 @@ class Heap:
     items        variables that are items
     """
 
-    def __init__(self, item: Any, of: dict[str, Any], refs: Mapping[str, anf.Ref]) -> None:
+    def __init__(self, item: Any, of: dict[str, NumbaType], refs: Mapping[str, anf.Ref]) -> None:
         self.item, self.of, self.refs = item, of, refs
         self.containers, self.views, self.pairs, self.items = set[str](), set[str](), set[str](), set[str]()
         self.outer = {x for x, kind in of.items() if self._nests(kind)}
@@ -95,7 +95,7 @@ class Heap:
         """Whether a container is a dict."""
         return isinstance(self.of[x], types.DictType)
 
-    def put(self, s: Any) -> list[Any]:
+    def put(self, s: anf.Stmt) -> list[Any]:
         """The atoms that become items of a container."""
         if isinstance(s, anf.Store):
             return [s.value] if s.array in self.containers else []
@@ -117,7 +117,7 @@ class Heap:
             return None
         return place if place is not None and place < len(s.args) else None
 
-    def taken(self, s: Any) -> list[str]:
+    def taken(self, s: anf.Stmt) -> list[str]:
         """The variable that a statement assigns an item of a container to."""
         if not isinstance(s, anf.Let) or not s.args:
             return []
@@ -136,7 +136,7 @@ class Heap:
             isinstance(s, anf.InplaceOp) and s.args[0] == s.target
         )
 
-    def grows(self, s: Any) -> bool:
+    def grows(self, s: anf.Stmt) -> bool:
         """Whether a statement itself may make an item or a longer one, so that the heap moves."""
         if any(x not in self.items for x in self.put(s)):
             return True
@@ -146,7 +146,7 @@ class Heap:
             return True
         return s.target in self.items and s.target not in self.taken(s) and not self.keeps(s)
 
-    def changes_length(self, s: Any) -> bool:
+    def changes_length(self, s: anf.Stmt) -> bool:
         """Whether a statement itself makes an item longer or shorter."""
         if not isinstance(s, anf.Let) or not s.args or s.args[0] not in self.items or not is_list(self.item):
             return False

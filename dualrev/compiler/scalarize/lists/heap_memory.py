@@ -32,7 +32,7 @@ _INT = types.int64
 class Statements:
     """Writes statements in lowered core: to `out`."""
 
-    def __init__(self, names: Names, of: dict[str, Any]) -> None:
+    def __init__(self, names: Names, of: dict[str, NumbaType]) -> None:
         self.names, self.of, self.out = names, of, list[Any]()
 
     def temp(self, kind: NumbaType) -> str:
@@ -156,7 +156,7 @@ class HeapMemory:
         self._copied(ys, anf.Const(0), start, n, line)
         return self._registered(start, [n], n, line)
 
-    def new_display(self, items: tuple[Any, ...], line: int) -> str:
+    def new_display(self, items: tuple[anf.Atom, ...], line: int) -> str:
         """The handle of an item with these elements."""
         start = self._lengthened(anf.Const(len(items)), line)
         for k, x in enumerate(items):

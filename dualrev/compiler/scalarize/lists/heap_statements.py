@@ -15,6 +15,7 @@ from dualrev.compiler.ir.anf.rewrite import with_blocks, with_reads
 from dualrev.compiler.scalarize.lists.heap import Heap, values_of
 from dualrev.compiler.scalarize.lists.heap_memory import HeapMemory, Statements
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.predicates import is_array, is_list
 
 __all__ = ["HeapStatements"]
@@ -25,7 +26,7 @@ _INT = types.int64
 class HeapStatements:
     """Lowering of the statements of a function that uses heaps."""
 
-    def __init__(self, lowered: Lowered, of: dict[str, Any], heaps: list[Heap]) -> None:
+    def __init__(self, lowered: Lowered, of: dict[str, NumbaType], heaps: list[Heap]) -> None:
         self.lowered, self.of, self.heaps = lowered, of, heaps
         self.code = Statements(lowered.names, of)
         self.memory = {heap: HeapMemory(self.code, heap) for heap in heaps}
@@ -47,7 +48,7 @@ class HeapStatements:
         names = {x for memory in self.memory.values() for x in memory.names}
         return replace(lowered, body=[*code.out, *body, *end], result=result), names
 
-    def _block(self, body: list[Any]) -> list[Any]:
+    def _block(self, body: list[anf.Stmt]) -> list[Any]:
         """The statements for those of a block."""
         code, watched = self.code, list[tuple[str, str, Heap]]()
         before, code.out = code.out, []
@@ -71,7 +72,7 @@ class HeapStatements:
         made, code.out = code.out, before
         return made
 
-    def _check_threads(self, s: Any) -> None:
+    def _check_threads(self, s: anf.Stmt) -> None:
         """Refuse items that are made in a parallel loop: its threads would share the heap."""
         for t in anf.walk(s.body) if isinstance(s, anf.For) and s.parallel else ():
             if any(heap.grows(t) for heap in self.heaps):
@@ -157,7 +158,7 @@ class HeapStatements:
             handle = self._new(made, heap, s.line)
         code.emit(anf.Copy(s.target, handle, s.line))
 
-    def _value(self, x: Any, line: int) -> Any:
+    def _value(self, x: anf.Atom, line: int) -> Any:
         """An atom; of an item, the array that shares its memory, or a list of its elements."""
         heap = self.holding.get(x) if isinstance(x, str) else None
         if heap is None:
@@ -174,7 +175,7 @@ class HeapStatements:
             )
         )
 
-    def _written(self, s: Any, target: str = "") -> None:
+    def _written(self, s: anf.Stmt, target: str = "") -> None:
         """A statement with arrays or lists in place of handles."""
         values = {
             x: self._value(x, s.line) for x in dict.fromkeys(anf.reads(s)) if isinstance(x, str) and x in self.holding
@@ -183,7 +184,7 @@ class HeapStatements:
         made = with_reads(s, lambda x: values.get(x, x) if isinstance(x, str) else x)
         self.code.out.append(made.to(target) if target else made)
 
-    def _used(self, s: Any) -> None:
+    def _used(self, s: anf.Stmt) -> None:
         """A statement that reads items, or writes to one."""
         x = s.array if isinstance(s, anf.Store) else s.args[0] if isinstance(s, anf.Let) and s.args else None
         heap = self.holding.get(str(x))
@@ -197,7 +198,7 @@ class HeapStatements:
         else:
             self._written(s)
 
-    def _is_array(self, x: Any) -> bool:
+    def _is_array(self, x: anf.Atom) -> bool:
         return isinstance(x, str) and x in self.holding and is_array(self.holding[x].item)
 
     def _with_lengths(self, s: anf.Discrete) -> anf.Discrete:
@@ -213,7 +214,7 @@ class HeapStatements:
 
     # Lists
 
-    def _of_list(self, s: Any, x: str, memory: HeapMemory) -> bool:
+    def _of_list(self, s: anf.Stmt, x: str, memory: HeapMemory) -> bool:
         """Whether it was an operation that needs no list of all elements; then it has been written."""
         code = self.code
         if isinstance(s, anf.Store):

@@ -77,7 +77,7 @@ class Lists:
         return types.ListType(array.dtype) if x in self.typed else types.List(array.dtype)
 
 
-def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
+def lists_in(lowered: Lowered, of: dict[str, NumbaType]) -> Lists:
     """Find the lists of numbers of a function; their types `of` the variables become array types."""
     every = list(anf.walk(lowered.body))
     _check_calls(lowered, of, every)
@@ -104,7 +104,7 @@ def lists_in(lowered: Lowered, of: dict[str, Any]) -> Lists:
     return found
 
 
-def _check_calls(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> None:
+def _check_calls(lowered: Lowered, of: dict[str, NumbaType], every: list[anf.Stmt]) -> None:
     """Refuse a call that returns a list of floats, or a tuple with a list of numbers; a list of ints is opaque."""
     for s in every:
         kind = of.get(s.target) if isinstance(s, (anf.CallUser, anf.CallStarred, anf.OpaqueExpr)) else None
@@ -114,7 +114,7 @@ def _check_calls(lowered: Lowered, of: dict[str, Any], every: list[Any]) -> None
             lowered.source.refuse(s.line, "a list that a call returns", _WHY, _INSTEAD)
 
 
-def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]) -> set[str]:
+def _odd(lowered: Lowered, of: dict[str, NumbaType], names: set[str], every: list[anf.Stmt]) -> set[str]:
     """Lists without floats, in uses that arrays do not support: they stay opaque (opaque_statements.py)."""
     discrete = {x for x in names if not isinstance(of[x].dtype, types.Float)}
     found: set[Any] = set()
@@ -143,7 +143,7 @@ def _odd(lowered: Lowered, of: dict[str, Any], names: set[str], every: list[Any]
     return found
 
 
-def check_unpacked_dicts(lowered: Lowered, of: dict[str, Any]) -> None:
+def check_unpacked_dicts(lowered: Lowered, of: dict[str, NumbaType]) -> None:
     """Refuse `u, v = d` of a dict, which gives keys and not d[0] and d[1]."""
     for s in anf.walk(lowered.body):
         if isinstance(s, anf.GetItem) and s.unpacked is not None and isinstance(of.get(s.args[0]), types.DictType):
@@ -151,7 +151,7 @@ def check_unpacked_dicts(lowered: Lowered, of: dict[str, Any]) -> None:
             lowered.source.refuse(s.line, what, why, "a list of them: list(d)")
 
 
-def check_unpacked(lowered: Lowered, of: dict[str, Any]) -> None:
+def check_unpacked(lowered: Lowered, of: dict[str, NumbaType]) -> None:
     """Refuse `u, v = ys` of a list of anything but numbers: its length is known at run time only."""
     for s in anf.walk(lowered.body):
         kind = of.get(s.args[0]) if isinstance(s, anf.GetItem) and s.unpacked is not None else None
@@ -189,7 +189,7 @@ def _handed_on(lowered: Lowered, made: set[str], every: list[Any]) -> None:
             made.add(s.target)
 
 
-def _check_names(lowered: Lowered, lists: Lists, every: list[Any]) -> None:
+def _check_names(lowered: Lowered, lists: Lists, every: list[anf.Stmt]) -> None:
     """Refuse an alias of a growable list."""
     if not lists.lengths:
         return
@@ -203,7 +203,7 @@ def _check_names(lowered: Lowered, lists: Lists, every: list[Any]) -> None:
                 lowered.source.refuse(s.line, "a second name for a list that grows", GROWING, INSTEAD_OF_GROWING)
 
 
-def _gone_over(lowered: Lowered, every: list[Any]) -> set[tuple[Any, str]]:
+def _gone_over(lowered: Lowered, every: list[anf.Stmt]) -> set[tuple[Any, str]]:
     """Lists and in-bounds indices of `for k in range(len(ys))`, where neither is assigned again."""
     lengths = {s.target: s.args[0] for s in every if isinstance(s, anf.CallKnown) and s.function == "len"}
     once = {x for x, count in Counter(x for s in every for x in anf.writes(s)).items() if count == 1}
@@ -217,7 +217,7 @@ def _gone_over(lowered: Lowered, every: list[Any]) -> set[tuple[Any, str]]:
     }
 
 
-def check_places(code: ScalarBuilder, lists: Lists, s: Any) -> None:
+def check_places(code: ScalarBuilder, lists: Lists, s: anf.Stmt) -> None:
     """Refuse uses of a list that its array does not support, and emit the bounds checks of its indices."""
     if not lists.names or not any(x in lists for x in anf.reads(s)):
         return

@@ -50,7 +50,7 @@ class ListMethods:
             "reverse": (1, self._reverse),
         }
 
-    def takes(self, s: Any) -> bool:
+    def takes(self, s: anf.Stmt) -> bool:
         """Lower an operation on a list; False for any other operation."""
         if not isinstance(s, anf.Let) or not s.args or s.args[0] not in self.lists:
             return False
@@ -101,7 +101,7 @@ class ListMethods:
         self._reorder(made, s, s.args[1:], s.keywords)
         code.copy(s.target, made, s.line)
 
-    def _reorder(self, elements: str, s: anf.Let, args: tuple[Any, ...], keywords: tuple[str, ...]) -> None:
+    def _reorder(self, elements: str, s: anf.Let, args: tuple[anf.Atom, ...], keywords: tuple[str, ...]) -> None:
         """Sort the elements in place, in numba's order: a permutation without derivative, then a library call."""
         given = dict(zip(keywords, args, strict=False))
         if len(args) > len(keywords) or set(given) - {"reverse"}:

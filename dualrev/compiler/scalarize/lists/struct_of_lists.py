@@ -30,7 +30,7 @@ __all__ = ["METHODS", "by_leaves", "is_known_use", "names_in"]
 METHODS = {"append": 1, "insert": 2, "pop": None, "reverse": None, "clear": None, "copy": None}
 
 
-def by_leaves(lowered: Lowered, of: dict[str, Any]) -> Lowered:
+def by_leaves(lowered: Lowered, of: dict[str, NumbaType]) -> Lowered:
     """Return the function with its lists of tuples split, and with the types `of` new variables."""
     found = {x for x, kind in of.items() if _is_of_tuples(kind)} - {*lowered.parameters, lowered.result}
     every = list(anf.walk(lowered.body))
@@ -47,7 +47,7 @@ def by_leaves(lowered: Lowered, of: dict[str, Any]) -> Lowered:
     return replace(lowered, body=body, blamed=blamed)
 
 
-def _blame(blamed: dict[str, Words], s: Any, x: str) -> None:
+def _blame(blamed: dict[str, Words], s: anf.Stmt, x: str) -> None:
     """Record the unsupported method of a list for its refusal, under all names of the list."""
     if isinstance(s, anf.CallMethod) and s.args[0] == x and s.method not in METHODS:
         why = f"of a list of tuples, {', '.join(METHODS)}, items, len and loops over it are known"
@@ -65,12 +65,12 @@ def _is_of_tuples(kind: NumbaType) -> bool:
     return all(isinstance(x, NUMBERS) for x in item.types)
 
 
-def names_in(s: Any) -> set[Any]:
+def names_in(s: anf.Stmt) -> set[Any]:
     """Variables that a statement itself reads or writes, the statements in its blocks excluded."""
     return {x for x in [*anf.reads(s), *anf.ends(s), *anf.writes(s)] if isinstance(x, str)}
 
 
-def is_known_use(s: Any, x: str, found: set[str]) -> bool:
+def is_known_use(s: anf.Stmt, x: str, found: set[str]) -> bool:
     """Whether a statement uses a list in a way that the lists which it is split into support."""
     if isinstance(s, anf.Store):
         return s.array == x and s.value != x and not isinstance(s.index[0], anf.Slice) and isinstance(s.value, str)
@@ -98,7 +98,7 @@ def is_known_use(s: Any, x: str, found: set[str]) -> bool:
 
 
 class _Leaves:
-    def __init__(self, names: Names, of: dict[str, Any], found: set[str]) -> None:
+    def __init__(self, names: Names, of: dict[str, NumbaType], found: set[str]) -> None:
         self.names, self.of = names, of
         self.lists: dict[str, list[str]] = {}
         for x in sorted(found):
@@ -153,7 +153,7 @@ class _Leaves:
 
     def display(self, leaves: list[str], s: anf.Let) -> list[Any]:
         """Lower `[(x, k), (y, n)]`."""
-        made: list[Any] = []
+        made: list[anf.Stmt] = []
         for k, y in enumerate(leaves):
             parts = [self.temp(self.of[item].types[k]) for item in s.args]
             made += [anf.GetItem(t, item, (anf.Const(k),), s.line) for t, item in zip(parts, s.args, strict=True)]
@@ -164,5 +164,5 @@ class _Leaves:
         """Lower `s[k]` and `s.pop()`; also `reverse` and `clear`, which return nothing."""
         gives = isinstance(s, anf.GetItem) or (isinstance(s, anf.CallMethod) and s.method == "pop")
         parts = [self.temp(self.of[y].dtype if gives else types.none) for y in leaves]
-        made: list[Any] = [s.on(y, *s.args[1:], target=t) for t, y in zip(parts, leaves, strict=True)]
+        made: list[anf.Stmt] = [s.on(y, *s.args[1:], target=t) for t, y in zip(parts, leaves, strict=True)]
         return [*made, anf.MakeTuple(s.target, tuple(parts), s.line)] if gives else made

@@ -31,7 +31,7 @@ __all__ = ["SPLITTING", "as_tuples"]
 SPLITTING = ("np.split", "np.array_split", "np.vsplit", "np.hsplit", "np.dsplit")
 
 
-def as_tuples(lowered: Lowered, of: dict[str, Any]) -> tuple[list[Any], set[str]]:
+def as_tuples(lowered: Lowered, of: dict[str, NumbaType]) -> tuple[list[Any], set[str]]:
     """Return the body with tuples for lists of known length, whose types change, too, and the names of these."""
     every = list(anf.walk(lowered.body))
     found = {x for x, kind in of.items() if _is_of_items(kind)} - {*lowered.parameters, lowered.result}
@@ -55,14 +55,14 @@ def as_tuples(lowered: Lowered, of: dict[str, Any]) -> tuple[list[Any], set[str]
                 what, why = "this assignment to several names", f"the list has {n} items"
                 lowered.source.refuse(s.line, what, why, "a name for each of them")
 
-    def packed(s: Any) -> list[Any]:
+    def packed(s: anf.Stmt) -> list[Any]:
         """The statement, which makes a tuple of the items of a list."""
         return [anf.MakeTuple(s.target, s.items, s.line)] if isinstance(s, anf.MakeList) and s.target in counts else [s]
 
     return rewritten(lowered.body, packed), set(counts)
 
 
-def _growing(every: list[Any], found: set[str], of: dict[str, Any]) -> set[str]:
+def _growing(every: list[anf.Stmt], found: set[str], of: dict[str, NumbaType]) -> set[str]:
     """The lists in which a list may become longer or shorter, under any of its names."""
     lists = {x for x, kind in of.items() if is_list(kind)}
     same, changed = Sets[str](), set[str]()
@@ -93,7 +93,7 @@ def _item(kind: NumbaType) -> Any:
     return types.Array(kind.dtype, 1, "C") if isinstance(kind, types.List) else kind
 
 
-def _lengths(every: list[Any], found: set[str], of: dict[str, Any]) -> dict[str, int]:
+def _lengths(every: list[anf.Stmt], found: set[str], of: dict[str, NumbaType]) -> dict[str, int]:
     """Lists with one known length in all their definitions, through copies."""
     made: defaultdict[str, set[int | None]] = defaultdict(set)
     copies: list[tuple[str, Any]] = []
@@ -109,7 +109,7 @@ def _lengths(every: list[Any], found: set[str], of: dict[str, Any]) -> dict[str,
     return {x: n for x, ns in made.items() if len(ns) == 1 for n in ns if n is not None}
 
 
-def _length(s: anf.Let, of: dict[str, Any]) -> int | None:
+def _length(s: anf.Let, of: dict[str, NumbaType]) -> int | None:
     """Number of items that an operation puts into a list; None if not known."""
     if isinstance(s, anf.MakeList):
         return len(s.args) if all(_fits(of.get(x), of[s.target].dtype) for x in s.args if isinstance(x, str)) else None
@@ -135,7 +135,7 @@ def _fits(kind: NumbaType, item: Any) -> bool:
     return kind is not None and types.unliteral(kind) == item
 
 
-def _is_known_use(s: Any, x: str, counts: dict[str, int], of: dict[str, Any]) -> bool:
+def _is_known_use(s: anf.Stmt, x: str, counts: dict[str, int], of: dict[str, NumbaType]) -> bool:
     """Whether a statement uses a list in a way that a tuple supports."""
     if not isinstance(s, anf.Let):
         return False
@@ -150,7 +150,7 @@ def _is_known_use(s: Any, x: str, counts: dict[str, int], of: dict[str, Any]) ->
     return isinstance(s, anf.CallKnown) and s.function == "len"
 
 
-def _is_copy(s: Any, counts: dict[str, int], found: set[str]) -> bool:
+def _is_copy(s: anf.Stmt, counts: dict[str, int], found: set[str]) -> bool:
     """Whether a copy links a list that becomes a tuple with one that does not."""
     if not isinstance(s, anf.Copy) or s.target not in found:
         return False

@@ -100,11 +100,11 @@ class Composed:
         code.over(made, kind.ndim, s.line, one)
         code.copy(s.target, made, s.line)
 
-    def _clipped(self, target: str, x: Any, bound: Any, kind: NumbaType, symbol: str, line: int) -> None:
+    def _clipped(self, target: str, x: anf.Atom, bound: anf.Atom, kind: NumbaType, symbol: str, line: int) -> None:
         """Emit Python's min or max of two scalars, as numba clips; at a tie, the derivative of `np.minimum` holds."""
         code = self.code
         test = code.plain("x == bound or x != x", line, types.boolean, x=x, bound=bound)
         python, table = ("max", "np.maximum") if symbol == ">" else ("min", "np.minimum")
-        then: list[Any] = [anf.Prim(target, line_of(table), python, (x, bound), line)]
+        then: list[anf.Stmt] = [anf.Prim(target, line_of(table), python, (x, bound), line)]
         orelse = code.collect(lambda: extremum(code, target, (x, bound), kind, symbol, line))
         code.out.append(anf.If(test, then, orelse, line))

@@ -113,7 +113,7 @@ class Joining:
             start = end
         code.copy(s.target, made, s.line)
 
-    def _with_axes(self, s: anf.CallKnown, x: Any, index: tuple[Any, ...], ndim: int) -> Any:
+    def _with_axes(self, s: anf.CallKnown, x: anf.Atom, index: anf.Index, ndim: int) -> Any:
         """View of an operand, with the axes of the result."""
         code, of = self.code, self.code.kind(x)
         assert of.ndim + sum(k is None for k in index) == ndim, "numba joins arrays with as many axes as each other"

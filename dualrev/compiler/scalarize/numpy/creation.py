@@ -77,7 +77,7 @@ class Making:
             self.code.copy(s.target, made, s.line)
             return
         if self.code.is_tuple(s.args[0]) and stores:
-            parts = self.code.tree(s.args[0]).parts
+            parts = self.code.parts(s.args[0])
             if all(not isinstance(x, anf.Node) and isinstance(self.code.kind(x), NUMBERS) for x in parts):
                 self.literal(anf.MakeArray(s.target, tuple(parts), list(range(len(parts))), s.line), kind)
                 return

@@ -50,7 +50,7 @@ def _name(kind: NumbaType) -> str:
     return cls.__name__ if cls is not None and cls.__module__.startswith("numba.") and cls.__name__ in _LIMITS else ""
 
 
-def _of(name: str, s: anf.Let, of: dict[str, Any]) -> Any:
+def _of(name: str, s: anf.Let, of: dict[str, NumbaType]) -> Any:
     """The finfo or iinfo object for the dtype of the argument; None if it is not known."""
     kinds = [of.get(x) for x in s.args]
     match s:
@@ -67,7 +67,7 @@ def _same(x: Any, y: Any) -> bool:
     return x is not None and y is not None and type(x) is type(y) and x.dtype == y.dtype
 
 
-def _folded(s: Any, found: dict[str, Any]) -> Any:
+def _folded(s: anf.Stmt, found: dict[str, Any]) -> Any:
     """A statement, with a constant for an attribute of a known object."""
     if not isinstance(s, anf.GetAttr) or s.base not in found:
         return s
@@ -79,5 +79,5 @@ def _folded(s: Any, found: dict[str, Any]) -> Any:
     )
 
 
-def _makes(s: Any, some: set[str]) -> bool:
+def _makes(s: anf.Stmt, some: set[str]) -> bool:
     return isinstance(s, anf.Let) and s.target in some

@@ -7,7 +7,6 @@ is written first, as it may read the array.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from numba.core import types
 
@@ -70,12 +69,12 @@ class InPlace:
         code.copy(s.target, array, s.line)
         return True
 
-    def _overlaps(self, args: tuple[Any, ...], array: str) -> bool:
+    def _overlaps(self, args: tuple[anf.Atom, ...], array: str) -> bool:
         """Whether an operand may be another view of the output array's memory."""
         views = {y for x in args for y in self.lazy.arrays_in(x)} - {array}
         return any(self.code.alias.same(array, named(y)) for y in views)
 
-    def _raise_for_overlap(self, args: tuple[Any, ...], array: str, line: int) -> None:
+    def _raise_for_overlap(self, args: tuple[anf.Atom, ...], array: str, line: int) -> None:
         """Emit a ValueError for `np.dot` whose output array shares memory with an operand: BLAS decides the result."""
         source = self.code.lowered.source
         text = (

@@ -67,7 +67,7 @@ class Definitions:
                 return False
         return True
 
-    def _is_like(self, letter: str, x: Any) -> bool:
+    def _is_like(self, letter: str, x: anf.Atom) -> bool:
         """Whether an argument matches a letter of a pattern."""
         if x is None or letter == "_":
             return x is None and letter == "_"
@@ -104,7 +104,7 @@ class Definitions:
         else:
             self.call(s, kind, definition.name, tuple(args))
 
-    def call(self, s: anf.Let, kind: NumbaType, name: str, args: tuple[Any, ...]) -> None:
+    def call(self, s: anf.Let, kind: NumbaType, name: str, args: tuple[anf.Atom, ...]) -> None:
         """Call a library function, and copy its C-ordered results to the layouts of the target."""
         code = self.code
         if not any(_is_in_other_order(code.kind(x)) for x in anf.leaves(code.tree(s.target))):

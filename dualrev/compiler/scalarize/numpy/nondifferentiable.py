@@ -41,7 +41,7 @@ class Inactive:
             item = to_python.subscript(made, (k,), to_python.number)
             code.emit((anf.Alloc if is_array(part) else anf.Discrete)(x, names, item, s.line))
         for t, x in zip(target.parts, fresh, strict=True):
-            code.emit(anf.Copy(t, x, s.line))
+            code.copy_tree(t, x, s.line)
 
     def without_rule(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Emit a function that has no rule unchanged, if its result is discrete; refuse it otherwise."""

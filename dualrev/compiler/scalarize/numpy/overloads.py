@@ -57,8 +57,9 @@ class Overloads:
         ref = code.lowered.refs.get(name)
         if ref is None or not _is_users(ref.value) or not holds_floats(code.kind(s.target)):
             return s
-        values = [_atom(code, x) for x in [*call.args, *(k.value for k in call.keywords)]]
-        if None in values or not any(holds_floats(code.kind(x)) for x in values):
+        given = [*call.args, *(k.value for k in call.keywords)]
+        values = [x for x in (_atom(code, x) for x in given) if x is not None]
+        if len(values) < len(given) or not any(holds_floats(code.kind(x)) for x in values):
             return s
         keywords = [str(k.arg) for k in call.keywords]
         chosen = _implementation(ref.value, [self._kind(x) for x in values], keywords)

@@ -74,7 +74,7 @@ class Numbers:
             self.code.as_written(s)
         return True
 
-    def converted(self, x: Any, wanted: Any, line: int) -> str | None:
+    def converted(self, x: anf.Atom, wanted: NumbaType, line: int) -> str | None:
         """Convert a number to the type that a signature declares; None if either type is no number."""
         code, kind = self.code, joined(self.code.kind(x))
         if not isinstance(kind, (types.Integer, types.Boolean, types.Float)):
@@ -95,7 +95,7 @@ class Numbers:
 
     def frexp(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower `math.frexp` to a product with a power of 2, in two steps, as the power may be too large."""
-        code, (m, e), x = self.code, self.code.tree(s.target).parts, s.args[0]
+        code, (m, e), x = self.code, self.code.parts(s.target), s.args[0]
         whole = code.plain("math.frexp(x)[1]", s.line, x=x)
         half = code.plain("-n // 2", s.line, n=whole)
         for n in (half, code.plain("-n - h", s.line, n=whole, h=half)):

@@ -33,9 +33,9 @@ class Splitting:
         """Lower `np.split` and the like to views."""
         code, (base, where), text = self.code, s.args[:2], s.function
         self.lazy.materialise(base)
-        parts, axis = code.tree(s.target).parts, self._axis(s)
+        parts, axis = code.parts(s.target), self._axis(s)
         if isinstance(code.tree(where), anf.Node):
-            bounds = [anf.Const(0), *code.tree(where).parts, None]
+            bounds = [anf.Const(0), *code.parts(where), None]
         else:
             if text != "np.array_split":
                 self._unless_equal(s, base, axis, len(parts))
@@ -56,12 +56,12 @@ class Splitting:
             code.refuse(s.line, f"{text} of an array with {ndim} axes", "it has no such axis", "a reshape")
         return int(found)
 
-    def _unless_equal(self, s: anf.CallKnown, base: Any, axis: int, n: int) -> None:
+    def _unless_equal(self, s: anf.CallKnown, base: anf.Atom, axis: int, n: int) -> None:
         wrong = self.code.plain(f"a.shape[{axis}] % {n} != 0", s.line, types.boolean, a=base)
         text = raising("ValueError", "array split does not result in an equal division")
         self.code.out.append(anf.If(wrong, [anf.Effect(text, (), s.line, True)], [], s.line))
 
-    def _bound(self, base: Any, axis: int, k: int, n: int, line: int) -> Any:
+    def _bound(self, base: anf.Atom, axis: int, k: int, n: int, line: int) -> Any:
         """Start of the `k`-th part: the first parts have one element more, until the remainder is used up."""
         if k == 0:
             return anf.Const(0)
@@ -76,7 +76,7 @@ class Splitting:
         for x in s.args:
             self.lazy.materialise(x)
         shapes = [to_python.name(f"{named(x)}.shape") for x in s.args]
-        for x, part in zip(s.args, code.tree(s.target).parts, strict=True):
+        for x, part in zip(s.args, code.parts(s.target), strict=True):
             view = to_python.call(
                 "runtime.spread", to_python.name("BASE"), to_python.call("np.broadcast_shapes", *shapes)
             )

@@ -80,11 +80,11 @@ class Ufuncs:
         assert found is not None, "numba has typed the call"
         return list(found.inputs)
 
-    def _cast(self, args: tuple[Any, ...], wanted: list[Any], line: int) -> list[Any]:
+    def _cast(self, args: tuple[anf.Atom, ...], wanted: list[Any], line: int) -> list[Any]:
         """Convert scalars to the types that the loop takes."""
         return [self._cast_one(x, w, line) for x, w in zip(args, wanted, strict=True)]
 
-    def _cast_one(self, x: Any, wanted: Any, line: int) -> Any:
+    def _cast_one(self, x: anf.Atom, wanted: NumbaType, line: int) -> Any:
         kind = types.unliteral(self.code.kind(x))
         if kind == wanted:
             return x

@@ -29,7 +29,7 @@ _WHAT = "a container that changes in a loop over one like it", "the loop may see
 _INSTEAD = "a loop over a list of it, or a change after the loop"
 
 
-def with_checked_loops(body: list[Any], lowered: Lowered, of: dict[str, Any]) -> list[Any]:
+def with_checked_loops(body: list[anf.Stmt], lowered: Lowered, of: dict[str, NumbaType]) -> list[Any]:
     """Refuse changes that a loop may see; return the body, where one over keys raises if a dict has another length."""
     every = list(anf.walk(body))
     if not any(isinstance(s, anf.AsList) for s in every):
@@ -76,7 +76,7 @@ def _base(source: anf.Let, made: Mapping[str, anf.Let]) -> str:
 
 
 def _leaves_keys(
-    s: Any, x: str, source: anf.Let, loop: anf.For, of: Mapping[str, Any], made: Mapping[str, anf.Let]
+    s: anf.Stmt, x: str, source: anf.Let, loop: anf.For, of: Mapping[str, Any], made: Mapping[str, anf.Let]
 ) -> bool:
     """Whether a statement gives a key of a dict a value, in a loop over the keys of this dict alone."""
     view = made.get(source.args[0])
@@ -87,7 +87,7 @@ def _leaves_keys(
     return stored and over_keys and alone and x == _base(source, made)
 
 
-def _raise_if_longer(lowered: Lowered, of: dict[str, Any], loop: anf.For, x: str) -> list[Any]:
+def _raise_if_longer(lowered: Lowered, of: dict[str, NumbaType], loop: anf.For, x: str) -> list[Any]:
     """Raise an error at the end of an iteration that has given a dict new keys, unless the loop ends there."""
     n, test = lowered.names.temporary(), lowered.names.temporary()
     of.update({n: types.int64, test: types.boolean})
@@ -104,7 +104,7 @@ def _raise_if_longer(lowered: Lowered, of: dict[str, Any], loop: anf.For, x: str
 class _Apart:
     """Dicts that are different objects: they are made here, and have no other names."""
 
-    def __init__(self, lowered: Lowered, of: Mapping[str, Any], every: list[Any]) -> None:
+    def __init__(self, lowered: Lowered, of: Mapping[str, Any], every: list[anf.Stmt]) -> None:
         self.names = Sets[str]()
         dicts = {x for x, kind in of.items() if isinstance(kind, types.DictType)}
         shared = dicts & {*lowered.parameters, lowered.result}
@@ -131,7 +131,7 @@ class _Apart:
         return {x, y} <= self.dicts and one != two and not {one, two} & self.shared
 
 
-def _may_change(s: Any) -> bool:
+def _may_change(s: anf.Stmt) -> bool:
     """Whether a statement may change a container among its arguments."""
     if not isinstance(s, anf.Let) or isinstance(s, (anf.CallUser, anf.CallStarred)):
         return isinstance(s, (anf.Let, anf.Opaque))

@@ -38,7 +38,7 @@ _TREES = (anf.MakeTuple, anf.CallUser, anf.CallStarred, anf.Copy)
 _SEQUENCES = (types.UnicodeType, types.Bytes, types.List, types.ListType)
 
 
-def without_listed(lowered: Lowered, of: dict[str, Any]) -> list[Any]:
+def without_listed(lowered: Lowered, of: dict[str, NumbaType]) -> list[Any]:
     """Return the body, in which only what cannot be indexed becomes a list: other iterables are iterated themselves."""
     every = list(anf.walk(lowered.body))
     itself: dict[str, Any] = {}  # what loops go over themselves, by the name of the list
@@ -47,7 +47,7 @@ def without_listed(lowered: Lowered, of: dict[str, Any]) -> list[Any]:
             itself[s.target] = s.iterable
             del of[s.target]
 
-    def left(s: Any) -> list[Any]:
+    def left(s: anf.Stmt) -> list[Any]:
         """The statement, in which a list is the iterable itself."""
         if isinstance(s, anf.AsList):
             kind = _kind(s.iterable, of)
@@ -62,11 +62,11 @@ def without_listed(lowered: Lowered, of: dict[str, Any]) -> list[Any]:
     return with_checked_loops(rewritten(lowered.body, left), lowered, of)
 
 
-def _kind(x: Any, of: dict[str, Any]) -> NumbaType:
+def _kind(x: anf.Atom, of: dict[str, NumbaType]) -> NumbaType:
     return of.get(x) if isinstance(x, str) else None
 
 
-def _is_only_gone_over(every: list[Any], listed: str) -> bool:
+def _is_only_gone_over(every: list[anf.Stmt], listed: str) -> bool:
     """Whether a loop may go over a list itself, which has no second name then if it grows."""
     return all(
         isinstance(s, (anf.GetItem, anf.CallKnown)) and s.args == (listed,) for s in every if listed in anf.reads(s)
@@ -81,7 +81,7 @@ class Opaques:
 
     # What is one
 
-    def takes(self, s: Any) -> bool:
+    def takes(self, s: anf.Stmt) -> bool:
         """Lower a statement on opaque values; False for any other statement."""
         code = self.code
         if isinstance(s, anf.Opaque):

@@ -50,7 +50,7 @@ class GeneratorDraws:
     def __init__(self, code: ScalarBuilder, opaques: Opaques) -> None:
         self.code, self.opaques = code, opaques
 
-    def takes(self, s: Any) -> bool:
+    def takes(self, s: anf.Stmt) -> bool:
         """Lower a sampling method by reparameterisation; False for any other statement."""
         if not (isinstance(s, anf.CallMethod) and s.method in SAMPLES):
             return False
@@ -86,5 +86,5 @@ class GeneratorDraws:
         return found if known else None
 
 
-def _as_float(x: Any) -> Any:
+def _as_float(x: anf.Atom) -> Any:
     return anf.Const(float(x.value)) if isinstance(x, anf.Const) and type(x.value) is int else x

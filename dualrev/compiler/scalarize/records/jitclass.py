@@ -72,7 +72,7 @@ class Objects:
             self._call(self.code.temp(types.none), setter, (s.array, s.value), s.line)
         return setter is not None
 
-    def _call(self, target: str, f: Any, args: tuple[Any, ...], line: int) -> None:
+    def _call(self, target: str, f: Dispatcher, args: tuple[anf.Atom, ...], line: int) -> None:
         self.expand(anf.CallUser(target, self._ref(f, line), args, line))
 
     def _ref(self, f: Dispatcher, line: int) -> anf.Ref:
@@ -84,7 +84,9 @@ class Objects:
         assert found is not None
         return found
 
-    def _ordered(self, f: Dispatcher, args: tuple[Any, ...], keywords: tuple[str, ...], line: int) -> tuple[Any, ...]:
+    def _ordered(
+        self, f: Dispatcher, args: tuple[anf.Atom, ...], keywords: tuple[str, ...], line: int
+    ) -> tuple[Any, ...]:
         """Arguments in the order of the parameters, with constant defaults."""
         parameters = list(inspect.signature(f.py_func).parameters.values())
         count = len(args) - len(keywords)
@@ -111,7 +113,7 @@ class Objects:
         """Lower `target = Box(x, y)`: initialise the leaves, and call `__init__`."""
         code = self.code
         instance = code.temp(kind)
-        for leaf in code.tree(instance).parts:
+        for leaf in code.parts(instance):
             self._start(leaf, s.line)
         init = self._ref(kind.jit_methods["__init__"], s.line)
         for x in s.args:
@@ -124,7 +126,7 @@ class Objects:
     def bound(self, x: str) -> anf.Node:
         """Leaves of an instance that are bound to its fields: arrays and objects, not scalars."""
         leaves = members(self.code.kind(x)).values()
-        parts = zip(self.code.tree(x).parts, leaves, strict=True)
+        parts = zip(self.code.parts(x), leaves, strict=True)
         return anf.Node(tuple(part for part, leaf in parts if is_bound(leaf)))
 
     def _start(self, leaf: Any, line: int) -> None:

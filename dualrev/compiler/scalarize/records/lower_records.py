@@ -132,7 +132,7 @@ class Structures:
 
     def _write_part(self, target: str, base: str, index: tuple[Any, ...], line: int) -> None:
         code, kind = self.code, self.code.kind(target)
-        targets, sources = code.tree(target).parts, self._leaf_names(base)
+        targets, sources = code.parts(target), self._leaf_names(base)
         for t, a in zip(targets, sources, strict=True):
             code.alias.join(t, base)
             if is_record(kind) and not index:
@@ -156,7 +156,7 @@ class Structures:
                 self._write_part(x, *self._places[x], line)
 
     def _leaf_names(self, x: Any) -> list[str]:
-        return list(self.code.tree(x).parts)
+        return list(self.code.parts(x))
 
     def _first(self, x: Any, line: int) -> str:
         """First leaf of an array of records."""
@@ -174,7 +174,7 @@ class Structures:
         if name not in names:
             what = f"the field .{name}" if name in _fields(kind) else f"the attribute .{name}"
             self.code.refuse(line, what, f"of the fields of objects, {_FIELDS}", "another field, or an argument")
-        leaf = self.code.tree(x).parts[names.index(name)]
+        leaf = self.code.parts(x)[names.index(name)]
         if isinstance(leaf, str):
             self.code.alias.join(leaf, x)
         return leaf, index
@@ -208,7 +208,7 @@ class Structures:
             sizes = " * ".join(f"a.shape[{k}]" for k in range(kind.ndim)) or "1"
             code.plain(sizes, s.line, target=s.target, a=first)
         elif name == "shape":
-            for k, t in enumerate(code.tree(s.target).parts):
+            for k, t in enumerate(code.parts(s.target)):
                 code.plain(f"a.shape[{k}]", s.line, target=t, a=first)
         elif name in _OF_ARRAYS:
             what, instead = f"the attribute .{name} of an array of records", f'a["{name}"], if it is a field'

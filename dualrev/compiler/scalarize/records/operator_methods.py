@@ -76,28 +76,28 @@ class Dunders:
             tree = calls.visit(tree)
         return tree, calls.made
 
-    def value(self, name: str, x: str, args: tuple[Any, ...], kind: NumbaType, line: int) -> str | None:
+    def value(self, name: str, x: str, args: tuple[anf.Atom, ...], kind: NumbaType, line: int) -> str | None:
         """Call a special method, and return the variable of its result; None if the class does not have it."""
         made = self.code.temp(kind)
         return made if self._call(made, line, name, x, args) else None
 
-    def returned(self, x: str, name: str, args: tuple[Any, ...]) -> Any:
+    def returned(self, x: str, name: str, args: tuple[anf.Atom, ...]) -> Any:
         """Return type of a special method, inferred by numba."""
         f = types.Dispatcher(self.code.kind(x).jit_methods[f"__{name}__"])
         kinds = tuple(types.unliteral(self.code.kind(a)) for a in (x, *args))
         return f.get_call_type(cpu_target.typing_context, kinds, {}).return_type
 
-    def has(self, x: Any, name: str) -> bool:
+    def has(self, x: anf.Atom, name: str) -> bool:
         """Whether the class of an instance has a special method."""
         return f"__{name}__" in getattr(self.code.kind(x), "jit_methods", {})
 
-    def _call(self, target: str, line: int, name: str, x: Any, args: tuple[Any, ...] = ()) -> bool:
+    def _call(self, target: str, line: int, name: str, x: anf.Atom, args: tuple[anf.Atom, ...] = ()) -> bool:
         if not self.has(x, name):
             return False
         self.objects.method(anf.CallMethod(target, x, f"__{name}__", args, line))
         return True
 
-    def _index(self, entries: tuple[Any, ...], line: int) -> Any:
+    def _index(self, entries: anf.Index, line: int) -> Any:
         """Index as one value: several entries become a tuple."""
         if any(x is None or x is Ellipsis or isinstance(x, anf.Slice) for x in entries):
             self.code.refuse(line, "a slice of an instance", "only places are known", "a method with the bounds")
