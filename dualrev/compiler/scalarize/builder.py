@@ -22,6 +22,7 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.reading.njit_options import is_parallel
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.builder import AnfBuilder
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.scalarize.arrays.even_strides import are_even
@@ -61,12 +62,12 @@ def _common_shape(arrays: tuple[str, ...]) -> str:
     return functools.reduce(lambda one, two: f"runtime.common_shape({one}, {two})", shapes)
 
 
-class ScalarBuilder:
+class ScalarBuilder(AnfBuilder):
     """Builder of statements, and of the variables in them. The parts call it `code`."""
 
     def __init__(self, lowered: Lowered, of: dict[str, NumbaType], alias: Sets[str]) -> None:
+        super().__init__()
         self.lowered, self.names, self.of, self.alias = lowered, lowered.names, of, alias
-        self.out: list[anf.Stmt] = []
         self.even = are_even(lowered, of)
         self.threads = is_parallel(lowered.source.dispatcher, "numpy")  # for elements of arrays
         self.in_rounds = False  # of a loop over prange: numba runs each of them in one thread
@@ -176,11 +177,6 @@ class ScalarBuilder:
 
     # Statements
 
-    def emit(self, operation: anf.Let) -> str:
-        """Emit an operation; return its target."""
-        self.out.append(operation)
-        return operation.target
-
     def plain(self, text: str, line: int, kind: NumbaType = types.int64, target: str = "", **names: Any) -> str:
         """Emit `target` = a non-differentiable expression, the text with atoms for the names in it."""
         tree = to_python.substitute(to_python.name(text), lambda x: to_python.atom(names[x]) if x in names else None)
@@ -227,18 +223,7 @@ class ScalarBuilder:
         self, result: Any, function: anf.Ref, args: list[Any], line: int, kinds: tuple[Any, ...] | None = None
     ) -> None:
         """Emit the call of a numba function; arguments and result are trees, `kinds` as `types` of Call."""
-        self.out.append(
-            anf.Call([x for x in anf.leaves(result) if isinstance(x, str)], function, args, result, line, kinds)
-        )
-
-    def collect(self, work: Callable[[], object]) -> list[Any]:
-        """Capture and return the statements that `work` emits."""
-        before, self.out = self.out, []
-        try:
-            work()
-            return self.out
-        finally:
-            self.out = before
+        self.add(anf.Call([x for x in anf.leaves(result) if isinstance(x, str)], function, args, result, line, kinds))
 
     # Arrays and their elements
 
@@ -275,7 +260,7 @@ class ScalarBuilder:
 
     def put(self, array: str, index: anf.Index, value: anf.Atom, line: int) -> None:
         """Emit the store of an element."""
-        self.out.append(anf.Store(array, index, value, line))
+        self.add(anf.Store(array, index, value, line))
 
     def over(
         self, array: str, ndim: int, line: int, body: Callable[[tuple[str, ...]], Any], threads: bool = True
@@ -307,14 +292,14 @@ class ScalarBuilder:
             else:
                 inner = self.collect(lambda: nest(k + 1))
                 outer = threads and k == 0
-                self.out.append(anf.For(index[k], anf.Const(0), sizes[k], anf.Const(1), inner, [], line, outer, outer))
+                self.add(anf.For(index[k], anf.Const(0), sizes[k], anf.Const(1), inner, [], line, outer, outer))
 
         nest(0)
 
     def count(self, n: anf.Atom, line: int, body: Callable[[str], Any]) -> None:
         """Emit a loop over `range(n)`."""
         k = self.temp(types.int64)
-        self.out.append(anf.For(k, anf.Const(0), n, anf.Const(1), self.collect(lambda: body(k)), [], line))
+        self.add(anf.For(k, anf.Const(0), n, anf.Const(1), self.collect(lambda: body(k)), [], line))
 
     def fill(self, array: str, value: anf.Atom, line: int) -> None:
         """Emit a loop that stores one value to all elements."""

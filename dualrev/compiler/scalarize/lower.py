@@ -287,7 +287,7 @@ class Expansion:
                 for x in anf.reads(s):
                     self.lazy.materialise(x)
                 self.lazy.flush()
-                self.code.out.append(self._compound(s))
+                self.code.add(self._compound(s))
 
     def _check_count(self, x: anf.Atom, count: int, line: int) -> None:
         """Emit numba's ValueError for `u, v = x`, where an array or a list has another number of items."""
@@ -301,7 +301,7 @@ class Expansion:
         if is_array(kind):
             length = {"n": self.lists.lengths[x]} if x in self.lists.lengths else {"a": x}
             test = code.plain(f"{'n' if 'n' in length else 'a.shape[0]'} != {count}", line, types.boolean, **length)
-            code.out.append(anf.If(test, [anf.Effect("raise ValueError()", (), line, True)], [], line))
+            code.add(anf.If(test, [anf.Effect("raise ValueError()", (), line, True)], [], line))
 
     def _compound(self, s: anf.If | anf.For | anf.While | anf.Effect) -> Any:
         """Scalarise the blocks of a compound statement."""

@@ -54,5 +54,5 @@ def extremum(
     for x in args[1:]:
         test = code.plain(f"x {symbol} best", line, types.boolean, x=x, best=best)
         then: list[anf.Stmt] = [anf.Copy(best, x, line)]
-        code.out.append(anf.If(test, then, [], line))
+        code.add(anf.If(test, then, [], line))
     code.emit(anf.Copy(target, best, line))

@@ -87,7 +87,7 @@ class Tuples:
             then = code.collect(functools.partial(code.copy_tree, target, part, s.line))
             code.emit(anf.Discrete(test, (k,), equal, s.line))  # all before the first branch: numba is not
             rest = [anf.If(test, then, rest, s.line)]  # good at names that are bound in some branches only
-        code.out.extend(rest)
+        code.add(*rest)
 
     def reduce(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `sum`, `min` and `max` of a tuple's items."""

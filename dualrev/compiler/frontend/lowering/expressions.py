@@ -123,7 +123,7 @@ class Expressions(WrittenAsTheyAre):
                 self.shortcut(conjunction, values[1:], result, line)
 
             more = self.collect(work)
-            self.out.append(anf.If(result, *((more, []) if conjunction else ([], more)), line))
+            self.add(anf.If(result, *((more, []) if conjunction else ([], more)), line))
 
     def comparison(self, left: str, ops: list[ast.cmpop], others: list[ast.expr], result: str, node: ast.expr) -> None:
         """Emit a chained comparison, which ends with the first that fails."""
@@ -135,7 +135,7 @@ class Expressions(WrittenAsTheyAre):
         self.emit(anf.Discrete(result, tuple(dict.fromkeys((left, right))), tree, node.lineno))
         if len(ops) > 1:
             more = self.collect(lambda: self.comparison(right, ops[1:], others[1:], result, node))
-            self.out.append(anf.If(result, more, [], node.lineno))
+            self.add(anf.If(result, more, [], node.lineno))
 
     def plain(self, node: ast.AST, names: list[str]) -> ast.expr | None:
         """Rename a pure expression to core's names; None if it has effects or needs types."""
@@ -223,7 +223,7 @@ class Expressions(WrittenAsTheyAre):
         result = self.temp()  # the branches may read the target
         then = self.collect(lambda: self.expr(node.body, result))
         orelse = self.collect(lambda: self.expr(node.orelse, result))
-        self.out.append(anf.If(test, then, orelse, node.lineno))
+        self.add(anf.If(test, then, orelse, node.lineno))
         return self.emit(anf.Copy(target, result, node.lineno))
 
     def _Inlined(self, node: Inlined, target: str) -> anf.Atom:

@@ -83,9 +83,9 @@ class Sequences(Expressions):
             """Emit the remaining conditions, and inside of them the store of the element."""
             if tests:
                 test = self.atom(tests[0])
-                self.out.append(anf.If(test, self.collect(lambda: add(tests[1:])), [], line))
+                self.add(anf.If(test, self.collect(lambda: add(tests[1:])), [], line))
                 return
-            self.out.append(anf.Store(made, (k if count is None else count,), self.atom(node.elt), line))
+            self.add(anf.Store(made, (k if count is None else count,), self.atom(node.elt), line))
             if count is not None:
                 self.emit(anf.InplaceOp(count, "+", count, anf.Const(1), line))
 
@@ -94,7 +94,7 @@ class Sequences(Expressions):
             self.store_element(loop.target, element(k, line), node)
             add(loop.ifs)
 
-        self.out.append(anf.For(k, anf.Const(0), n, anf.Const(1), self.collect(one), [], line))
+        self.add(anf.For(k, anf.Const(0), n, anf.Const(1), self.collect(one), [], line))
         if count is None:
             return self.emit(anf.Copy(target, made, line))
         return self.emit(anf.GetItem(target, made, (anf.Slice(None, count, None),), line))

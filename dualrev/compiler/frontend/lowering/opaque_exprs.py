@@ -238,7 +238,7 @@ class WrittenAsTheyAre(Scope):
         args = tuple(dict.fromkeys(self.name(x.id) for x in names if isinstance(x.ctx, ast.Load) or id(x) in read))
         calls = [x.func for x in inside if isinstance(x, ast.Call)]
         unknown = isinstance(s, ast.With) or not all(map(self.is_builtin, calls))
-        self.out.append(anf.Opaque(targets, args, [made], s.lineno, True, unknown, said))
+        self.add(anf.Opaque(targets, args, [made], s.lineno, True, unknown, said))
 
     def is_builtin(self, f: ast.expr) -> bool:
         """Whether a callee does the same in each call: a Python builtin, or a method of a variable."""

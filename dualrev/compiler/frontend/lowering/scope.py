@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -16,6 +15,7 @@ from dualrev.compiler.frontend.messages import STATEMENTS
 from dualrev.compiler.frontend.reading.ad_operators import MAKING, TRANSFORMATIONS
 from dualrev.compiler.frontend.reading.source import Source, Static, describe, is_numba_function, name_of, unlifted
 from dualrev.compiler.ir import anf
+from dualrev.compiler.ir.anf.builder import AnfBuilder
 from dualrev.compiler.ir.names import Names, bare
 from dualrev.compiler.types.aliases import AccessPath, ArgNums
 from dualrev.eager.numba_rules import Ruled
@@ -23,14 +23,14 @@ from dualrev.eager.numba_rules import Ruled
 __all__ = ["Scope"]
 
 
-class Scope:
+class Scope(AnfBuilder):
     """Scope of a function: resolves the user's names, allocates new ones, and collects emitted statements."""
 
     def __init__(
         self, source: Source, path: AccessPath, functions: dict[str, Static], refs: dict[str, anf.Ref], names: Names
     ) -> None:
+        super().__init__()
         self.source, self.path, self.functions, self.refs, self.names = source, path, functions, refs, names
-        self.out: list[anf.Stmt] = []
         self.list_names: set[str] = set()  # the variables that can be seen to be lists
         self.own: set[str] = set()  # the local variables that rewriter.py has made
         self.calls: list[Static] = []
@@ -198,19 +198,3 @@ class Scope:
             name = self.names.fresh(base)
             found = self.refs[name] = anf.Ref(name, static.value, static.path)
         return found
-
-    # Writing
-
-    def emit(self, operation: anf.Let) -> str:
-        """Emit an operation; return its target."""
-        self.out.append(operation)
-        return operation.target
-
-    def collect(self, work: Callable[[], object]) -> list[Any]:
-        """Run a piece of work, and return the statements that it emits."""
-        before, self.out = self.out, []
-        try:
-            work()
-            return self.out
-        finally:
-            self.out = before

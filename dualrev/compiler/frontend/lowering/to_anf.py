@@ -90,7 +90,7 @@ class Lowering(Sequences):
             if not always(body):
                 result_set = anf.Copy(self.exit_value, anf.Const(None), tree.lineno)
                 if any(isinstance(n, ast.Return) for n in ast.walk(tree)):
-                    self.out.append(anf.If(self.exit_flag, [], [result_set], tree.lineno))
+                    self.add(anf.If(self.exit_flag, [], [result_set], tree.lineno))
                     result = self.exit_value
                 else:
                     result = anf.Const(None)
@@ -119,7 +119,7 @@ class Lowering(Sequences):
                 elif rest and always(orelse):
                     then, rest = then + rest, []
                 test = self.atom(s.test)
-                self.out.append(anf.If(test, self.block(then), self.block(orelse), s.lineno))
+                self.add(anf.If(test, self.block(then), self.block(orelse), s.lineno))
                 return self.guarded(rest, exits(s), s.lineno)
             self.statement(s)
             if isinstance(s, (ast.Break, ast.Continue, ast.Return)):
@@ -141,7 +141,7 @@ class Lowering(Sequences):
             flags.append(self.loops[-1].skip)
         test = ast.parse(" or ".join(flags), mode="eval").body
         left = flags[0] if len(flags) == 1 else self.emit(anf.Discrete(self.temp(), tuple(flags), test, line))
-        self.out.append(anf.If(left, [], self.block(rest), line))
+        self.add(anf.If(left, [], self.block(rest), line))
 
     def statement(self, s: ast.stmt) -> Any:
         """Lower a statement by the method of its node; refuse one without."""
@@ -172,7 +172,7 @@ class Lowering(Sequences):
             if static is not None and static.value is print:
                 args = tuple(self.atom(x) for x in s.value.args)
                 holes = ", ".join("{}" for _ in args)
-                self.out.append(anf.Effect(f"print({holes})", args, s.lineno))
+                self.add(anf.Effect(f"print({holes})", args, s.lineno))
                 return
         self.expr(s.value)
 
@@ -183,9 +183,9 @@ class Lowering(Sequences):
             """Emit the `raise` of a failed assertion."""
             args = () if s.msg is None else (self.atom(s.msg),)
             text = "raise AssertionError" + ("({})" if args else "")
-            self.out.append(anf.Effect(text, args, s.lineno, True))
+            self.add(anf.Effect(text, args, s.lineno, True))
 
-        self.out.append(anf.If(test, [], self.collect(fail), s.lineno))
+        self.add(anf.If(test, [], self.collect(fail), s.lineno))
 
     def _Raise(self, s: ast.Raise) -> None:
         if s.exc is None or s.cause is not None:
@@ -202,7 +202,7 @@ class Lowering(Sequences):
         args = tuple(self.atom(x) for x in call.args)
         holes = ", ".join("{}" for _ in args)
         text = f"raise {name}" + (f"({holes})" if isinstance(s.exc, ast.Call) else "")
-        self.out.append(anf.Effect(text, args, s.lineno, True))
+        self.add(anf.Effect(text, args, s.lineno, True))
 
     def _AnnAssign(self, s: ast.AnnAssign) -> None:
         if s.value is not None:
@@ -249,10 +249,10 @@ class Lowering(Sequences):
                 self.store(t, item, s)
         elif isinstance(target, ast.Subscript):
             array = self.variable(target.value)
-            self.out.append(anf.Store(array, self.index(target.slice), value, s.lineno))
+            self.add(anf.Store(array, self.index(target.slice), value, s.lineno))
         else:
             assert isinstance(target, ast.Attribute)
-            self.out.append(anf.Store(self.variable(target.value), (anf.Member(target.attr),), value, s.lineno))
+            self.add(anf.Store(self.variable(target.value), (anf.Member(target.attr),), value, s.lineno))
 
     def _AugAssign(self, s: ast.AugAssign) -> None:
         symbol = BINARY[type(s.op)]
@@ -268,7 +268,7 @@ class Lowering(Sequences):
             right = self.collect(lambda: values.append(self.atom(s.value)))
             effects = any(isinstance(t, (anf.CallUser, anf.CallStarred, anf.CallMethod)) for t in anf.walk(right))
             if not effects:  # then it may come before the old element is read, and `a[i] += x` can be one statement
-                self.out += right
+                self.add(*right)
             old = self.temp()
             read = (
                 anf.GetAttr(old, array, index[0].value, s.lineno)
@@ -277,13 +277,13 @@ class Lowering(Sequences):
             )
             self.emit(read)
             if effects:
-                self.out += right
+                self.add(*right)
             self.emit(anf.InplaceOp(old, symbol, old, values[0], s.lineno))
-            self.out.append(anf.Store(array, index, old, s.lineno))
+            self.add(anf.Store(array, index, old, s.lineno))
 
     def _If(self, s: ast.If) -> None:
         test = self.atom(s.test)
-        self.out.append(anf.If(test, self.block(s.body), self.block(s.orelse), s.lineno))
+        self.add(anf.If(test, self.block(s.body), self.block(s.orelse), s.lineno))
 
     # Loops
 
@@ -330,10 +330,10 @@ class Lowering(Sequences):
             inner = self.loop_body(loop, s.body, lambda: None)
             ended = [anf.Copy(flag, anf.Const(True), s.lineno)]
             body = [*test_block, anf.If(test, inner, ended, s.lineno)]
-            self.out.append(anf.While([], anf.Const(True), body, [*flags, flag], s.lineno))
+            self.add(anf.While([], anf.Const(True), body, [*flags, flag], s.lineno))
         else:
             body = self.loop_body(loop, s.body, lambda: None)
-            self.out.append(anf.While(test_block, test, body, flags, s.lineno))
+            self.add(anf.While(test_block, test, body, flags, s.lineno))
         self.otherwise(s, loop)
 
     def otherwise(self, s: ast.For | ast.While, loop: _LoopFlags) -> None:
@@ -344,7 +344,7 @@ class Lowering(Sequences):
         if flags:
             test = ast.parse(" or ".join(flags), mode="eval").body
             left = self.emit(anf.Discrete(self.temp(), tuple(flags), test, s.lineno))
-            self.out.append(anf.If(left, [], self.block(s.orelse), s.lineno))
+            self.add(anf.If(left, [], self.block(s.orelse), s.lineno))
         else:
             self.block_into(s.orelse)
 
@@ -357,11 +357,11 @@ class Lowering(Sequences):
             name, together = self.name(s.target.id), self.is_parallel(s.iter)
             if self.is_own_counter(s):
                 body = self.loop_body(loop, s.body, lambda: None)
-                self.out.append(anf.For(name, start, stop, step, body, flags, s.lineno, together))
+                self.add(anf.For(name, start, stop, step, body, flags, s.lineno, together))
             else:
                 k = self.temp()
                 body = self.loop_body(loop, s.body, lambda: self.emit(anf.Copy(name, k, s.lineno)))
-                self.out.append(anf.For(k, start, stop, step, body, flags, s.lineno, together))
+                self.add(anf.For(k, start, stop, step, body, flags, s.lineno, together))
         else:
             self.check_lists(s.iter, s.body)
             changing |= {self.name(n) for n in self.assigned_in([ast.Expr(s.target)])}
@@ -369,7 +369,7 @@ class Lowering(Sequences):
             k = self.temp()
             before = lambda: self.store_element(s.target, element(k, s.lineno), s)  # noqa: E731
             body = self.loop_body(loop, s.body, before)
-            self.out.append(anf.For(k, anf.Const(0), n, anf.Const(1), body, flags, s.lineno, self.is_parallel(s.iter)))
+            self.add(anf.For(k, anf.Const(0), n, anf.Const(1), body, flags, s.lineno, self.is_parallel(s.iter)))
         self.otherwise(s, loop)
 
     def store_element(self, target: ast.expr, element: Any, s: ast.stmt) -> None:

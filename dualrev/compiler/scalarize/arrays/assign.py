@@ -92,7 +92,7 @@ class Assignments:
             if copied is not None:
                 then = code.collect(lambda: self.assign(view, s.value, s.line, None))
                 orelse = code.collect(lambda: self._each(view, s.value, s.line, None))
-                code.out.append(anf.If(copied, then, orelse, s.line))
+                code.add(anf.If(copied, then, orelse, s.line))
                 return
         self.assign(view, s.value, s.line, None)
 
@@ -114,7 +114,7 @@ class Assignments:
         assert code.kind(view).ndim == 1, "numba types it for vectors"
         wrong = code.plain("a.shape[0] != n", line, types.boolean, a=view, n=size)
         text = raising("ValueError", "cannot assign slice from input of different size")
-        code.out.append(anf.If(wrong, [anf.Effect(text, (), line, True)], [], line))
+        code.add(anf.If(wrong, [anf.Effect(text, (), line, True)], [], line))
 
     @functools.cached_property
     def _in_place(self) -> dict[str, str]:

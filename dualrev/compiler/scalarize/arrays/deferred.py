@@ -200,7 +200,7 @@ class Lazy:
                 """Statements of one branch of `np.where`."""
                 return code.collect(lambda: code.emit(anf.Copy(target, a(), s.line)))
 
-            code.out.append(anf.If(test, chosen(args[1]), chosen(args[2]), s.line))
+            code.add(anf.If(test, chosen(args[1]), chosen(args[2]), s.line))
             return target
         written: dict[str, anf.Atom] = {}
         atoms: list[anf.Atom] = []

@@ -81,7 +81,7 @@ class Gathering:
         elif (copied := copied_first(code, s.array, flat_index(code, s.index), named(value), s.line)) is None:
             write_copy()
         else:
-            code.out.append(anf.If(copied, code.collect(write_copy), code.collect(lambda: write(value)), s.line))
+            code.add(anf.If(copied, code.collect(write_copy), code.collect(lambda: write(value)), s.line))
 
     def _subspace(self, base: anf.Atom, index: anf.Index, line: int) -> tuple[Any, list[tuple[str, int]], _Place]:
         """View by the basic indices, axes of the result as (array, axis) pairs, and the index map into the view."""
@@ -200,7 +200,7 @@ class Gathering:
         nothing = code.plain("k == 0", line, types.boolean, k=k)
         none: list[Any] = [anf.Copy(value, anf.Const(0.0), line)]
         some = code.collect(lambda: code.emit(anf.Load(value, base, unravelled(code, base, from_one, line), line)))
-        code.out.append(anf.If(nothing, none, some, line))
+        code.add(anf.If(nothing, none, some, line))
         return value
 
 

@@ -48,7 +48,7 @@ class Layouts:
         order = "f" if text == "np.asfortranarray" else "c"
         test = code.plain(f"bool(x.flags.{order}_contiguous)", s.line, types.boolean, x=base)
         then = code.collect(lambda: self._viewed(other, base))
-        code.out.append(anf.If(test, then, code.collect(lambda: self._copied(other, base, kind)), s.line))
+        code.add(anf.If(test, then, code.collect(lambda: self._copied(other, base, kind)), s.line))
         code.alias.join(made, base)
         code.copy(s.target, made, s.line)
 

@@ -31,7 +31,7 @@ def raise_for_race(code: ScalarBuilder, array: str, value: anf.Atom, line: int, 
     )
     spread = code.spread(value, array, code.kind(array).ndim, line)
     test = code.plain("runtime.races(a, b)", line, types.boolean, a=array, b=spread)
-    code.out.append(anf.If(test, [anf.Effect(raising("ValueError", text), (), line, True)], [], line))
+    code.add(anf.If(test, [anf.Effect(raising("ValueError", text), (), line, True)], [], line))
 
 
 def raise_for_race_of_part(code: ScalarBuilder, view: str, index: anf.Index, value: anf.Atom, line: int) -> None:

@@ -42,7 +42,7 @@ class Windows:
             ("n > a.shape[0]", "window_shape cannot be larger than input array shape"),
         ):
             wrong = code.plain(test, s.line, types.boolean, a=a, n=n)
-            code.out.append(anf.If(wrong, [anf.Effect(raising("ValueError", text), (), s.line, True)], [], s.line))
+            code.add(anf.If(wrong, [anf.Effect(raising("ValueError", text), (), s.line, True)], [], s.line))
         view = to_python.call("runtime.windows", to_python.name("BASE"), to_python.atom(n))
         code.emit(anf.ViewExpr(s.target, a, (n,) if isinstance(n, str) else (), view, s.line))
 

@@ -151,7 +151,7 @@ class ComplexNumbers:
             a, b = (self.operate("**", self.number(x, kind, line), anf.Const(1.5), kind, line) for x in z)
             code.copy(made, self.operate("+", a, b, kind, line), line)
 
-        code.out.append(anf.If(zero, code.collect(at_zero), code.collect(elsewhere), line))
+        code.add(anf.If(zero, code.collect(at_zero), code.collect(elsewhere), line))
         return made
 
     def polar(self, size: anf.Atom, angle: anf.Atom, kind: NumbaType, line: int) -> Pair:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from numba.core import types
 
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.builder import AnfBuilder
 from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.ir.names import Names
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
@@ -21,13 +23,14 @@ _INT, _WHOLE = types.int64, (anf.Slice(None, None, None),)
 _TAKING = ("pop", "popitem", "clear")
 
 
-class Places:
+class Places(AnfBuilder):
     """Statement rewriter: uses of dicts become uses of index dicts and value lists, emitted to `out`."""
 
     def __init__(
         self, names: Names, of: dict[str, NumbaType], found: set[str], views: Mapping[str, str], body: list[anf.Stmt]
     ) -> None:
-        self.names, self.of, self.views, self.out = names, of, views, list[Any]()
+        super().__init__()
+        self.names, self.of, self.views = names, of, views
         self.pairs: dict[str, tuple[str, str]] = {}  # what a loop over items goes over: keys and values
         self.places = {x: names.fresh("{}", x) for x in sorted(found)}
         self.values = {x: names.fresh("{}_value", x) for x in sorted(found)}
@@ -38,7 +41,7 @@ class Places:
 
     def block(self, body: list[anf.Stmt]) -> list[Any]:
         """Return the statements for those of a block."""
-        return rewritten(body, lambda s: self.inside(lambda: self.statement(s)))
+        return rewritten(body, lambda s: self.collect(lambda: self.statement(s)))
 
     def _is_view(self, s: anf.Stmt) -> bool:
         return isinstance(s, anf.AsList) and s.args[0] in self.pairs
@@ -49,22 +52,10 @@ class Places:
         self.of[made] = kind
         return made
 
-    def emit(self, operation: anf.Let) -> str:
-        """Emit an operation; return its target."""
-        self.out.append(operation)
-        return operation.target
-
-    def inside(self, work: Any) -> list[Any]:
-        """Capture and return the statements that `work` emits."""
-        before, self.out = self.out, []
-        work()
-        made, self.out = self.out, before
-        return made
-
     def statement(self, s: Any) -> None:
         """Emit the statements for one."""
         if not (names_in(s) & {*self.places, *self.pairs} or self._is_view(s)):
-            self.out.append(s)
+            self.add(s)
         elif isinstance(s, anf.Store):
             self.store(s.array, s.index[0], s.value, s.line)
         elif isinstance(s, anf.OpaqueExpr):
@@ -107,8 +98,8 @@ class Places:
             first, *rest = (x if isinstance(x, ast.BoolOp) else to_python.call("bool", x) for x in tree.values)
             self.condition(s, first)
             for x in rest:
-                more = self.inside(lambda x=x: self.condition(s, x))
-                self.out.append(anf.If(s.target, *((more, []) if isinstance(tree.op, ast.And) else ([], more)), s.line))
+                more = self.collect(functools.partial(self.condition, s, x))
+                self.add(anf.If(s.target, *((more, []) if isinstance(tree.op, ast.And) else ([], more)), s.line))
             return
         made = _HoistedLoads(self, s.line).visit(to_python.copied(tree))
         names = {x: self.places[x] for x in s.args if x in self.places}
@@ -129,16 +120,16 @@ class Places:
         def old() -> None:
             """Overwrite the value of a known key."""
             place = self.emit(anf.GetItem(self.temp(_INT), places, (k,), line))
-            self.out.append(anf.Store(values, (place,), value, line))
+            self.add(anf.Store(values, (place,), value, line))
 
         def new() -> None:
             """Append the value of a new key."""
             n = self.emit(anf.CallKnown(self.temp(_INT), "len", (values,), line))
-            self.out.append(anf.Store(places, (k,), n, line))
+            self.add(anf.Store(places, (k,), n, line))
             self.emit(anf.CallMethod(self.temp(types.none), values, "append", (value,), line))
 
         test = self.test(x, k, line)
-        self.out.append(anf.If(test, self.inside(old), self.inside(new), line))
+        self.add(anf.If(test, self.collect(old), self.collect(new), line))
 
     def load(self, x: str, k: anf.Atom, target: str, line: int) -> None:
         """Lower `target = x[k]`."""
@@ -214,7 +205,7 @@ class Places:
         x, k = s.args[:2]
         made = self.value(x)  # the default may be the target
         test = self.test(x, k, s.line)
-        self.out.append(anf.If(test, self.inside(lambda: old(made)), self.inside(lambda: new(made)), s.line))
+        self.add(anf.If(test, self.collect(lambda: old(made)), self.collect(lambda: new(made)), s.line))
         self.emit(anf.Copy(s.target, made, s.line))
 
     def value(self, x: str) -> str:
@@ -247,7 +238,7 @@ class Places:
             self.load(x, key, value, line)
             work(key, value)
 
-        self.out.append(anf.For(k, anf.Const(0), n, anf.Const(1), self.inside(body), [], line))
+        self.add(anf.For(k, anf.Const(0), n, anf.Const(1), self.collect(body), [], line))
 
     def left(self, x: str, keys: str, target: str, line: int) -> str:
         """Emit the list of the remaining values of a dict with deletions."""

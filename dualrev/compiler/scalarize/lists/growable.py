@@ -164,14 +164,14 @@ class Growing:
         return code.plain("k + n if k < 0 else k", line, k=k, n=n)
 
     def _unless(self, test: str, text: str, line: int) -> None:
-        self.code.out.append(anf.If(test, [anf.Effect(raising("IndexError", text), (), line, True)], [], line))
+        self.code.add(anf.If(test, [anf.Effect(raising("IndexError", text), (), line, True)], [], line))
 
     def _append(self, s: anf.Let, x: str, n: str) -> None:
         code = self.code
         self.lazy.materialise(s.args[1])
         self.lazy.flush()
         full = code.plain("n == a.size", s.line, types.boolean, n=n, a=x)
-        code.out.append(anf.If(full, code.collect(lambda: code.library(x, "grown", (x, n), s.line)), [], s.line))
+        code.add(anf.If(full, code.collect(lambda: code.library(x, "grown", (x, n), s.line)), [], s.line))
         self.assignments.store(anf.Store(x, (n,), self._in_type(s.args[1], code.of[x].dtype, s.line), s.line))
         code.plain("n + 1", s.line, target=n, n=n)
 
@@ -181,7 +181,7 @@ class Growing:
         self.lazy.flush()
         code.plain("n + m", s.line, target=n, n=n, m=more)
         short = code.plain("n > a.size", s.line, types.boolean, n=n, a=x)
-        code.out.append(anf.If(short, code.collect(lambda: code.library(x, "lengthened", (x, n), s.line)), [], s.line))
+        code.add(anf.If(short, code.collect(lambda: code.library(x, "lengthened", (x, n), s.line)), [], s.line))
 
     def _in_type(self, value: anf.Atom, kind: NumbaType, line: int) -> Any:
         """Return a value to store in a list; a float of another type than the elements is refused, an int is not."""

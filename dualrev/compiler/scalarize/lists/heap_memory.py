@@ -18,6 +18,7 @@ from numba.core import types
 
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.anf.builder import AnfBuilder
 from dualrev.compiler.ir.names import Names
 from dualrev.compiler.scalarize.lists.heap import Heap
 from dualrev.compiler.types.aliases import NumbaType
@@ -29,28 +30,17 @@ __all__ = ["HeapMemory", "Statements"]
 _INT = types.int64
 
 
-class Statements:
-    """Writes statements in lowered core: to `out`."""
+class Statements(AnfBuilder):
+    """Builder of statements on lists of ints and of numbers."""
 
     def __init__(self, names: Names, of: dict[str, NumbaType]) -> None:
-        self.names, self.of, self.out = names, of, list[Any]()
+        super().__init__()
+        self.names, self.of = names, of
 
     def temp(self, kind: NumbaType) -> str:
         """A new variable."""
         made = self.names.temporary()
         self.of[made] = kind
-        return made
-
-    def emit(self, operation: anf.Let) -> str:
-        """Write an operation; return its target."""
-        self.out.append(operation)
-        return operation.target
-
-    def inside(self, work: Callable[[], object]) -> list[Any]:
-        """The statements that a piece of work writes."""
-        before, self.out = self.out, []
-        work()
-        made, self.out = self.out, before
         return made
 
     def plain(self, text: str, line: int, kind: NumbaType = _INT, **names: anf.Atom) -> str:
@@ -62,16 +52,16 @@ class Statements:
     def when(self, test: str, line: int, work: Callable[[], object], **names: anf.Atom) -> None:
         """A branch."""
         made = self.plain(test, line, types.boolean, **names)
-        self.out.append(anf.If(made, self.inside(work), [], line))
+        self.add(anf.If(made, self.collect(work), [], line))
 
     def raises(self, test: str, error: str, text: str, line: int, **names: anf.Atom) -> None:
         """Raise an error, if the test holds."""
-        self.when(test, line, lambda: self.out.append(anf.Effect(raising(error, text), (), line, True)), **names)
+        self.when(test, line, lambda: self.add(anf.Effect(raising(error, text), (), line, True)), **names)
 
     def each(self, n: anf.Atom, line: int, work: Callable[[str], object]) -> None:
         """A loop over range(n)."""
         k = self.temp(_INT)
-        self.out.append(anf.For(k, anf.Const(0), n, anf.Const(1), self.inside(lambda: work(k)), [], line))
+        self.add(anf.For(k, anf.Const(0), n, anf.Const(1), self.collect(lambda: work(k)), [], line))
 
 
 class HeapMemory:
@@ -122,7 +112,7 @@ class HeapMemory:
         sizes = [code.emit(anf.GetItem(code.temp(_INT), shape, (anf.Const(k),), line)) for k in range(ndim)]
         start = self._lengthened(self._product(sizes, line), line)
         handle = self._registered(start, sizes, anf.Const(0), line)
-        code.out.append(anf.Store(self._window(start, sizes, line), (anf.Slice(None, None, None),) * ndim, a, line))
+        code.add(anf.Store(self._window(start, sizes, line), (anf.Slice(None, None, None),) * ndim, a, line))
         return handle
 
     def array(self, handle: anf.Atom, line: int) -> str:
@@ -161,7 +151,7 @@ class HeapMemory:
         start = self._lengthened(anf.Const(len(items)), line)
         for k, x in enumerate(items):
             place = self.code.emit(anf.BinOp(self.code.temp(_INT), "+", start, anf.Const(k), line))
-            self.code.out.append(anf.Store(self.elements, (place,), x, line))
+            self.code.add(anf.Store(self.elements, (place,), x, line))
         return self._registered(start, [anf.Const(len(items))], anf.Const(len(items)), line)
 
     def new_room(self, n: anf.Atom, line: int) -> str:
@@ -178,7 +168,7 @@ class HeapMemory:
             source = code.emit(anf.BinOp(code.temp(_INT), "+", first, k, line))
             code.emit(anf.GetItem(value, ys, (source,), line))
             place = code.emit(anf.BinOp(code.temp(_INT), "+", start, k, line))
-            code.out.append(anf.Store(self.elements, (place,), value, line))
+            code.add(anf.Store(self.elements, (place,), value, line))
 
         code.each(n, line, one)
 
@@ -214,11 +204,11 @@ class HeapMemory:
         room = self._at(self.room, handle, line)
         code.when("n == m", line, lambda: self._moved(handle, n, n, line), n=n, m=room)
         place = code.emit(anf.BinOp(code.temp(_INT), "+", self._at(self.start, handle, line), n, line))
-        code.out.append(anf.Store(self.elements, (place,), x, line))
+        code.add(anf.Store(self.elements, (place,), x, line))
         self._sized(handle, code.emit(anf.BinOp(code.temp(_INT), "+", n, anf.Const(1), line)), line)
 
     def _sized(self, handle: anf.Atom, n: anf.Atom, line: int) -> None:
-        self.code.out.append(anf.Store(self.sizes[0], (handle,), n, line))
+        self.code.add(anf.Store(self.sizes[0], (handle,), n, line))
 
     def _moved(self, handle: anf.Atom, n: anf.Atom, least: anf.Atom, line: int) -> None:
         """A list moves to the end of the heap, where it has room for twice as many elements."""
@@ -226,8 +216,8 @@ class HeapMemory:
         room = code.plain("2 * n + 4", line, n=least)
         old, new = self._at(self.start, handle, line), self._lengthened(room, line)
         self._copied(self.elements, old, new, n, line)
-        code.out.append(anf.Store(self.start, (handle,), new, line))
-        code.out.append(anf.Store(self.room, (handle,), room, line))
+        code.add(anf.Store(self.start, (handle,), new, line))
+        code.add(anf.Store(self.room, (handle,), room, line))
 
     def pop(self, handle: anf.Atom, target: str, line: int) -> None:
         """target = ys.pop()."""

@@ -40,36 +40,36 @@ class HeapStatements:
         """The function; the lists of the heaps, whose indices need no check."""
         code, lowered, line = self.code, self.lowered, self.lowered.source.tree.lineno
         body, result = self._block(lowered.body), lowered.result
-        if result in self.holding:
-            result = self._copied(str(result), line)
-        end, code.out = code.out, []
-        for memory in self.memory.values():
-            memory.begin(line)
+        with code.opened() as end:
+            if result in self.holding:
+                result = self._copied(str(result), line)
+        with code.opened() as start:
+            for memory in self.memory.values():
+                memory.begin(line)
         names = {x for memory in self.memory.values() for x in memory.names}
-        return replace(lowered, body=[*code.out, *body, *end], result=result), names
+        return replace(lowered, body=[*start, *body, *end], result=result), names
 
     def _block(self, body: list[anf.Stmt]) -> list[Any]:
         """The statements for those of a block."""
         code, watched = self.code, list[tuple[str, str, Heap]]()
-        before, code.out = code.out, []
-        for s in body:
-            self._check_threads(s)
-            moving = {heap for heap in self.heaps if any(map(heap.changes_length, anf.walk([s])))}
-            if inner := anf.blocks(s):
-                s = with_blocks(s, list(map(self._block, inner)))
-            if isinstance(s, anf.For):
-                tests = [
-                    t
-                    for handle, length, heap in watched
-                    if heap in moving
-                    for t in self._watch(s, handle, length, heap)
-                ]
-                s, watched = replace(s, body=[*s.body, *tests]), []
-            self._statement(s)
-            if isinstance(s, anf.CallKnown) and s.target in self.lowered.lengths and s.args[0] in self.holding:
-                heap = self.holding[s.args[0]]
-                watched.append((code.emit(anf.Copy(code.temp(_INT), s.args[0], s.line)), s.target, heap))
-        made, code.out = code.out, before
+        with code.opened() as made:
+            for s in body:
+                self._check_threads(s)
+                moving = {heap for heap in self.heaps if any(map(heap.changes_length, anf.walk([s])))}
+                if inner := anf.blocks(s):
+                    s = with_blocks(s, list(map(self._block, inner)))
+                if isinstance(s, anf.For):
+                    tests = [
+                        t
+                        for handle, length, heap in watched
+                        if heap in moving
+                        for t in self._watch(s, handle, length, heap)
+                    ]
+                    s, watched = replace(s, body=[*s.body, *tests]), []
+                self._statement(s)
+                if isinstance(s, anf.CallKnown) and s.target in self.lowered.lengths and s.args[0] in self.holding:
+                    heap = self.holding[s.args[0]]
+                    watched.append((code.emit(anf.Copy(code.temp(_INT), s.args[0], s.line)), s.target, heap))
         return made
 
     def _check_threads(self, s: anf.Stmt) -> None:
@@ -91,7 +91,7 @@ class HeapStatements:
             n = self.memory[heap].length(handle, line)
             code.raises(f"n != m{ends}", "RuntimeError", text, line, n=n, m=length, **names)
 
-        return code.inside(test)
+        return code.collect(test)
 
     def _statement(self, s: Any) -> None:
         """Write what a statement becomes."""
@@ -107,7 +107,7 @@ class HeapStatements:
         elif any(x in self.holding for x in names_in(s)):
             self._used(s)
         else:
-            self.code.out.append(s)
+            self.code.add(s)
 
     def _of_container(self, s: Any, heap: Heap) -> None:
         """Lower an operation on a container; values that are no items yet get handles."""
@@ -126,7 +126,7 @@ class HeapStatements:
             s = anf.OpaqueExpr(s.target, names, tree, s.refusal, s.line)
         elif handles:
             s = s.on(*(handles.get(x, x) for x in s.args))
-        self.code.out.append(s)
+        self.code.add(s)
 
     def _new(self, x: anf.Atom, heap: Heap, line: int) -> str:
         """The handle of a new item with these elements."""
@@ -136,12 +136,12 @@ class HeapStatements:
     def _kept(self, s: anf.Let, heap: Heap) -> None:
         """v = u; v += x."""
         if isinstance(s, anf.Copy):
-            self.code.out.append(s)
+            self.code.add(s)
         elif is_list(heap.item):
             self.memory[heap].extend(s.target, self._value(s.args[1], s.line), s.line)
         else:
             window = self.memory[heap].array(s.target, s.line)
-            self.code.out.append(s.on(window, self._value(s.args[1], s.line), target=window))
+            self.code.add(s.on(window, self._value(s.args[1], s.line), target=window))
 
     def _made(self, s: anf.Let, heap: Heap) -> None:
         """A new item."""
@@ -182,7 +182,7 @@ class HeapStatements:
         }
 
         made = with_reads(s, lambda x: values.get(x, x) if isinstance(x, str) else x)
-        self.code.out.append(made.to(target) if target else made)
+        self.code.add(made.to(target) if target else made)
 
     def _used(self, s: anf.Stmt) -> None:
         """A statement that reads items, or writes to one."""
@@ -219,7 +219,7 @@ class HeapStatements:
         code = self.code
         if isinstance(s, anf.Store):
             place = memory.place(x, s.index[0], "setitem", s.line)
-            code.out.append(anf.Store(memory.elements, (place,), s.value, s.line, s.op))
+            code.add(anf.Store(memory.elements, (place,), s.value, s.line, s.op))
         elif isinstance(s, anf.CallKnown) and s.function == "len":
             memory.length(x, s.line, s.target)
         elif isinstance(s, anf.GetItem) and not isinstance(s.index[0], anf.Slice):

@@ -260,4 +260,4 @@ def _is_membership(node: ast.Compare) -> bool:
 
 def _check_place(code: ScalarBuilder, array: str, place: Any, what: str, line: int) -> None:
     test = code.plain("k >= a.size or k < -a.size", line, types.boolean, k=place, a=array)
-    code.out.append(anf.If(test, [anf.Effect(raising("IndexError", f"{what} out of range"), (), line, True)], [], line))
+    code.add(anf.If(test, [anf.Effect(raising("IndexError", f"{what} out of range"), (), line, True)], [], line))

@@ -131,7 +131,7 @@ class ListMethods:
 
     def _unless(self, test: str, error: str, line: int, **names: Any) -> None:
         wrong = self.code.plain(test, line, types.boolean, **names)
-        self.code.out.append(anf.If(wrong, [anf.Effect(error, (), line, True)], [], line))
+        self.code.add(anf.If(wrong, [anf.Effect(error, (), line, True)], [], line))
 
     # Those that change the length: the end grows or shrinks as by append and pop
 

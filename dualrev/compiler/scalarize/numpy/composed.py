@@ -107,4 +107,4 @@ class Composed:
         python, table = ("max", "np.maximum") if symbol == ">" else ("min", "np.minimum")
         then: list[anf.Stmt] = [anf.Prim(target, line_of(table), python, (x, bound), line)]
         orelse = code.collect(lambda: extremum(code, target, (x, bound), kind, symbol, line))
-        code.out.append(anf.If(test, then, orelse, line))
+        code.add(anf.If(test, then, orelse, line))

@@ -132,4 +132,4 @@ class Joining:
             text = differ or f"np.concatenate(): input sizes over dimension {k} do not match"
             for name in dict.fromkeys(names[1:]):
                 wrong = self.code.plain(f"x.shape[{k}] != y.shape[{k}]", line, types.boolean, x=names[0], y=name)
-                self.code.out.append(anf.If(wrong, [anf.Effect(raising("ValueError", text), (), line, True)], [], line))
+                self.code.add(anf.If(wrong, [anf.Effect(raising("ValueError", text), (), line, True)], [], line))

@@ -86,4 +86,4 @@ def _check_lengths(code: ScalarBuilder, s: anf.Let, core: list[Any], front: list
                 continue
             wrong = code.plain(f"a.shape[{axis}] != b.shape[{place}]", s.line, types.boolean, a=name, b=other)
             error = anf.Effect(raising("ValueError", "Loop and array shapes are incompatible"), (), s.line, True)
-            code.out.append(anf.If(wrong, [error], [], s.line))
+            code.add(anf.If(wrong, [error], [], s.line))

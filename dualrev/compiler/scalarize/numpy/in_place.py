@@ -64,7 +64,7 @@ class InPlace:
         for k in range(kind.ndim):
             wrong = code.plain(f"x.shape[{k}] != y.shape[{k}]", s.line, types.boolean, x=made, y=array)
             error = anf.Effect(raising("ValueError", "incompatible output array size"), (), s.line, True)
-            code.out.append(anf.If(wrong, [error], [], s.line))
+            code.add(anf.If(wrong, [error], [], s.line))
         self.assignments.assign(array, made, s.line, None)
         code.copy(s.target, array, s.line)
         return True
@@ -85,7 +85,7 @@ class InPlace:
             self.lazy.materialise(x)
             if self.code.alias.same(array, named(x)):
                 test = self.code.plain("runtime.may_overlap(a, b)", line, types.boolean, a=array, b=x)
-                self.code.out.append(anf.If(test, [anf.Effect(raising("ValueError", text), (), line, True)], [], line))
+                self.code.add(anf.If(test, [anf.Effect(raising("ValueError", text), (), line, True)], [], line))
 
     def _element_by_element(self, s: anf.CallKnown, array: str, kind: NumbaType) -> None:
         """Elementwise loop without a copy, as in numba: an iteration may read what an earlier one wrote."""

@@ -155,7 +155,7 @@ class Definitions:
             code.copy(s.target, view, s.line)
 
         copied = code.collect(lambda: code.copy(s.target, made, s.line))
-        code.out.append(anf.If(test, code.collect(shared), copied, s.line))
+        code.add(anf.If(test, code.collect(shared), copied, s.line))
         code.alias.join(s.target, base)
 
 

@@ -59,7 +59,7 @@ class Splitting:
     def _unless_equal(self, s: anf.CallKnown, base: anf.Atom, axis: int, n: int) -> None:
         wrong = self.code.plain(f"a.shape[{axis}] % {n} != 0", s.line, types.boolean, a=base)
         text = raising("ValueError", "array split does not result in an equal division")
-        self.code.out.append(anf.If(wrong, [anf.Effect(text, (), s.line, True)], [], s.line))
+        self.code.add(anf.If(wrong, [anf.Effect(text, (), s.line, True)], [], s.line))
 
     def _bound(self, base: anf.Atom, axis: int, k: int, n: int, line: int) -> Any:
         """Start of the `k`-th part: the first parts have one element more, until the remainder is used up."""

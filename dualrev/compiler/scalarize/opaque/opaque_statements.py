@@ -185,14 +185,14 @@ class Opaques:
             code.refuse(s.line, *s.refusal)
         targets, args = ([x for x in some if x in kinds] for some in (s.targets, s.args))
         self.lazy.flush()
-        code.out.append(anf.Opaque(targets, tuple(args), s.code, s.line, s.changes, s.unknown, s.refusal))
+        code.add(anf.Opaque(targets, tuple(args), s.code, s.line, s.changes, s.unknown, s.refusal))
 
     def _write(
         self, targets: list[str], names: list[str], made: ast.stmt, line: int, changes: bool, unknown: bool, said: Words
     ) -> None:
         ast.fix_missing_locations(made)
         self.lazy.flush()
-        self.code.out.append(anf.Opaque(targets, tuple(names), [made], line, changes, unknown, said))
+        self.code.add(anf.Opaque(targets, tuple(names), [made], line, changes, unknown, said))
 
     # Arrays
 

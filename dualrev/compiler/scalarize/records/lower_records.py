@@ -254,7 +254,7 @@ class Structures:
             self.expand(condition)
         if rest:
             more = self.code.collect(lambda: self._shortcut(s, rest, conjunction))
-            self.code.out.append(anf.If(s.target, *((more, []) if conjunction else ([], more)), s.line))
+            self.code.add(anf.If(s.target, *((more, []) if conjunction else ([], more)), s.line))
 
     # Assignments
 
