@@ -7,7 +7,6 @@ The compiler reads the function again, without the statement that it refused and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
 
@@ -50,7 +49,7 @@ def survey(f: Dispatcher, argtypes: NumbaTypes, numbers: Sequence[int], error: U
     return error.among(f.py_func.__qualname__, sorted(notes, key=lambda text: notes[text]), unseen)
 
 
-def _read(front: Front, f: Any, argtypes: NumbaTypes, numbers: Sequence[int]) -> None:
+def _read(front: Front, f: Dispatcher, argtypes: NumbaTypes, numbers: Sequence[int]) -> None:
     """Run the compiler up to the derivatives in core, in both modes."""
     with global_compiler_lock:
         core = front.entered(f, argtypes)

@@ -8,8 +8,6 @@ that may be None, which is a pair (frontend/typing/optional.py).
 
 from __future__ import annotations
 
-from typing import Any
-
 from dualrev.compiler.ad.custom.custom_rules import has_rule
 from dualrev.compiler.ad.function_table import FunctionTable
 from dualrev.compiler.frontend.reading.source import Source, describe, is_derivative, name_of
@@ -30,7 +28,7 @@ class ComplexCalls:
 
     def __init__(self, front: FunctionTable) -> None:
         self.front = front
-        self._symbols: dict[Any, Symbol] = {}
+        self._symbols: dict[tuple[int, NumbaTypes], Symbol] = {}
 
     def symbol(self, s: anf.Call, source: Source) -> Symbol:
         """Symbol of the callee of a call in this source."""

@@ -8,10 +8,9 @@ A function is read once for every combination of argument types. What it calls i
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 from numba.core import types
 
@@ -39,7 +38,7 @@ from dualrev.compiler.frontend.typing.infer_callees import Uncompiled
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atom_types import is_array, is_real, type_of
-from dualrev.compiler.ir.core.atoms import Constant, Global, Var
+from dualrev.compiler.ir.core.atoms import Constant, Global, Tree, Var
 from dualrev.compiler.ir.core.nodes import Call, Function, Opaque
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, mapped, renewed, statements
@@ -74,16 +73,16 @@ class Front:
         self.rules: CustomPushforwards = CustomPushforwards(self)
         self.forward: Forward = Forward(self.program, self.memory, self.passes, self.rules)
         self.reverse: Reverse = Reverse(self.program, self.memory, self.forward, self.passes, RuleSweeps(self.rules))
-        self.f: Any = None  # the function that is differentiated
-        self.root: Any = None  # the function that gives its error model to what it calls
+        self.f: Dispatcher = None  # the function that is differentiated
+        self.root: Dispatcher = None  # the function that gives its error model to what it calls
         self.sites: dict[Call, Source] = {}  # where functions with rules are called
         self.place: tuple[Source, int] | None = None  # the user's line that calls the derivative that is read
         self.sources = dict(sources)  # of functions, by their id
-        self._cores: dict[Any, Function] = {}
-        self._refused: dict[Any, UnsupportedError] = {}  # why there are none, of what is called
+        self._cores: dict[tuple[int, NumbaTypes, bool], Function] = {}
+        self._refused: dict[Hashable, UnsupportedError] = {}  # why there are none, of what is called
         self._reading: set[int] = set()  # functions whose calls are looked at: one that calls itself is not small
         self.uncompiled = Uncompiled()
-        self._paths: dict[int, tuple[Any, ...]] = {}  # to functions that are arguments
+        self._paths: dict[int, AccessPath] = {}  # to functions that are arguments
         self.complexes = ComplexCalls(self)
 
     def source(self, f: Dispatcher) -> Source:
@@ -96,7 +95,7 @@ class Front:
             )
         return self.sources[id(f)]
 
-    def parameters(self, f: Any) -> list[str]:
+    def parameters(self, f: Dispatcher) -> list[str]:
         """Names of a function's parameters."""
         return parameters(self.source(f).tree)
 
@@ -133,7 +132,7 @@ class Front:
             self._cores[key] = reading.core
         return self._cores[key]
 
-    def alone(self, f: Any, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static]) -> Function:
+    def alone(self, f: Dispatcher, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static]) -> Function:
         """Lower a function whose derivative is called, and all that it calls: numba compiles a derivative by itself."""
         before, self.root = self.root, f
         try:
@@ -182,7 +181,7 @@ class Front:
             inside.origin.source.refuse(s.line, line, why, "dr.grad or dr.jvp, which run it once")
 
     def _read(
-        self, f: Any, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static], apart: bool
+        self, f: Dispatcher, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static], apart: bool
     ) -> Reading:
         if is_derivative(f):
             reading = Reading(self, f, argtypes, path, functions, apart, holds={"core"})
@@ -192,7 +191,7 @@ class Front:
         self.passes.run("lower", reading)
         return reading
 
-    def inlined(self, f: Any, core: Function) -> Function:
+    def inlined(self, f: Dispatcher, core: Function) -> Function:
         """Inline small functions into the core of a function."""
         self._reading.add(id(f))
         try:
@@ -200,13 +199,13 @@ class Front:
         finally:
             self._reading.discard(id(f))
 
-    def origin(self, f: Any, source: Source) -> Origin:
+    def origin(self, f: Dispatcher, source: Source) -> Origin:
         """Origin of a function that has no core: only types are known."""
         return Origin(f, source, [a.arg for a in source.tree.args.args], asks_for_layout=False, looks_at_layout=False)
 
     def inferred(
         self,
-        f: Any,
+        f: Dispatcher,
         argtypes: NumbaTypes,
         path: AccessPath,
         functions: dict[str, Static],
@@ -244,7 +243,7 @@ class Front:
                 self.program.function(s)
         self.place = before
 
-    def entered(self, f: Any, argtypes: NumbaTypes) -> Function:
+    def entered(self, f: Dispatcher, argtypes: NumbaTypes) -> Function:
         """Core of the function that is differentiated, for these argument types."""
         self.f = self.root = f
         self.complexes.check_derivatives(f, argtypes)
@@ -288,7 +287,7 @@ class Front:
                     todo.append(self.program.function(s))
         return None
 
-    def functions_among(self, f: Any, argtypes: NumbaTypes) -> dict[str, Static]:
+    def functions_among(self, f: Dispatcher, argtypes: NumbaTypes) -> dict[str, Static]:
         """Parameters whose arguments are functions; classes of named tuples are named on the way."""
         functions = {}
         for k, (name, kind) in enumerate(zip(self.parameters(f), argtypes, strict=True)):
@@ -312,7 +311,7 @@ class Front:
             for k, part in enumerate(kind.types):
                 self._find_classes(part, (*path, ("attr", "types"), ("item", k)))
 
-    def called(self, s: Call) -> tuple[Any, Callable[[], Function]]:
+    def called(self, s: Call) -> tuple[Hashable, Callable[[], Function]]:
         """Key of a call's callee, and a thunk that builds it."""
         assert isinstance(s.function, Global)
         f, path = s.function.value, s.function.path
@@ -330,7 +329,7 @@ class Front:
             return (*key, frozen), lambda: self._whole(s, make())
         return key, lambda: self._whole(s, make())
 
-    def _derived(self, key: Any, make: Callable[[], Function]) -> Function | UnsupportedError:
+    def _derived(self, key: Hashable, make: Callable[[], Function]) -> Function | UnsupportedError:
         """Core of a callee, or the refusal of it, which is memoised."""
         if key not in self._refused:
             try:
@@ -343,7 +342,9 @@ class Front:
         """Callee of a call: its core, or a function with one opaque statement if it has none."""
         return made if isinstance(made, Function) else underived(self, s, made)
 
-    def functions_passed(self, f: Any, args: Sequence[Any], argtypes: NumbaTypes) -> dict[str, Static]:
+    def functions_passed(
+        self, f: Dispatcher, args: Sequence[Tree | anf.Atom], argtypes: NumbaTypes
+    ) -> dict[str, Static]:
         """Parameters of a callee whose arguments at a call are functions."""
         functions = {}
         for name, a, kind in zip(self.parameters(f), args, argtypes, strict=True):
@@ -352,7 +353,7 @@ class Front:
                 functions[name] = Static(kind.dispatcher, known)
         return functions
 
-    def _path_of(self, passed: Any, to: Any) -> tuple[Any, ...]:
+    def _path_of(self, passed: Dispatcher, to: Dispatcher) -> AccessPath:
         """Access path of a function that a variable holds, from another place that names it."""
         if id(passed) not in self._paths:
             found = find(passed, [Static(self.f, ())])
@@ -393,7 +394,7 @@ class Front:
 
     def _run_by(self, f: Function) -> Iterator[Function]:
         """Yield a function, and its callees."""
-        seen: set[Any] = set()
+        seen: set[Hashable] = set()
         todo = [f]
         while todo:
             f = todo.pop()

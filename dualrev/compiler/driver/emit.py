@@ -8,10 +8,9 @@ argument types, active arguments and arguments that may share memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
 
@@ -26,6 +25,7 @@ from dualrev.compiler.codegen.statements import Emission, Lending
 from dualrev.compiler.driver.context import Front
 from dualrev.compiler.driver.passes import FORWARD, LINK, LISTS, OPTIMISE, READ, REVERSE
 from dualrev.compiler.driver.transforms import TRANSFORMS
+from dualrev.compiler.entrypoints.primal import Line
 from dualrev.compiler.entrypoints.vjp import Entry
 from dualrev.compiler.entrypoints.wrap_complex import Around
 from dualrev.compiler.entrypoints.wrap_lists import check_lists, inside, takes_lists, with_lists
@@ -37,10 +37,10 @@ from dualrev.compiler.ir.core.atoms import Node, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Call, Function
 from dualrev.compiler.ir.core.program import Gradient, Program
 from dualrev.compiler.ir.core.traverse import variables
-from dualrev.compiler.ir.pass_manager import Pass, PassManager
+from dualrev.compiler.ir.pass_manager import Pass, PassManager, Unit
 from dualrev.compiler.parallel.dependence import sharing
 from dualrev.compiler.parallel.outline import loop_of
-from dualrev.compiler.types.aliases import ArgNums, NumbaTypes
+from dualrev.compiler.types.aliases import ArgNums, Dispatcher, NumbaTypes
 from dualrev.compiler.types.complex_parts import holds_complex
 from dualrev.compiler.types.leaves import holds_structured
 from dualrev.errors import DualrevError, UnsupportedError
@@ -48,18 +48,18 @@ from dualrev.errors import DualrevError, UnsupportedError
 __all__ = ["STAGES", "Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]
 
 
-def emit(f: Any, transform: str, argnums: ArgNums, argtypes: NumbaTypes) -> Emitted:
+def emit(f: Dispatcher, transform: str, argnums: ArgNums, argtypes: NumbaTypes) -> Emitted:
     """Emit a derivative of a numba function for these argument types; see dispatcher.py for the transforms."""
     with global_compiler_lock:  # Python 3.11 fails where two threads parse at the same time
         return Module(f).root(transform, argnums, argtypes)
 
 
-def expanded_function(f: Any, argtypes: NumbaTypes) -> Function:
+def expanded_function(f: Dispatcher, argtypes: NumbaTypes) -> Function:
     """Core of a numba function for these argument types, before differentiation."""
     return core_program(f, argtypes)[0]
 
 
-def core_program(f: Any, argtypes: NumbaTypes, passes: PassManager | None = None) -> tuple[Function, Program]:
+def core_program(f: Dispatcher, argtypes: NumbaTypes, passes: PassManager | None = None) -> tuple[Function, Program]:
     """Core of a numba function for these argument types, and the program with its callees."""
     front = Front(passes=passes)
     return front.entered(f, argtypes), front.program
@@ -75,12 +75,12 @@ STAGES = {
 }
 
 
-def shown(f: Any, stage: str, transform: str, argnums: ArgNums, argtypes: NumbaTypes) -> str:
+def shown(f: Dispatcher, stage: str, transform: str, argnums: ArgNums, argtypes: NumbaTypes) -> str:
     """Text of the program after a pass, as it is compiled for a derivative: f first, then its callees."""
     stage = STAGES.get(stage, stage)
     found: list[tuple[bool, str]] = []
 
-    def watch(p: Pass, unit: Any) -> None:
+    def watch(p: Pass, unit: Unit) -> None:
         """Keep the text of each unit of the pass."""
         if p.name == stage:
             found.append((getattr(unit, "dispatcher", None) is not f, unit.shown()))
@@ -97,14 +97,14 @@ def shown(f: Any, stage: str, transform: str, argnums: ArgNums, argtypes: NumbaT
 class Module:
     """Module under construction: functions of core under names, and the entry points of derivatives."""
 
-    def __init__(self, f: Any, passes: PassManager | None = None) -> None:
+    def __init__(self, f: Dispatcher, passes: PassManager | None = None) -> None:
         self.f, self.front = f, Front(passes=passes)
         self.names, self.program, self.passes = self.front.names, self.front.program, self.front.passes
         self.text = ModuleText(self.names, self.front.refs)
         self.natural = Natural()
         self._made: dict[Symbol, str] = {}
-        self._leaves: dict[Any, Symbol] = {}  # numba functions that core stands for, by their keys
-        self._opened: tuple[str, Any] | None = None  # the transform, and its arguments, if f itself takes objects
+        self._leaves: dict[Hashable, Symbol] = {}  # numba functions that core stands for, by their keys
+        self._opened: tuple[str, ArgNums] | None = None  # the transform, and its arguments, if f itself takes objects
         self._around: Around | None = None  # of a derivative by complex numbers
         self._open: list[Symbol] = []  # the functions that are being written, ...
         self._recursive: set[Symbol] = set()  # ... those among them that are called while they are, ...
@@ -232,8 +232,14 @@ class Module:
         self.function(name, parameters, doc, body, origin.source, origin.dispatcher, options)
 
     def _write_lent(
-        self, name: str, lending: Lending, parameters: list[str], body: list[Any], f: Function, options: dict[str, Any]
-    ) -> list[Any]:
+        self,
+        name: str,
+        lending: Lending,
+        parameters: list[str],
+        body: list[Line],
+        f: Function,
+        options: Mapping[str, object],
+    ) -> list[Line]:
         """Emit a recursive function whose arrays are passed by address; return the body of its trampoline."""
         names = [parameters[k] for k in lending.places]
         arrays = ", ".join(names) + "," * (len(names) == 1)
@@ -251,10 +257,10 @@ class Module:
         name: str,
         parameters: list[str],
         doc: str,
-        body: list[Any],
+        body: list[Line],
         source: Source,
-        f: Any,
-        more: Mapping[str, Any] = MappingProxyType({}),
+        f: Dispatcher,
+        more: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         """Add a function with the options of numba function `f`, and the options in `more`."""
         options = kept(f) | {"error_model": "numpy"} | dict(more)

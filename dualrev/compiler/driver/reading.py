@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from numba.core import types
 
@@ -46,13 +46,13 @@ from dualrev.compiler.optimize.recognize_accumulation import with_accumulations
 from dualrev.compiler.parallel.outline import outlined
 from dualrev.compiler.scalarize.lists.dicts import by_places
 from dualrev.compiler.scalarize.lists.handles import by_handles
-from dualrev.compiler.scalarize.lists.legalize import check_unpacked, check_unpacked_dicts, lists_in
+from dualrev.compiler.scalarize.lists.legalize import Lists, check_unpacked, check_unpacked_dicts, lists_in
 from dualrev.compiler.scalarize.lists.struct_of_lists import by_leaves
 from dualrev.compiler.scalarize.lists.to_tuples import as_tuples
 from dualrev.compiler.scalarize.lower import Expanded, Expansion
 from dualrev.compiler.scalarize.numpy.finfo import with_limits
 from dualrev.compiler.scalarize.opaque.opaque_statements import without_listed
-from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaTypes
+from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaType, NumbaTypes
 from dualrev.compiler.types.complex_parts import in_parts
 
 __all__ = ["Origin", "Reading"]
@@ -62,12 +62,12 @@ __all__ = ["Origin", "Reading"]
 class Origin:
     """User's function from which a function of core was lowered."""
 
-    dispatcher: Any
+    dispatcher: Dispatcher
     source: Source
     parameters: list[str]  # what its parameters are called
     asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
     looks_at_layout: bool  # whether that, or it looks at the flags or the strides of an array
-    result: Any = None  # the numba type of its value, if that is known
+    result: NumbaType = None  # the numba type of its value, if that is known
 
 
 class ReadContext(FunctionTable, Protocol):
@@ -78,9 +78,9 @@ class ReadContext(FunctionTable, Protocol):
 
     complexes: ComplexCalls
     uncompiled: Uncompiled
-    root: Any
+    root: Dispatcher
 
-    def inlined(self, f: Any, core: Function) -> Function:
+    def inlined(self, f: Dispatcher, core: Function) -> Function:
         """Inline small functions into the core of a function."""
 
 
@@ -95,7 +95,7 @@ class Reading:
     """
 
     front: ReadContext
-    f: Any
+    f: Dispatcher
     argtypes: NumbaTypes
     path: AccessPath
     functions: dict[str, Static]
@@ -107,12 +107,12 @@ class Reading:
     scope: to_anf.Lowering = field(init=False)
     lowered: Lowered = field(init=False)
     typed: infer.Typed = field(init=False)
-    of: dict[str, Any] = field(init=False)  # the types of variables, in parts where they are complex
-    converts: Any = None  # the type that a declared signature converts the value to
-    returned: Any = None  # the type of the value
+    of: dict[str, NumbaType] = field(init=False)  # the types of variables, in parts where they are complex
+    converts: NumbaType = None  # the type that a declared signature converts the value to
+    returned: NumbaType = None  # the type of the value
     tuples: set[str] = field(default_factory=set)  # the lists that have become tuples
     unchecked: set[str] = field(default_factory=set)  # the lists of a heap, whose indices are never out of range
-    lists: Any = None
+    lists: Lists = field(init=False)
     expanded: Expanded = field(init=False)
     core: Function = field(init=False)
 

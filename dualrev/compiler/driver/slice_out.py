@@ -14,7 +14,6 @@ import ast
 import copy
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from dualrev.compiler.frontend.reading.source import Source
 
@@ -50,7 +49,7 @@ class _Reduction:
         kept = [made for s in body for made in self._statement(s, lost)]
         return kept or [ast.copy_location(ast.Pass(), body[0])]
 
-    def _statement(self, s: Any, lost: set[str]) -> list[ast.stmt]:
+    def _statement(self, s: ast.stmt, lost: set[str]) -> list[ast.stmt]:
         head = {ast.If: "test", ast.While: "test", ast.For: "iter"}.get(type(s))
         if isinstance(s, (ast.For, ast.While)):
             self._add_rounds(s.body, lost)

@@ -10,7 +10,7 @@ numbers that a function returns are the Jacobian of its Jacobian, which is a fun
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from dualrev.compiler.ad.higher.derivative_operators import derivative_in_core
 from dualrev.compiler.ad.reverse.joint import Joint, joint
@@ -21,10 +21,11 @@ from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
 from dualrev.compiler.entrypoints import jacobian
 from dualrev.compiler.entrypoints.jvp import Leaf
 from dualrev.compiler.entrypoints.matrix_columns import WIDTH, Matrices, Part
+from dualrev.compiler.entrypoints.primal import Line, NameTree, NumberTree
 from dualrev.compiler.frontend.reading.source import Source
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atom_types import is_real
-from dualrev.compiler.ir.core.atoms import Constant, Node, Symbol
+from dualrev.compiler.ir.core.atoms import Constant, Node, Symbol, Var
 from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.compiler.types.aliases import ArgNums, NumbaTypes
 
@@ -65,7 +66,7 @@ class _Hessian(Matrices):
             self.take_directions()
         self.prepare(self.whole)
         self.differentiate()
-        body: list[Any] = self.whole.take_apart(self.names, self.parameters)
+        body: list[Line] = self.whole.take_apart(self.names, self.parameters)
         body += self.whole.check_arrays(self.parameters)
         body += [*self.opened(self.slots), *self.directions(), *self.room, *self.copied(), *self.allocated()]
         given = [*self.names, *self.taken(), *(t for x in self.arrays for t in self.lane[x])]
@@ -77,7 +78,7 @@ class _Hessian(Matrices):
         doc += ", times the directions." if self.given else "."
         return self.finish(transform, [*self.names, *self.taken()], doc, body)
 
-    def leaves_of(self, x: Any, path: tuple[int, ...]) -> Any:
+    def leaves_of(self, x: NameTree, path: tuple[int, ...]) -> NumberTree:
         """Structure of an argument with indices for its leaves, which are appended to `found`."""
         if isinstance(x, Node):
             return Node(tuple(self.leaves_of(part, (*path, k)) for k, part in enumerate(x.parts)), x.cls)
@@ -117,14 +118,14 @@ class _Hessian(Matrices):
         module.program.define(symbol, function)
         self.sweeps = module.refer(symbol)
 
-    def name(self, text: dict[Any, str], made: Joint, laned: Laned | None) -> None:
+    def name(self, text: dict[Var, str], made: Joint, laned: Laned | None) -> None:
         """Name the parameters of the sweeps: directions, shadows, and buffers for final values of arguments."""
         fresh, lanes = self.module.names.fresh, {} if laned is None else laned.parameters
         self.lane = {x: [fresh("t_{}_{k}", x) for _ in range(self.width)] for x in self.ordered}
         of_tangent = {self.tangent[x]: self.lane[x][0] for x in self.ordered}
         asks = self.module.front.asks_for_layout(self.f)
         self.shadows: dict[str, list[str]] = {}
-        self.room: list[Any] = []
+        self.room: list[Line] = []
         for x, d in made.shadows.items():
             like = of_tangent.get(text[x], text[x])
             zeros = "strided_zeros" if asks and x.type.layout == "A" and like == text[x] else "zeros_like"
@@ -133,10 +134,10 @@ class _Hessian(Matrices):
         self.finals = {text[x]: fresh("final_{}", text[x]) for x in made.finals}
         self.room += [Code(f"{f} = runtime.attempt(tape, runtime.empty_like, {x})", 0) for x, f in self.finals.items()]
 
-    def run(self) -> tuple[list[Any], Part]:
+    def run(self) -> tuple[list[Line], Part]:
         """Call of both sweeps, for some directions."""
         shadows = [d for some in self.shadows.values() for d in some]
-        lines: list[Any] = [Code(f"runtime.clear({d})", 0) for d in shadows]
+        lines: list[Line] = [Code(f"runtime.clear({d})", 0) for d in shadows]
         directions = [t for x in self.ordered for t in self.lane[x]]
         given = [*self.names, *directions, *shadows, *self.finals.values(), *["tape"] * self.uses_tape]
         call, made = f"{self.sweeps}({', '.join(given)})", self.module.names.fresh("made")

@@ -12,7 +12,7 @@ jacobian_f(x, y)    the one or the other: where types do not tell, both are ther
 from __future__ import annotations
 
 import ast
-from typing import Any
+from collections.abc import Callable
 
 from numba.core import types
 
@@ -22,12 +22,12 @@ from dualrev.compiler.codegen.lines import Code, Suite
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder, described
 from dualrev.compiler.entrypoints.jvp import Leaf, is_single
 from dualrev.compiler.entrypoints.matrix_columns import WIDTH, Matrices, Part
-from dualrev.compiler.entrypoints.primal import Plain
+from dualrev.compiler.entrypoints.primal import Line, NameTree, NumberTree, Plain
 from dualrev.compiler.entrypoints.vjp import Entry
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atom_types import type_of
-from dualrev.compiler.ir.core.atoms import Comparison, Constant, Node, Operator, Var
+from dualrev.compiler.ir.core.atoms import Comparison, Constant, Node, Operator, Tree, Var
 from dualrev.compiler.ir.core.nodes import Copy, Discrete, For, Function, If, Load, Make, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import reads
 from dualrev.compiler.types.aliases import ArgNums, NumbaTypes
@@ -64,7 +64,7 @@ class _Jacobian(Matrices):
         if transform == "pushes":
             self.take_directions()
         self.prepare(self.plain)
-        body: list[Any] = self.plain.take_apart(self.names, self.plain.parameters)
+        body: list[Line] = self.plain.take_apart(self.names, self.plain.parameters)
         body += self.plain.check_arrays(self.plain.parameters)
         body += [*self.opened(), *self.copied()]
         self.likes = [""] * len(self.found)
@@ -82,7 +82,7 @@ class _Jacobian(Matrices):
         doc += ", times the directions." if self.given else "."
         return self.finish(transform, [*self.names, *self.taken()], doc, body)
 
-    def outputs(self, x: Any, path: tuple[int, ...]) -> Any:
+    def outputs(self, x: NameTree, path: tuple[int, ...]) -> NumberTree:
         """Structure of the result with indices for its leaves, which are appended to `found`."""
         if isinstance(x, Node):
             return Node(tuple(self.outputs(part, (*path, k)) for k, part in enumerate(x.parts)), x.cls)
@@ -99,7 +99,7 @@ class _Jacobian(Matrices):
         self.function(name, self.names, f"{self.called} itself.", body)
         return name
 
-    def filled(self) -> list[Any]:
+    def filled(self) -> list[Line]:
         """Calls that fill the matrices by rows or by columns; a runtime test chooses if types do not."""
         if self.transform != "jacobian":
             return self.by_rows() if self.transform == "jacrev" else self.by_columns()
@@ -129,7 +129,7 @@ class _Jacobian(Matrices):
 
     # By columns
 
-    def by_columns(self) -> list[Any]:
+    def by_columns(self) -> list[Line]:
         """Fill the matrices in forward mode."""
         made, self.width, _ = self.with_few()
         if made is not self.core:
@@ -142,7 +142,7 @@ class _Jacobian(Matrices):
         filling = self.filling(given)
         return [*self.directions(), *self.fill(filling, given)]
 
-    def run(self) -> tuple[list[Any], Part]:
+    def run(self) -> tuple[list[Line], Part]:
         """Call of the tangent function, for some directions."""
         made = self.module.names.fresh("made")
         given = [*self.names, *(t for x in self.ordered for t in self.lane[x])]
@@ -181,7 +181,8 @@ class _Jacobian(Matrices):
         function, lengths = self.in_directions().short, self.in_directions().lengths
         trees = made.result.parts if width > 1 and isinstance(made.result, Node) else (made.result,)
         arrays = [(j, leaf.path) for j, leaf in enumerate(self.found) if leaf.is_array]
-        found = {j: [lengths.get(_at(tree, path), 0) for tree in trees] for j, path in arrays}
+        ends = {j: [_at(tree, path) for tree in trees] for j, path in arrays}
+        found = {j: [lengths.get(x, 0) if isinstance(x, Var) else 0 for x in some] for j, some in ends.items()}
         short = bool(arrays) and all(all(some) for some in found.values())
         if not short or any(is_single(self.whole.types[x]) for x in self.moving):
             return made, width, {}
@@ -189,7 +190,7 @@ class _Jacobian(Matrices):
 
     # By rows
 
-    def by_rows(self) -> list[Any]:
+    def by_rows(self) -> list[Line]:
         """Fill the matrices in reverse mode."""
         fresh = self.module.names.fresh
         cts = [fresh("ct_{k}") for _ in self.found]
@@ -207,7 +208,7 @@ class _Jacobian(Matrices):
         fresh = self.module.names.fresh
         pull = fresh(f"pull_{self.called}")
         self.pull().write(pull, True, described("pull", self.argnums, self.called))
-        body: list[Any] = self.plain.take_apart(self.names, self.plain.parameters)
+        body: list[Line] = self.plain.take_apart(self.names, self.plain.parameters)
         body += [Code(f"{ct} = 0.0", 0) for ct, leaf in zip(cts, self.found, strict=True) if not leaf.is_array]
         cotangent = to_python.text(_plain(self.result, lambda j: ast.Name(cts[j])))
         paths = dict(zip(self.moving, self.paths(), strict=True))
@@ -237,7 +238,7 @@ class _Jacobian(Matrices):
     def paths(self) -> list[str]:
         """Access paths to the gradients of the leaves in the pullback's result."""
 
-        def inside(tree: Any, path: str) -> list[str]:
+        def inside(tree: NameTree, path: str) -> list[str]:
             """Access paths to the active leaves of a tree."""
             if isinstance(tree, Node):
                 return [found for k, part in enumerate(tree.parts) for found in inside(part, f"{path}[{k}]")]
@@ -258,10 +259,8 @@ def _acts(s: Statement) -> bool:
     return not isinstance(s, (Copy, Load, Store, If, For))
 
 
-def _at(tree: Any, path: tuple[int, ...]) -> Any:
-    for k in path:
-        tree = tree.parts[k]
-    return tree
+def _at(tree: Tree, path: tuple[int, ...]) -> Tree:
+    return _at(tree.parts[path[0]], path[1:]) if path and isinstance(tree, Node) else tree
 
 
 def _sum(sizes: list[str], more: int) -> str:
@@ -282,7 +281,7 @@ def _path(leaf: Leaf) -> str:
     return "".join(f"[{k}]" for k in leaf.path)
 
 
-def _plain(tree: Any, leaf: Any) -> ast.expr:
+def _plain(tree: NumberTree, leaf: Callable[[int], ast.expr]) -> ast.expr:
     """Syntax of a tree as plain tuples, whatever their classes: a cotangent is read by index."""
     if isinstance(tree, Node):
         return ast.Tuple([_plain(x, leaf) for x in tree.parts], ast.Load())

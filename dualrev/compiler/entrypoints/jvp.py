@@ -11,14 +11,13 @@ tape is needed.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.codegen.lines import Code
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder, described
-from dualrev.compiler.entrypoints.primal import Plain
+from dualrev.compiler.entrypoints.primal import Line, NameTree, Plain
 from dualrev.compiler.entrypoints.vjp import Entry
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atoms import Node
@@ -72,7 +71,7 @@ def _jvp(module: ModuleBuilder, primals: NumbaTypes, kinds: NumbaTypes) -> Emitt
 class _GivenTangents:
     """Unpacking of the tangents that are given for arguments into the tangents of their leaves."""
 
-    def __init__(self, plain: Plain, parameters: list[Any], tangents: list[str]) -> None:
+    def __init__(self, plain: Plain, parameters: list[NameTree], tangents: list[str]) -> None:
         self.plain = plain
         inputs = [x for p in parameters for x in leaves(p) if plain.moves(x)]
         self.tangent = dict(zip(inputs, tangents, strict=True))
@@ -80,20 +79,20 @@ class _GivenTangents:
         self.strided = {x for x in inputs if plain.is_array(x) and plain.types[x].layout == "A" and asks}
         self.found: list[tuple[str, str]] = []  # the tangent of a leaf, and what it is
 
-    def name(self, x: str, tree: Any) -> str:
+    def name(self, x: str, tree: NameTree) -> str:
         """Name of an argument's tangent as a parameter."""
         return (isinstance(tree, str) and self.tangent.get(tree)) or self.plain.module.names.fresh("t_{}", x)
 
-    def read(self, tree: Any, text: str, kind: NumbaType) -> None:
+    def read(self, tree: NameTree, text: str, kind: NumbaType) -> None:
         """Collect the tangents of an argument's leaves, from the tangent `text` of numba type `kind`."""
         if isinstance(tree, Node):
-            kinds: Any = getattr(kind, "types", ())
+            kinds: NumbaTypes = getattr(kind, "types", ())
             if not isinstance(kind, types.BaseTuple) or len(kinds) != len(tree.parts):
                 raise TangentError.of(str(kind), f"a tuple with {len(tree.parts)} entries")
             for k, part in enumerate(tree.parts):
                 self.read(part, f"{text}[{k}]", kinds[k])
             return
-        of: Any = self.plain.types.get(tree) if isinstance(tree, str) else None
+        of: NumbaType = self.plain.types.get(tree) if isinstance(tree, str) else None
         if isinstance(of, types.Float):
             if not isinstance(kind, (types.Float, types.Integer, types.Boolean)):
                 raise TangentError.of(str(kind), "a real scalar")
@@ -157,7 +156,7 @@ class Chosen:
         self.moving = [x for k in self.chosen for x in leaves(self.parameters[k]) if self.whole.moves(x)]
         self.ordered = [x for k in sorted(self.chosen) for x in leaves(self.parameters[k]) if self.whole.moves(x)]
 
-    def moves(self, x: Any) -> bool:
+    def moves(self, x: object) -> bool:
         """Whether a leaf has a tangent."""
         return self.whole.moves(x)
 
@@ -185,7 +184,7 @@ class Chosen:
         self.function(name, [*self.names, *self.tangents], doc, body)
         return name
 
-    def function(self, name: str, parameters: list[str], doc: str, body: list[Any]) -> None:
+    def function(self, name: str, parameters: list[str], doc: str, body: list[Line]) -> None:
         """Add a function with the options of f."""
         self.module.function(name, parameters, doc, body, self.f.origin.source, self.module.f)
 
@@ -195,7 +194,8 @@ class Chosen:
         """Emit the entry point of the Hessian-vector product."""
         module, gradient = self.module, self.gradient()
         reading = _GivenTangents(self.whole, [self.parameters[k] for k in sorted(self.chosen)], self.tangents)
-        given, body = [], [Code("tape = runtime.new_tape(0)", 0)]
+        given: list[str] = []
+        body: list[Line] = [Code("tape = runtime.new_tape(0)", 0)]
         chosen = [self.parameters[k] for k in self.chosen]
         body += self.whole.take_apart([self.names[k] for k in self.chosen], chosen)
         for k, kind in zip(self.chosen, kinds, strict=True):
@@ -214,7 +214,7 @@ class Chosen:
         doc = f"The Hessian of {self.called} with respect to argument {self.argnums}, times a vector."
         return self.finish(transform, parameters, doc, body)
 
-    def finish(self, transform: str, parameters: list[str], doc: str, body: list[Any]) -> Emitted:
+    def finish(self, transform: str, parameters: list[str], doc: str, body: list[Line]) -> Emitted:
         """Emit the entry point with this body, and finish the module."""
         name = self.module.names.fresh(f"{transform}_{self.called}")
         self.function(name, parameters, doc, body)

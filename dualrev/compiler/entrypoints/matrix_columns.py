@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
 
 from dualrev.compiler.codegen.lines import Code, Suite
 from dualrev.compiler.entrypoints.jvp import Chosen, Leaf, is_single
-from dualrev.compiler.entrypoints.primal import Plain, rebuilt
+from dualrev.compiler.entrypoints.primal import Line, NumberTree, Plain, rebuilt
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core.traverse import leaves
 
@@ -69,17 +68,17 @@ class Matrices(Chosen):
         """Whether the entry point owns memory, which an exception must not leak."""
         return bool(self.blocks or self.kept or self.arrays)
 
-    def opened(self, slots: int = 0) -> list[Any]:
+    def opened(self, slots: int = 0) -> list[Line]:
         """Code that creates the tape, the owner of all allocations."""
         return [Code(f"tape = runtime.new_tape({slots})", 0)] if self.owns else []
 
-    def copied(self) -> list[Any]:
+    def copied(self) -> list[Line]:
         """Code that copies the arrays that a run writes."""
         return [Code(f"{copy} = runtime.attempt(tape, runtime.copy, {x})", 0) for x, copy in self.kept.items()]
 
-    def allocated(self) -> list[Any]:
+    def allocated(self) -> list[Line]:
         """Code that allocates the matrices."""
-        body: list[Any] = []
+        body: list[Line] = []
         for (j, x), block in self.blocks.items():
             rows = self.size(j) if self.found[j].is_array else "1"
             columns = f"{x}.size" if self.is_array(x) else "1"
@@ -92,19 +91,19 @@ class Matrices(Chosen):
         """Text of the number of elements of a result leaf that is an array."""
         return str(self.few[j]) if j in self.few else f"{self.likes[j]}.size"
 
-    def small(self, what: str) -> tuple[str, list[Any]]:
+    def small(self, what: str) -> tuple[str, list[Line]]:
         """Allocator of a block or of zeros, and the code before it: on the stack, if the matrix may be small."""
         if not self.few:
             return {"block": "runtime.block", "zeros": "runtime.zeros_like"}[what], []
         name = self.module.names.fresh("room_{k}")
         return f"runtime.{what}_in, {name}", [Code(f"{name} = runtime.frame()", 0)]
 
-    def shaped(self, result: Any) -> list[Any]:
+    def shaped(self, result: NumberTree) -> list[Line]:
         """Code that gives the matrices their shapes, and returns them in the structure of the result."""
         if self.given:
             return self.returned(f"({', '.join(self.blocks.values())},)")
         shaped, fresh = {}, self.module.names.fresh
-        body: list[Any] = []
+        body: list[Line] = []
         for (j, x), block in self.blocks.items():
             like = [self.likes[j]] if self.found[j].is_array else []
             like += [x] if self.is_array(x) else []
@@ -116,15 +115,15 @@ class Matrices(Chosen):
         shaped |= self.numbers
         return body + self.returned(to_python.text(rebuilt(result, lambda j: self.inner(j, shaped))))
 
-    def returned(self, text: str) -> list[Any]:
+    def returned(self, text: str) -> list[Line]:
         """Code that returns a value, unless something has failed."""
         if not self.owns:
             return [Code(f"return {text}", 0)]
         returned = self.module.names.fresh("returned")
-        body: list[Any] = [Code(f"{returned} = runtime.unless_failed(tape, {text})", 0)]
+        body: list[Line] = [Code(f"{returned} = runtime.unless_failed(tape, {text})", 0)]
         return [*body, Code("runtime.close(tape)", 0), Code(f"return {returned}", 0)]
 
-    def inner(self, j: Any, shaped: dict[tuple[int, str], str]) -> ast.expr:
+    def inner(self, j: int, shaped: dict[tuple[int, str], str]) -> ast.expr:
         """Derivatives of a result leaf, in the structure of the arguments."""
 
         def part(x: str) -> ast.expr:
@@ -136,14 +135,14 @@ class Matrices(Chosen):
 
     # Column by column
 
-    def run(self) -> tuple[list[Any], Part]:
+    def run(self) -> tuple[list[Line], Part]:
         """Code for some directions, and the text of its results by leaves and lanes."""
         raise NotImplementedError
 
-    def directions(self) -> list[Any]:
+    def directions(self) -> list[Line]:
         """Code that allocates the directions that are arrays."""
         every = [(t, x) for x in self.arrays for t in self.lane[x]]
-        body: list[Any] = []
+        body: list[Line] = []
         for t, x in every:
             made, room = self.small("zeros")
             body += [*room, Code(f"{t} = runtime.attempt(tape, {made}, {x})", 0)]
@@ -152,7 +151,7 @@ class Matrices(Chosen):
     def filling(self, given: list[str]) -> str:
         """Emit the function that fills the matrices column by column; return its name."""
         module = self.module
-        body: list[Any] = self.whole.take_apart(self.names, self.parameters)
+        body: list[Line] = self.whole.take_apart(self.names, self.parameters)
         scalars = [x for x in self.moving if not self.is_array(x)]
         body += [Code(f"{t} = 0.0", 0) for x in scalars for t in self.lane[x]]
         for x in self.arrays:
@@ -170,11 +169,11 @@ class Matrices(Chosen):
         self.function(name, given, doc, [*body, self.end()])
         return name
 
-    def some_columns(self, places: list[tuple[str, str]]) -> list[Any]:
+    def some_columns(self, places: list[tuple[str, str]]) -> list[Line]:
         """Code of the columns for these unit vectors, one lane each; indices beyond an array's end are none."""
         every = [t for x in self.arrays for t in self.lane[x]]
         clear = self.kept and not self.given  # they may have been written
-        lines: list[Any] = [Code(f"runtime.clear({t})", 0) for t in every if clear]
+        lines: list[Line] = [Code(f"runtime.clear({t})", 0) for t in every if clear]
         lines += [self.place(x, k, lane, "1.0") for lane, (x, k) in enumerate(places)]
         lines += [Code(f"runtime.store({y}, {copy})", 0) for y, copy in self.kept.items()]
         run, part = self.run()
@@ -208,7 +207,7 @@ class Matrices(Chosen):
         """Return statement of the function that fills the matrices."""
         return Code(f"return ({', '.join(self.numbers.values())},)" if self.numbers else "return", 0)
 
-    def fill(self, filling: str, given: list[str]) -> list[Any]:
+    def fill(self, filling: str, given: list[str]) -> list[Line]:
         """Call of the function that fills the matrices."""
         call = (
             f"runtime.attempt(tape, {', '.join([filling, *given])})" if self.owns else f"{filling}({', '.join(given)})"

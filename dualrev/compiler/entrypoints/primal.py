@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.memory.alias import Classes
-from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.codegen.lines import Assign, Code, Pop, Push, Suite
 from dualrev.compiler.codegen.module_builder import ModuleBuilder
 from dualrev.compiler.codegen.statements import Emission
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Constant, Node, Var
+from dualrev.compiler.ir.core.atoms import Constant, Node, Tree, Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves, statements, variables
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.leaves import apart
 
-__all__ = ["Plain", "rebuilt"]
+__all__ = ["Line", "NameTree", "NumberTree", "Plain", "rebuilt"]
+
+#: A statement of emitted code.
+Line: TypeAlias = Assign | Code | Pop | Push | Suite
+
+#: A tree of core with names in the text in place of its variables; or with the numbers of its leaves, and None where
+#: there is no derivative. (What Node says of its parts is true of core only.)
+NameTree: TypeAlias = Any
+NumberTree: TypeAlias = Any
 
 
 class Plain:
@@ -30,7 +39,7 @@ class Plain:
 
     def __init__(self, module: ModuleBuilder, f: Function) -> None:
         self.module, self.f = module, f
-        self.types: dict[str, Any] = {}
+        self.types: dict[str, NumbaType] = {}
         self._emission = Emission(module.names, module.refer, f.checked)
         for word, x in zip(f.origin.parameters, f.parameters, strict=False):  # tangents come after these
             if isinstance(x, Var):
@@ -44,7 +53,7 @@ class Plain:
         self.parameters = [self._named(p) for p in f.parameters]
         self.result = self._named(f.result)
 
-    def _named(self, tree: Any) -> Any:
+    def _named(self, tree: Tree) -> NameTree:
         if isinstance(tree, Node):
             return Node(tuple(map(self._named, tree.parts)), tree.cls, tree.kind)
         if not isinstance(tree, Var):
@@ -55,11 +64,11 @@ class Plain:
 
     # What is known of a name
 
-    def moves(self, x: Any) -> bool:
+    def moves(self, x: object) -> bool:
         """Whether a leaf can have a tangent."""
         return isinstance(x, str) and carries(self._variables[x])
 
-    def is_array(self, x: Any) -> bool:
+    def is_array(self, x: object) -> bool:
         """Whether a leaf is an array."""
         return isinstance(x, str) and is_array(self._variables[x])
 
@@ -73,9 +82,9 @@ class Plain:
 
     # Text
 
-    def take_apart(self, names: list[str], trees: list[Any]) -> list[Any]:
+    def take_apart(self, names: list[str], trees: list[NameTree]) -> list[Line]:
         """Code that unpacks tuple arguments into their leaves."""
-        code: list[Any] = []
+        code: list[Line] = []
 
         def visit(name: str, tree: Node) -> None:
             """Unpack a tuple, and the tuples inside."""
@@ -92,10 +101,11 @@ class Plain:
                 visit(name, tree)
         return code
 
-    def check_arrays(self, trees: list[Any]) -> list[Any]:
+    def check_arrays(self, trees: list[NameTree]) -> list[Line]:
         """Code that checks that written arrays overlap neither themselves nor one another."""
         arrays, never = [x for tree in trees for x in leaves(tree) if self.is_array(x)], apart(trees)
-        code = [Code(f"runtime.check_spread({x})", 0) for x in arrays if self.is_written(x) and self._is_strided(x)]
+        strided = [x for x in arrays if self.is_written(x) and self._is_strided(x)]
+        code: list[Line] = [Code(f"runtime.check_spread({x})", 0) for x in strided]
         for k, x in enumerate(arrays):
             for y in arrays[k + 1 :]:
                 if (self.is_written(x) or self.is_written(y)) and frozenset((x, y)) not in never:
@@ -105,13 +115,13 @@ class Plain:
     def _is_strided(self, x: str) -> bool:
         return bool(self.types[x].layout == "A")
 
-    def body(self) -> list[Any]:
+    def body(self) -> list[Line]:
         """Code of the function, with its `return`."""
         code = self._emission.block(self.f.body)
         return [*code, Code(f"return {self._emission.returned(self.f.result)}".strip(), 0)]
 
 
-def rebuilt(tree: Any, leaf: Callable[[Any], ast.expr]) -> ast.expr:
+def rebuilt(tree: NameTree | NumberTree, leaf: Callable[[str], ast.expr] | Callable[[int], ast.expr]) -> ast.expr:
     """Syntax of a tree, given the syntax of its leaves."""
     if isinstance(tree, Node):
         parts = [rebuilt(x, leaf) for x in tree.parts]

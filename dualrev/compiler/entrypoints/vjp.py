@@ -7,7 +7,7 @@ puts the cotangents of the arguments together again.
 from __future__ import annotations
 
 import ast
-from typing import Any
+from collections.abc import Set
 
 from numba.core import types
 
@@ -18,13 +18,14 @@ from dualrev.compiler.codegen.lines import Assign, Code
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder, described
 from dualrev.compiler.codegen.module_text import Writing
 from dualrev.compiler.codegen.statements import Emission
+from dualrev.compiler.entrypoints.primal import Line
 from dualrev.compiler.entrypoints.tape_owner import Owned, owner
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array, type_of
-from dualrev.compiler.ir.core.atoms import Constant, Node, Var
+from dualrev.compiler.ir.core.atoms import Atom, Constant, Node, Tree, Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves, statements, writes
-from dualrev.compiler.types.aliases import ArgNums, NumbaTypes
+from dualrev.compiler.types.aliases import ArgNums, Dispatcher, NumbaType, NumbaTypes
 from dualrev.compiler.types.leaves import apart
 from dualrev.compiler.types.predicates import is_list
 from dualrev.errors import CotangentError
@@ -32,7 +33,7 @@ from dualrev.errors import CotangentError
 __all__ = ["Entry", "check_cotangent", "root"]
 
 
-def check_cotangent(value: Any, ct: Any) -> None:
+def check_cotangent(value: NumbaType, ct: NumbaType) -> None:
     """Raise CotangentError for a cotangent of another structure than the value."""
     ct, expected = types.unliteral(ct), ""
     if isinstance(value, types.BaseTuple):
@@ -77,7 +78,7 @@ class Entry:
         transform: str,
         chosen: list[int],
         f: Function,
-        of: Any,
+        of: Dispatcher,
         parameters: list[str] | None = None,
     ) -> None:
         self.module, self.transform, self.chosen, self.f, self.of = module, transform, chosen, f, of
@@ -88,10 +89,10 @@ class Entry:
         self.results = leaves(f.result)
         shared = module.names.shared
         if self.pulls:
-            seeds: dict[int, Any] = {k: Var(f"ct_{k}", types.float64) for k in range(len(self.results))}
+            self.given = {k: Var(f"ct_{k}", types.float64) for k in range(len(self.results))}
+            seeds: dict[int, Atom] = {**self.given}
         else:
-            seeds = {0: Constant(1.0, types.float64)}
-        self.seeds = seeds
+            self.given, seeds = {}, {0: Constant(1.0, types.float64)}
         varied = [x for k in chosen for x in leaves(f.parameters[k]) if carries(x)]
         known = NOTHING if self.pulls else Known((True,))
         self.sweeps = module.front.reverse.joint(f, varied, seeds, known, self._zeroed)
@@ -104,11 +105,10 @@ class Entry:
             if isinstance(tree, Var):
                 self.emission.call_it(tree, name)
         self.emission.introduce(self.facts.order)
-        if self.pulls:
-            for k, x in seeds.items():
-                self.emission.call_it(x, shared(f"ct_{k}"))
+        for k, ct in self.given.items():
+            self.emission.call_it(ct, shared(f"ct_{k}"))
 
-    def _zeroed(self, facts: Facts) -> list[Any]:
+    def _zeroed(self, facts: Facts) -> list[Var]:
         """Arrays whose shadows are zero before the sweeps."""
         zeros = [x for x in facts.parameters if is_array(x) and facts.has_shadow(x)]
         if not self.pulls:
@@ -117,7 +117,7 @@ class Entry:
         given = {find(x) for x in self.results if is_array(x)}  # what is given for results is added to their shadows
         return [x for x in zeros if find(x) not in given]
 
-    def _word(self, x: Any) -> str:
+    def _word(self, x: Tree) -> str:
         """Name of a parameter in the text."""
         return self.emission.var(x) if isinstance(x, Var) else self.module.names.fresh("arg_{k}")
 
@@ -133,7 +133,7 @@ class Entry:
         shared, text = module.names.shared, emission.var
         inputs = [x for x in facts.parameters if isinstance(x, Var)]
         arrays = [x for x in inputs if is_array(x)]
-        before: list[Any] = []
+        before: list[Line] = []
         for word, tree in zip(self.parameters, self.f.parameters, strict=True):
             if isinstance(tree, Node):
                 before += emission.parts(word, tree)
@@ -145,7 +145,7 @@ class Entry:
         strided = {x for x in arrays if x.type.layout == "A"} if module.front.asks_for_layout(self.f) else set()
         undone = self.sweeps.undone_classes
         finals = {x: shared(f"final_{k}") for k, x in enumerate(wrote) if facts.classes.find(x) in undone}
-        body = [Code(f"{kept[x]} = {text(x)}", 0) for x in finals if kept[x] != text(x)]
+        body: list[Line] = [Code(f"{kept[x]} = {text(x)}", 0) for x in finals if kept[x] != text(x)]
         if self.sweeps.own_tape:
             body += [Code("words = runtime.words(tape)", 0), Code("top = 0", 0)]
         body += [Code("# the forward sweep", 0), *emission.block(self.forward)]
@@ -164,10 +164,10 @@ class Entry:
         values = {*results.values(), *(text(facts.cotangent(x)) for x in inputs if facts.is_scalar(x))}
         self._finish(name, given, doc, before, body, returned, values, finals, strided)
 
-    def _checks(self, arrays: list[Var], wrote: list[Var]) -> list[Any]:
+    def _checks(self, arrays: list[Var], wrote: list[Var]) -> list[Line]:
         """Code that checks that written arguments overlap neither themselves nor others."""
         text = self.emission.var
-        found = [Code(f"runtime.check_spread({text(x)})", 0) for x in wrote if x.type.layout == "A"]
+        found: list[Line] = [Code(f"runtime.check_spread({text(x)})", 0) for x in wrote if x.type.layout == "A"]
         never = apart(self.f.parameters)
         for k, x in enumerate(arrays):
             for y in arrays[k + 1 :]:
@@ -175,7 +175,7 @@ class Entry:
                     found.append(Code(f"runtime.check_apart({text(x)}, {text(y)})", 0))
         return found
 
-    def _keep_results(self, body: list[Any], undone: set[Any]) -> dict[Var, str]:
+    def _keep_results(self, body: list[Line], undone: Set[object]) -> dict[Var, str]:
         """Name the results; copy result arrays that are undone, alias arguments, or are on the tape."""
         facts, text, found = self.facts, self.emission.var, {}
         parameters = {facts.classes.find(x) for x in facts.parameters if is_array(x)}
@@ -189,11 +189,11 @@ class Entry:
                     body.append(Assign(ast.Name(found[x]), ast.Name(text(x)), 0))
         return found
 
-    def _unpack_cotangent(self, body: list[Any]) -> None:
+    def _unpack_cotangent(self, body: list[Line]) -> None:
         """Unpack the cotangent `ct`: its scalars are the seeds, its arrays are added to the shadows."""
         count = 0
 
-        def visit(tree: Any, word: str) -> None:
+        def visit(tree: Tree, word: str) -> None:
             """Unpack the cotangent of a subtree of the result."""
             nonlocal count
             if isinstance(tree, Node):
@@ -202,20 +202,22 @@ class Entry:
                 return
             k, count = count, count + 1
             if is_array(tree):
-                if self.facts.has_shadow(tree):
+                if isinstance(tree, Var) and self.facts.has_shadow(tree):
                     shadow = self.emission.var(self.facts.cotangent(tree))
                     add = "add_cotangent" if self.transform == "vjp" else "add_to"
                     body.append(Code(f"runtime.{add}({shadow}, {word})", 0))
             elif is_real(tree):
-                body.append(Code(f"{self.emission.var(self.seeds[k])} = {word}", 0))
+                body.append(Code(f"{self.emission.var(self.given[k])} = {word}", 0))
 
         visit(self.f.result, "ct")
 
-    def _gradient(self, tree: Any, strided: set[Var]) -> ast.expr:
+    def _gradient(self, tree: Tree, strided: set[Var]) -> ast.expr:
         """Syntax of the gradient with respect to an argument, in its structure; arrays are contiguous."""
         if isinstance(tree, Node):
             parts = [self._gradient(x, strided) for x in tree.parts]
             return ast.Tuple(parts, ast.Load()) if tree.cls is None else to_python.call(tree.cls.name, *parts)
+        if not isinstance(tree, Var):
+            return ast.Constant(None)
         if is_real_array(tree):
             name = self.emission.var(self.facts.cotangent(tree))
             return to_python.name(f"{name}.copy()") if tree in strided else ast.Name(name)
@@ -225,19 +227,19 @@ class Entry:
             return to_python.call("np.float32", made) if tree.type == types.float32 else made
         return ast.Constant(None)
 
-    def _tree(self, tree: Any, results: dict[Var, str]) -> ast.expr:
+    def _tree(self, tree: Tree, results: dict[Var, str]) -> ast.expr:
         if isinstance(tree, Node):
             parts = [self._tree(x, results) for x in tree.parts]
             return ast.Tuple(parts, ast.Load()) if tree.cls is None else to_python.call(tree.cls.name, *parts)
-        return ast.Name(results[tree]) if tree in results else self.emission.atom(tree)
+        return ast.Name(results[tree]) if isinstance(tree, Var) and tree in results else self.emission.atom(tree)
 
     def _finish(
         self,
         name: str,
         given: list[str],
         doc: str,
-        before: list[Any],
-        body: list[Any],
+        before: list[Line],
+        body: list[Line],
         returned: ast.expr,
         values: set[str],
         finals: dict[Var, str],

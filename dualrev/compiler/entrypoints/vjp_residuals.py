@@ -45,8 +45,13 @@ def root(module: ModuleBuilder, transform: str, argnums: ArgNums, argtypes: Numb
     trees = [
         tree if isinstance(tree, Node) or tree in copies else x for x, tree in zip(names, plain.parameters, strict=True)
     ]
-    kept = [rebuilt(tree, lambda x: ast.Name(copies.get(x, x))) for tree in trees]
-    both = to_python.text(ast.Tuple([ast.Name(made), ast.Tuple(kept, ast.Load())], ast.Load()))
+
+    def kept(x: str) -> ast.expr:
+        """Syntax of a leaf, or of its copy."""
+        return ast.Name(copies.get(x, x))
+
+    copied = ast.Tuple([rebuilt(tree, kept) for tree in trees], ast.Load())
+    both = to_python.text(ast.Tuple([ast.Name(made), copied], ast.Load()))
     body += [Code(f"{returned} = runtime.unless_failed(tape, {both})", 0), Code("runtime.close(tape)", 0)]
     body.append(Code(f"return {returned}", 0))
     name, doc = fresh(f"keep_{f.name}"), f"The value of {f.name}, and copies of its arguments."

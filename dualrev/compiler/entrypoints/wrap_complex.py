@@ -8,14 +8,13 @@ A tangent is a complex number as it is. Arrays are copied: in core their parts a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.codegen.lines import Code
 from dualrev.compiler.codegen.module_builder import ModuleBuilder
 from dualrev.compiler.ir.core.traverse import leaves
-from dualrev.compiler.types.aliases import ArgNums, NumbaType
+from dualrev.compiler.types.aliases import ArgNums, NumbaType, NumbaTypes
 from dualrev.compiler.types.complex_parts import holds_complex, in_parts
 
 __all__ = ["Around"]
@@ -37,7 +36,7 @@ class Around:
             source.refuse(source.tree, f"the {transform} of {source.tree.name}", why, "real and imaginary parts")
 
     @property
-    def inner(self) -> tuple[Any, ...]:
+    def inner(self) -> NumbaTypes:
         """Argument types of the wrapped derivative; core itself splits the function's own arguments."""
         return (*self.argtypes[: self.count], *map(in_parts, self.argtypes[self.count :]))
 
@@ -64,7 +63,7 @@ class Around:
         changed = [x for some, w in zip(every, wrote, strict=True) if w for x, kind in some if not holds_complex(kind)]
         return [(z, x) for z in read for x in changed]
 
-    def _arrays(self, x: str, kind: NumbaType) -> Iterator[tuple[str, Any]]:
+    def _arrays(self, x: str, kind: NumbaType) -> Iterator[tuple[str, NumbaType]]:
         if isinstance(kind, types.Array):
             yield x, kind
         elif isinstance(kind, types.BaseTuple):
@@ -87,7 +86,7 @@ class Around:
     def parts(self, x: str, kind: NumbaType) -> str:
         """Text of an argument, with its complex numbers split into their parts."""
 
-        def leaf(text: str, of: Any) -> str:
+        def leaf(text: str, of: NumbaType) -> str:
             """Text of the real and the imaginary part of a leaf."""
             if isinstance(of, types.Omitted):
                 return f"({of.value.real!r}, {of.value.imag!r})"
@@ -102,7 +101,7 @@ class Around:
     def whole(self, x: str, kind: NumbaType) -> str:
         """Text of a complex gradient, from the gradients by the parts."""
 
-        def leaf(text: str, of: Any) -> str:
+        def leaf(text: str, of: NumbaType) -> str:
             """Text of a leaf's complex gradient, conjugated."""
             if isinstance(of, types.Array):
                 return f"runtime.conjugate({text}[0], {text}[1])"
@@ -110,7 +109,7 @@ class Around:
 
         return self._mapped(x, kind, leaf)
 
-    def _mapped(self, x: str, kind: NumbaType, leaf: Callable[[str, Any], str]) -> str:
+    def _mapped(self, x: str, kind: NumbaType, leaf: Callable[[str, NumbaType], str]) -> str:
         if not holds_complex(kind):
             return x
         if not isinstance(kind, types.BaseTuple):

@@ -9,12 +9,11 @@ A function may not change such a list: so nothing has to be written back.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.frontend.reading.source import Source, is_derivative
-from dualrev.compiler.types.aliases import ArgNums, NumbaType, NumbaTypes
+from dualrev.compiler.types.aliases import ArgNums, Dispatcher, NumbaType, NumbaTypes
 from dualrev.compiler.types.predicates import is_list
 from dualrev.diagnostics.quoting import docstring
 
@@ -32,7 +31,7 @@ def _is_list_of_numbers(kind: NumbaType) -> bool:
     return is_list(kind) and isinstance(kind.dtype, (types.Number, types.Boolean))
 
 
-def inside(kind: NumbaType) -> Any:
+def inside(kind: NumbaType) -> NumbaType:
     """Type of a tangent or a cotangent inside of the wrapper: an array for a list of numbers, None for another list."""
     if isinstance(kind, types.List):
         return types.Array(kind.dtype, 1, "C") if _is_list_of_numbers(kind) else types.none
@@ -45,7 +44,7 @@ def _passed(name: str, kind: NumbaType) -> str:
     return f"runtime.elements({name})" if _is_list_of_numbers(kind) else name
 
 
-def check_lists(f: Any, source: Source, transform: str, kinds: Sequence[NumbaType]) -> None:
+def check_lists(f: Dispatcher, source: Source, transform: str, kinds: Sequence[NumbaType]) -> None:
     """Raise UnsupportedError for a transform that has no form for lists."""
     typed = any(isinstance(kind, types.ListType) for kind in kinds)
     known = _TRANSFORMS[:2] if typed else _TRANSFORMS
@@ -71,7 +70,7 @@ def with_lists(text: str, entry: str, transform: str, argnums: ArgNums, kinds: N
     return text + "\n".join([*head, *(f"    {line}" for line in lines)]) + "\n"
 
 
-def _gradient(made: str, numbers: Any, kinds: NumbaTypes) -> str:
+def _gradient(made: str, numbers: ArgNums, kinds: NumbaTypes) -> str:
     """Text of the gradient, with lists in place of arrays."""
     if not isinstance(numbers, (list, tuple)):
         return f"runtime.as_list(a{numbers}, {made})" if _is_list_of_numbers(kinds[numbers]) else made

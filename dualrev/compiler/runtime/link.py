@@ -8,16 +8,13 @@ process. Who wants to link the function, or to keep it for other processes, gets
 
 from __future__ import annotations
 
-from typing import Any
-
-from numba.core.codegen import JITCodeLibrary
+from llvmlite.binding import ModuleRef
+from numba.core.codegen import CodeLibrary, JITCodeLibrary
 
 __all__ = ["call_apart"]
 
-_JITCodeLibrary: Any = JITCodeLibrary  # numba has no type information
 
-
-def call_apart(caller: Any, called: Any) -> None:
+def call_apart(caller: CodeLibrary, called: CodeLibrary) -> None:
     """Let compiled code call another compiled function without linking it in."""
     if type(caller) is JITCodeLibrary:
         caller.__class__ = _Caller
@@ -28,13 +25,13 @@ def call_apart(caller: Any, called: Any) -> None:
         caller.add_linking_library(called)
 
 
-class _Caller(_JITCodeLibrary):
+class _Caller(JITCodeLibrary):
     """Code library whose calls of other libraries are not linked in."""
 
-    apart: list[Any]
-    _shared_module: Any
+    apart: list[CodeLibrary]
+    _shared_module: ModuleRef | None
 
-    def _get_module_for_linking(self) -> Any:
+    def _get_module_for_linking(self) -> ModuleRef:
         if self._shared_module is None:
             whole = super()._get_module_for_linking().clone()
             for called in self.apart:

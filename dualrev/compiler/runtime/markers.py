@@ -9,8 +9,6 @@ in_rows         the same array, if that goes over rows also where it has other a
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit, types
 from numba.extending import overload
@@ -32,7 +30,7 @@ def typed(x):
     if isinstance(kind, (types.Array, *_PLAIN)):
         return lambda x: x
     if isinstance(kind, types.BaseTuple):
-        space: dict[str, Any] = {"stop_gradient": stop_gradient, "made": getattr(kind, "instance_class", None)}
+        space: dict[str, object] = {"stop_gradient": stop_gradient, "made": getattr(kind, "instance_class", None)}
         parts = "".join(f"stop_gradient(x[{k}]), " for k in range(len(kind.types)))
         text = f"({parts})" if space["made"] is None else f"made({parts})"
         execute(f"def stopped(x):\n    return {text}", space)

@@ -7,8 +7,6 @@ there are.
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 from numba import prange, types
@@ -16,7 +14,16 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from dualrev.compiler.runtime.tape.memory import CODE, ERROR, free, raise_noted
-from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
+from dualrev.compiler.types.aliases import (
+    Intrinsic,
+    IRBuilder,
+    LLVMValue,
+    LLVMValues,
+    NumbaType,
+    Signature,
+    TargetContext,
+    TypingContext,
+)
 from dualrev.rules.library.njit_internal import inner
 
 __all__ = [
@@ -108,7 +115,7 @@ def bound(start, stop, count, k):
 
 
 @intrinsic
-def natural(typingctx: TypingContext, number: Any) -> Any:
+def natural(typingctx: TypingContext, number: NumbaType) -> Intrinsic:
     """Assume a number nonnegative (analysis/values/index_ranges.py): LLVM drops the wraparound test of the index."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -129,7 +136,7 @@ def _shared_out(thunk, given, first, step, count):
 
 
 @intrinsic
-def _run(typingctx: TypingContext, thunk: Any, given: Any, k: Any) -> Any:
+def _run(typingctx: TypingContext, thunk: NumbaType, given: NumbaType, k: NumbaType) -> Intrinsic:
     """Call a thunk by its address."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -141,7 +148,9 @@ def _run(typingctx: TypingContext, thunk: Any, given: Any, k: Any) -> Any:
 
 
 @intrinsic
-def in_threads(typingctx: TypingContext, first: Any, stop: Any, step: Any, function: Any, *given: Any) -> Any:
+def in_threads(
+    typingctx: TypingContext, first: NumbaType, stop: NumbaType, step: NumbaType, function: NumbaType, *given: NumbaType
+) -> Intrinsic:
     """Parallel loop: `function(k, *given)` for `k` in `range(first, stop, step)`; it must not raise or return a value.
 
     numba takes a second to compile a loop over prange. So there is one for all (_shared_out), which gets the address of
@@ -154,7 +163,7 @@ def in_threads(typingctx: TypingContext, first: Any, stop: Any, step: Any, funct
     typingctx.resolve_function_type(typingctx.resolve_value_type(_shared_out), outer.args, {})
     shared = _shared_out.overloads[outer.args]
 
-    def call(context: TargetContext, builder: IRBuilder, k: Any, values: list[Any]) -> None:
+    def call(context: TargetContext, builder: IRBuilder, k: LLVMValue, values: LLVMValues) -> None:
         """Emit a call of the loop body."""
         callee = context.declare_function(builder.module, compiled.fndesc)
         cast = [context.cast(builder, x, a, b) for x, a, b in zip([k, *values], kinds, typed.args, strict=True)]
@@ -248,7 +257,7 @@ def _overload_add(x, part):
 
 
 @intrinsic
-def released(typingctx: TypingContext, tape: Any) -> Any:
+def released(typingctx: TypingContext, tape: NumbaType) -> Intrinsic:
     """Free a tape's memory, and return its noted failure: numba's status and its exception."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -261,7 +270,7 @@ def released(typingctx: TypingContext, tape: Any) -> Any:
 
 
 @intrinsic
-def raise_failed(typingctx: TypingContext, failed: Any) -> Any:
+def raise_failed(typingctx: TypingContext, failed: NumbaType) -> Intrinsic:
     """Raise a failure, unless its status is 0."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:

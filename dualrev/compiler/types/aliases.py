@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from llvmlite import ir
-from numba.core import base, dispatcher, types, typing
+from numba.core import base, cgutils, dispatcher, types, typing
 
 __all__ = [
     "AccessPath",
     "ArgNums",
+    "ArrayStruct",
     "Dispatcher",
     "IRBuilder",
+    "Intrinsic",
+    "LLVMFunction",
+    "LLVMType",
     "LLVMValue",
     "LLVMValues",
     "NumbaType",
@@ -46,3 +50,13 @@ AccessPath: TypeAlias = tuple[tuple[str, Any], ...]
 
 #: The number of the argument that is differentiated, or those of several.
 ArgNums: TypeAlias = int | tuple[int, ...] | list[int]
+
+#: A function of LLVM, and the types that LLVM knows: not those of numba.
+LLVMFunction: TypeAlias = ir.Function
+LLVMType: TypeAlias = ir.Type
+
+#: The struct that an array is in LLVM code, with its fields: what `context.make_array(...)` makes.
+ArrayStruct: TypeAlias = cgutils.ValueStructProxy
+
+#: What an `@intrinsic` gives numba: the types of the call, and the function that emits its code.
+Intrinsic: TypeAlias = tuple[Signature, Callable[[TargetContext, IRBuilder, Signature, LLVMValues], LLVMValue]]

@@ -7,7 +7,6 @@ is done to complex numbers themselves is in lower_complex.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from numba.core import types
 
@@ -20,7 +19,7 @@ __all__ = ["Parts", "holds_complex", "in_parts", "is_complex", "joined"]
 class Parts(types.UniTuple):
     """The type of a (real, imaginary) pair: of two scalars or of two arrays."""
 
-    def __init__(self, dtype: Any, count: int = 2) -> None:
+    def __init__(self, dtype: NumbaType, count: int = 2) -> None:
         super().__init__(dtype, count)
 
 
@@ -38,10 +37,10 @@ def holds_complex(kind: NumbaType) -> bool:
     return is_complex(kind)
 
 
-def in_parts(kind: NumbaType) -> Any:
+def in_parts(kind: NumbaType) -> NumbaType:
     """Split complex types into `Parts`, also inside tuples."""
 
-    def parts(x: Any) -> Any:
+    def parts(x: NumbaType) -> NumbaType:
         """Split one complex scalar or array type."""
         if isinstance(x, types.Array):
             return Parts(types.Array(x.dtype.underlying_float, x.ndim, x.layout))
@@ -50,10 +49,10 @@ def in_parts(kind: NumbaType) -> Any:
     return _mapped(kind, parts)
 
 
-def joined(kind: NumbaType) -> Any:
+def joined(kind: NumbaType) -> NumbaType:
     """Merge `Parts` into complex types, also inside tuples: the inverse of `in_parts`."""
 
-    def whole(x: Any) -> Any:
+    def whole(x: NumbaType) -> NumbaType:
         """Merge one pair into a complex scalar or array type."""
         if not isinstance(x, Parts):
             return x
@@ -64,7 +63,7 @@ def joined(kind: NumbaType) -> Any:
     return _mapped(kind, whole)
 
 
-def _mapped(kind: NumbaType, leaf: Callable[[Any], Any]) -> Any:
+def _mapped(kind: NumbaType, leaf: Callable[[NumbaType], NumbaType]) -> NumbaType:
     if not holds_complex(kind):
         return kind
     if isinstance(kind, types.BaseTuple) and not isinstance(kind, Parts):

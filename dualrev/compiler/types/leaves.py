@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any
 
 from numba.core import types
 
@@ -73,18 +72,18 @@ def holds_structured(kind: NumbaType) -> bool:
     return is_structured(kind) or (isinstance(kind, types.BaseTuple) and any(map(holds_structured, kind.types)))
 
 
-def members(kind: NumbaType) -> dict[str, Any]:
+def members(kind: NumbaType) -> dict[str, NumbaType]:
     """Return the leaf types of a structured type by field name; fields without a leaf are left out."""
     found = _of_instance(kind) if is_instance(kind) else _of_records(kind)
     return {name: leaf for name, leaf in found.items() if leaf is not None}
 
 
-def _of_instance(kind: NumbaType) -> dict[str, Any]:
+def _of_instance(kind: NumbaType) -> dict[str, NumbaType]:
     fields = kind.struct if isinstance(kind, types.ClassInstanceType) else kind.field_dict
     return {name: _of_field(field) for name, field in fields.items()}
 
 
-def _of_field(field: Any) -> Any:
+def _of_field(field: NumbaType) -> NumbaType:
     if isinstance(field, _NUMBERS):
         return types.Array(types.unliteral(field), 0, "C")
     if isinstance(field, types.Array) and isinstance(field.dtype, _NUMBERS):
@@ -92,9 +91,9 @@ def _of_field(field: Any) -> Any:
     return field if is_structured(field) else None
 
 
-def _of_records(kind: NumbaType) -> dict[str, Any]:
+def _of_records(kind: NumbaType) -> dict[str, NumbaType]:
     record, ndim = (kind.dtype, kind.ndim) if is_records(kind) else (kind, 0)
-    found: dict[str, Any] = {}
+    found: dict[str, NumbaType] = {}
     for name in record.fields:
         field = record.typeof(name)
         nested = field.ndim if isinstance(field, types.NestedArray) else 0
@@ -107,7 +106,7 @@ def _of_records(kind: NumbaType) -> dict[str, Any]:
     return found
 
 
-def _overlaps(record: Any, name: str) -> bool:
+def _overlaps(record: types.Record, name: str) -> bool:
     """Whether a record field shares bytes with another field."""
 
     def extent(x: str) -> tuple[int, int]:
@@ -125,9 +124,9 @@ def _overlaps(record: Any, name: str) -> bool:
     return any(low < end and start < high for start, end in others)
 
 
-def apart(trees: Iterable[Any]) -> set[frozenset[Any]]:
+def apart(trees: Iterable[object]) -> set[frozenset[object]]:
     """Return the no-alias pairs of leaves: distinct fields of one record, or of one array of records."""
-    found: set[frozenset[Any]] = set()
+    found: set[frozenset[object]] = set()
     for tree in trees:
         parts = getattr(tree, "parts", ())
         if is_records(getattr(tree, "kind", None)) or is_record(getattr(tree, "kind", None)):
@@ -137,12 +136,12 @@ def apart(trees: Iterable[Any]) -> set[frozenset[Any]]:
     return found
 
 
-def is_bound(leaf: Any) -> bool:
+def is_bound(leaf: NumbaType) -> bool:
     """Whether an instance's leaf is an object bound to the field (an array, an instance), not a 0-d scalar cell."""
     return is_structured(leaf) or leaf.ndim > 0
 
 
-def opened(kind: NumbaType) -> Any:
+def opened(kind: NumbaType) -> NumbaType:
     """Flatten a structured type to the tuple type of its leaves, recursively and inside tuples."""
     if is_structured(kind):
         return types.BaseTuple.from_types([opened(leaf) for leaf in members(kind).values()])
@@ -151,7 +150,7 @@ def opened(kind: NumbaType) -> Any:
     return kind
 
 
-def tangent_type(kind: NumbaType, given: Any) -> Any:
+def tangent_type(kind: NumbaType, given: NumbaType) -> NumbaType:
     """Return the type of the tangents of a type's leaves, for tangents of type `given`: see `runtime.tangents`."""
     if is_structured(kind) and is_structured(given):
         return opened(given)

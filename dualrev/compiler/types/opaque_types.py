@@ -5,8 +5,6 @@ Also predicates on what a value of a type may contain: floats, strings, memory t
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.types.aliases import NumbaType
@@ -52,7 +50,7 @@ def is_container(kind: NumbaType) -> bool:
     return isinstance(kind, (types.Set, types.List, types.ListType, types.DictType))
 
 
-def _inner(kind: NumbaType) -> list[Any]:
+def _inner(kind: NumbaType) -> list[NumbaType]:
     """Return the element types of a container, array, tuple, iterator, optional or linked instance, one level deep."""
     match kind:
         case types.BaseTuple():
@@ -70,7 +68,7 @@ def _inner(kind: NumbaType) -> list[Any]:
     return []
 
 
-def _holds(kind: NumbaType, wanted: Any) -> bool:
+def _holds(kind: NumbaType, wanted: type[NumbaType] | tuple[type[NumbaType], ...]) -> bool:
     return isinstance(kind, wanted) or any(_holds(x, wanted) for x in _inner(kind))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from numba.core import types
 
@@ -24,7 +24,7 @@ def is_array(kind: NumbaType) -> bool:
     return isinstance(kind, types.Array)
 
 
-def is_list(kind: NumbaType) -> TypeGuard[Any]:
+def is_list(kind: NumbaType) -> TypeGuard[types.List | types.ListType]:
     """Whether a type is a list: one of Python's, or a typed one."""
     return isinstance(kind, (types.List, types.ListType))
 

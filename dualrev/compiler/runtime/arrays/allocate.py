@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -18,6 +17,8 @@ from numba.extending import intrinsic, lower_builtin, type_callable
 from numba.np import arrayobj
 
 from dualrev.compiler.types.aliases import (
+    ArrayStruct,
+    Intrinsic,
     IRBuilder,
     LLVMValue,
     LLVMValues,
@@ -41,8 +42,13 @@ TOO_LARGE = "array is too big; `arr.size * arr.dtype.itemsize` is larger than th
 
 
 def new(
-    context: TargetContext, builder: IRBuilder, sizes: list[Any], kind: NumbaType, fill: str, failed: Callable[[], None]
-) -> Any:
+    context: TargetContext,
+    builder: IRBuilder,
+    sizes: LLVMValues,
+    kind: NumbaType,
+    fill: str,
+    failed: Callable[[], None],
+) -> LLVMValue:
     """Emit the allocation of an array; `failed` emits the code for a failed allocation.
 
     It is numba's own in every other way, but numba compiles functions for that.
@@ -74,12 +80,12 @@ def new(
     return builder.load(place)
 
 
-def kind_like(x: Any) -> Any:
+def kind_like(x: NumbaType) -> NumbaType:
     """Type of a new array like another one: contiguous, as numpy makes it."""
     return types.Array(x.dtype, x.ndim, "F" if x.layout == "F" else "C")
 
 
-def _like(x: Any, fill: str) -> Any:
+def _like(x: NumbaType, fill: str) -> Intrinsic:
     """Signature and code generator of an allocation like `x`."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -97,12 +103,12 @@ def _like(x: Any, fill: str) -> Any:
 
 
 @intrinsic
-def _empty_like(typingctx: TypingContext, x: Any) -> Any:
+def _empty_like(typingctx: TypingContext, x: NumbaType) -> Intrinsic:
     return _like(x, "")
 
 
 @intrinsic
-def _zeros_like(typingctx: TypingContext, x: Any) -> Any:
+def _zeros_like(typingctx: TypingContext, x: NumbaType) -> Intrinsic:
     return _like(x, "zeros")
 
 
@@ -113,7 +119,7 @@ def zeros_like(x):
 
 
 @intrinsic
-def _known_zeros_like(typingctx: TypingContext, x: Any) -> Any:
+def _known_zeros_like(typingctx: TypingContext, x: NumbaType) -> Intrinsic:
     return _like(x, "known zeros")
 
 
@@ -130,18 +136,18 @@ def empty_like(x):
 
 
 @intrinsic
-def empty(typingctx: TypingContext, shape: Any, dtype: Any) -> Any:
+def empty(typingctx: TypingContext, shape: NumbaType, dtype: NumbaType) -> Intrinsic:
     """Allocate an uninitialised array: `np.empty(shape, dtype)`."""
     return _shaped(shape, dtype, "")
 
 
 @intrinsic
-def zeros(typingctx: TypingContext, shape: Any, dtype: Any) -> Any:
+def zeros(typingctx: TypingContext, shape: NumbaType, dtype: NumbaType) -> Intrinsic:
     """Allocate a zeroed array: `np.zeros(shape, dtype)`."""
     return _shaped(shape, dtype, "zeros")
 
 
-def _shaped(shape: Any, dtype: Any, fill: str) -> Any:
+def _shaped(shape: NumbaType, dtype: NumbaType, fill: str) -> Intrinsic:
     """Signature and code generator of an allocation by shape; ValueError, in numba's words, for a bad shape."""
     kind = types.Array(dtype.dtype, len(shape) if isinstance(shape, types.BaseTuple) else 1, "C")
 
@@ -153,7 +159,9 @@ def _shaped(shape: Any, dtype: Any, fill: str) -> Any:
     return kind(shape, dtype), codegen
 
 
-def new_shaped(context: TargetContext, builder: IRBuilder, sizes: list[Any], kind: NumbaType, fill: str = "") -> Any:
+def new_shaped(
+    context: TargetContext, builder: IRBuilder, sizes: LLVMValues, kind: NumbaType, fill: str = ""
+) -> LLVMValue:
     """Emit the allocation of an array of nonnegative sizes; ValueError if their product is too large."""
     item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     count, too_large = item.type(1), ir.IntType(1)(0)
@@ -166,7 +174,7 @@ def new_shaped(context: TargetContext, builder: IRBuilder, sizes: list[Any], kin
 
 
 @intrinsic
-def _clear_unless(typingctx: TypingContext, x: Any, extents: Any) -> Any:
+def _clear_unless(typingctx: TypingContext, x: NumbaType, extents: NumbaType) -> Intrinsic:
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
         """Emit the comparison of the shapes, and the zero-fill."""
         array = context.make_array(signature.args[0])(context, builder, args[0])
@@ -197,12 +205,14 @@ def common_shape(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @type_callable(common_shape)
-def _type_common_shape(context: Any) -> Callable[..., Any]:
+def _type_common_shape(context: TypingContext) -> Callable[[NumbaType, NumbaType], NumbaType]:
     return lambda one, two: types.UniTuple(types.intp, max(len(one), len(two)))
 
 
 @lower_builtin(common_shape, types.BaseTuple, types.BaseTuple)
-def _lower_common_shape(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> Any:
+def _lower_common_shape(
+    context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues
+) -> LLVMValue:
     unit = context.get_constant(types.intp, 1)
     common, wrong = [unit] * signature.return_type.count, ir.IntType(1)(0)
     for shape in args:
@@ -215,7 +225,7 @@ def _lower_common_shape(context: TargetContext, builder: IRBuilder, signature: S
     return context.make_tuple(builder, signature.return_type, common)
 
 
-def raise_if(context: TargetContext, builder: IRBuilder, test: Any, error: type[Exception], text: str) -> None:
+def raise_if(context: TargetContext, builder: IRBuilder, test: LLVMValue, error: type[Exception], text: str) -> None:
     """Emit an exception under a condition."""
     with cgutils.if_unlikely(builder, test):
         context.call_conv.return_user_exc(builder, error, (text,))
@@ -225,19 +235,19 @@ def raise_if(context: TargetContext, builder: IRBuilder, test: Any, error: type[
 
 
 @intrinsic
-def check_apart(typingctx: TypingContext, a: Any, b: Any) -> Any:
+def check_apart(typingctx: TypingContext, a: NumbaType, b: NumbaType) -> Intrinsic:
     """Refuse two arguments that may share memory, where one is written (ValueError)."""
     return _checked(a, b, "two arguments share memory and one of them is written: pass a copy of one")
 
 
 @intrinsic
-def check_new(typingctx: TypingContext, made: Any, given: Any) -> Any:
+def check_new(typingctx: TypingContext, made: NumbaType, given: NumbaType) -> Intrinsic:
     """Refuse a result of an undifferentiated function that may share memory with others or arguments (ValueError)."""
     text = "a function that is not differentiated returns memory of an argument, or twice the same: return a copy"
     return _checked(made, given, text)
 
 
-def _checked(a: Any, b: Any, text: str) -> Any:
+def _checked(a: NumbaType, b: NumbaType, text: str) -> Intrinsic:
     """Signature and code generator of a check that two arrays share no memory."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -253,7 +263,7 @@ def _checked(a: Any, b: Any, text: str) -> Any:
     return types.none(a, b), codegen
 
 
-def _extent(builder: IRBuilder, ndim: int, array: Any) -> tuple[Any, Any]:
+def _extent(builder: IRBuilder, ndim: int, array: ArrayStruct) -> tuple[LLVMValue, LLVMValue]:
     """Address range of an array's memory: its first byte, and the one behind its last; empty for an empty array."""
     low = builder.ptrtoint(array.data, array.itemsize.type)
     high, zero = builder.add(low, array.itemsize), array.itemsize.type(0)
@@ -272,7 +282,7 @@ def _extent(builder: IRBuilder, ndim: int, array: Any) -> tuple[Any, Any]:
 
 
 @intrinsic
-def divide(typingctx: TypingContext, a: Any, b: Any) -> Any:
+def divide(typingctx: TypingContext, a: NumbaType, b: NumbaType) -> Intrinsic:
     """Compute `a / b`, or raise ZeroDivisionError, as in numba's default error model, which emitted code does not use.
 
     Elements of arrays are divided as numpy does it: by zero, too.
@@ -296,7 +306,7 @@ def _quotient(a, b):
 
 
 @intrinsic
-def known(typingctx: TypingContext, t: Any) -> Any:
+def known(typingctx: TypingContext, t: NumbaType) -> Intrinsic:
     """Mark a zero as known: -0.0 where `t` is 0, else `t`."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -308,7 +318,7 @@ def known(typingctx: TypingContext, t: Any) -> Any:
 
 
 @intrinsic
-def along(typingctx: TypingContext, factor: Any, t: Any) -> Any:
+def along(typingctx: TypingContext, factor: NumbaType, t: NumbaType) -> Intrinsic:
     """Product that keeps known zeros of `t`: -0.0 where `t` is -0.0, else `factor * t + 0.0`."""
     made = typingctx.resolve_function_type(operator.mul, (factor, t), {}).return_type
 
@@ -323,7 +333,7 @@ def along(typingctx: TypingContext, factor: Any, t: Any) -> Any:
 
 
 @intrinsic
-def along_both(typingctx: TypingContext, t: Any, u: Any) -> Any:
+def along_both(typingctx: TypingContext, t: NumbaType, u: NumbaType) -> Intrinsic:
     """Product that keeps known zeros of both: -0.0 where `t` or `u` is -0.0, else `t * u + 0.0`."""
     made = typingctx.resolve_function_type(operator.mul, (t, u), {}).return_type
 
@@ -337,13 +347,13 @@ def along_both(typingctx: TypingContext, t: Any, u: Any) -> Any:
     return types.float64(made, made), codegen
 
 
-def _is_known(builder: IRBuilder, t: Any) -> Any:
+def _is_known(builder: IRBuilder, t: LLVMValue) -> LLVMValue:
     bits = ir.IntType(64 if isinstance(t.type, ir.DoubleType) else 32)
     return builder.icmp_unsigned("==", builder.bitcast(t, bits), bits(1 << (bits.width - 1)))
 
 
 @intrinsic
-def scaled(typingctx: TypingContext, factor: Any, t: Any) -> Any:
+def scaled(typingctx: TypingContext, factor: NumbaType, t: NumbaType) -> Intrinsic:
     """Product in which a zero annihilates: 0.0 where `t` is 0, else `factor * t`, even if the factor is infinite.
 
     It stands for `factor * t if t != 0.0 else 0.0`, whose branches cost numba time in all its passes. To LLVM it is a

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from llvmlite import ir
@@ -22,7 +22,18 @@ from numba.extending import lower_builtin, lower_cast, type_callable
 from numba.np import arrayobj
 
 from dualrev.compiler.runtime.arrays.allocate import raise_if
-from dualrev.compiler.types.aliases import IRBuilder, LLVMValues, NumbaType, Signature, TargetContext, TypingContext
+from dualrev.compiler.types.aliases import (
+    IRBuilder,
+    LLVMValue,
+    LLVMValues,
+    NumbaType,
+    Signature,
+    TargetContext,
+    TypingContext,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Spread", "spread", "spread_evenly"]
 
@@ -33,11 +44,11 @@ class Spread(types.Array):
     def __init__(self, of: types.Array, ndim: int) -> None:
         super().__init__(of.dtype, ndim, "A", readonly=not of.mutable, name=f"spread of {of.dtype}, {ndim}d")
 
-    def can_convert_to(self, typingctx: TypingContext, other: Any) -> Any:
+    def can_convert_to(self, typingctx: TypingContext, other: NumbaType) -> Conversion | None:
         """Conversion to a plain array type of layout A."""
         return Conversion.safe if other == self._plain() else None
 
-    def unify(self, typingctx: TypingContext, other: Any) -> Any:
+    def unify(self, typingctx: TypingContext, other: NumbaType) -> types.Array | None:
         """Unification with a plain array type of layout A."""
         return self._plain() if isinstance(other, types.Array) and other == self._plain() else None
 
@@ -50,11 +61,13 @@ register_default(Spread)(models.ArrayModel)
 
 
 @lower_cast(Spread, types.Array)
-def _as_array(context: TargetContext, builder: IRBuilder, fromty: Any, toty: Any, value: Any) -> Any:
+def _as_array(
+    context: TargetContext, builder: IRBuilder, fromty: NumbaType, toty: NumbaType, value: LLVMValue
+) -> LLVMValue:
     return value
 
 
-def spread(a: Any, shape: tuple[int, ...]) -> Any:
+def spread(a: NDArray[np.generic], shape: tuple[int, ...]) -> NDArray[np.generic]:
     """Broadcast an array to a shape, as a view."""
     sizes = (1,) * (len(shape) - a.ndim) + a.shape
     steps = (0,) * (len(shape) - a.ndim) + a.strides
@@ -65,23 +78,23 @@ def spread(a: Any, shape: tuple[int, ...]) -> Any:
 
 
 @type_callable(spread)
-def _type_spread(context: Any) -> Callable[..., Any]:
+def _type_spread(context: TypingContext) -> Callable[[NumbaType, NumbaType], NumbaType]:
     return lambda a, shape: a.copy(ndim=len(shape), layout="A")
 
 
-def spread_evenly(a: Any, shape: tuple[int, ...]) -> Any:
+def spread_evenly(a: NDArray[np.generic], shape: tuple[int, ...]) -> NDArray[np.generic]:
     """Broadcast an array whose strides are multiples of the element size, as a Spread view."""
     return spread(a, shape)
 
 
 @type_callable(spread_evenly)
-def _type_spread_evenly(context: Any) -> Callable[..., Any]:
+def _type_spread_evenly(context: TypingContext) -> Callable[[NumbaType, NumbaType], NumbaType]:
     return lambda a, shape: Spread(a, len(shape))
 
 
 @lower_builtin(spread, types.Array, types.BaseTuple)
 @lower_builtin(spread_evenly, types.Array, types.BaseTuple)
-def _lower_spread(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> Any:
+def _lower_spread(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
     given = context.make_array(signature.args[0])(context, builder, args[0])
     made = context.make_array(signature.return_type)(context, builder)
     zero, one = (context.get_constant(types.intp, k) for k in (0, 1))
@@ -99,7 +112,7 @@ def _lower_spread(context: TargetContext, builder: IRBuilder, signature: Signatu
     return arrayobj.impl_ret_borrowed(context, builder, signature.return_type, made._getvalue())
 
 
-def _unknown(builder: IRBuilder, x: Any) -> Any:
+def _unknown(builder: IRBuilder, x: LLVMValue) -> LLVMValue:
     """Hide a value from LLVM's analysis: a known stride, or 0, would keep it from versioning the loop."""
     return builder.asm(ir.FunctionType(x.type, [x.type]), "", "=r,0", [x], side_effect=False)
 
@@ -107,7 +120,9 @@ def _unknown(builder: IRBuilder, x: Any) -> Any:
 # Elements
 
 
-def _place(context: TargetContext, builder: IRBuilder, kind: NumbaType, array: Any, index: Any, given: Any) -> Any:
+def _place(
+    context: TargetContext, builder: IRBuilder, kind: NumbaType, array: LLVMValue, index: NumbaType, given: LLVMValue
+) -> LLVMValue | None:
     """Address of an element; None if the index selects no single element."""
     kinds = (index,) if isinstance(index, types.Integer) else tuple(index)
     if len(kinds) != kind.ndim or not all(isinstance(k, types.Integer) for k in kinds):
@@ -128,7 +143,7 @@ def _place(context: TargetContext, builder: IRBuilder, kind: NumbaType, array: A
     return builder.gep(builder.bitcast(row, made.data.type), [step], inbounds=True)
 
 
-def _read(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> Any:
+def _read(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
     kind, index = signature.args
     place = _place(context, builder, kind, args[0], index, args[1])
     if place is None:
@@ -137,7 +152,7 @@ def _read(context: TargetContext, builder: IRBuilder, signature: Signature, args
     return arrayobj.load_item(context, builder, kind, place)
 
 
-def _write(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> Any:
+def _write(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
     kind, index, value = signature.args
     place = _place(context, builder, kind, args[0], index, args[1])
     if place is None:

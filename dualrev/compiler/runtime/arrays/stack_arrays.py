@@ -3,8 +3,6 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -13,7 +11,16 @@ from numba.extending import intrinsic, overload
 from numba.np import arrayobj
 
 from dualrev.compiler.runtime.arrays.allocate import zeros_like
-from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
+from dualrev.compiler.types.aliases import (
+    Intrinsic,
+    IRBuilder,
+    LLVMValue,
+    LLVMValues,
+    NumbaType,
+    Signature,
+    TargetContext,
+    TypingContext,
+)
 from dualrev.rules.library.njit_internal import inner
 
 __all__ = ["block_in", "few_zeros", "frame", "zeros_in"]
@@ -24,7 +31,7 @@ _FLOATS = types.Array(types.float64, 1, "C")
 
 
 @intrinsic
-def frame(typingctx: TypingContext) -> Any:
+def frame(typingctx: TypingContext) -> Intrinsic:
     """Allocate a few floats in the caller's stack frame; no reference to them outlives the call."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -65,7 +72,7 @@ def zeros_in(room, x):
 
 
 @intrinsic
-def _matrix(typingctx: TypingContext, room: Any, n: Any, m: Any) -> Any:
+def _matrix(typingctx: TypingContext, room: NumbaType, n: NumbaType, m: NumbaType) -> Intrinsic:
     """View the first elements of a room as a matrix."""
     array = types.Array(types.float64, 2, "C")
 

@@ -9,8 +9,6 @@ have memory of their own: a sweep may need the shadow for long, and the elements
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -19,6 +17,7 @@ from numba.np import arrayobj
 
 from dualrev.compiler.runtime.arrays.allocate import new_shaped
 from dualrev.compiler.types.aliases import (
+    Intrinsic,
     IRBuilder,
     LLVMValue,
     LLVMValues,
@@ -35,7 +34,7 @@ LARGEST = 512  # bytes of an array that shares its memory with its shadow
 
 
 @intrinsic
-def _empty_with_shadow(typingctx: TypingContext, shape: Any, dtype: Any) -> Any:
+def _empty_with_shadow(typingctx: TypingContext, shape: NumbaType, dtype: NumbaType) -> Intrinsic:
     kind = types.Array(dtype.dtype, len(shape) if isinstance(shape, types.BaseTuple) else 1, "C")
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -65,7 +64,7 @@ def _empty_with_shadow(typingctx: TypingContext, shape: Any, dtype: Any) -> Any:
     return types.UniTuple(kind, 2)(shape, dtype), codegen
 
 
-def _is_small(context: TargetContext, builder: IRBuilder, kind: NumbaType, sizes: Any) -> Any:
+def _is_small(context: TargetContext, builder: IRBuilder, kind: NumbaType, sizes: LLVMValues) -> LLVMValue:
     """Whether an array of these sizes has at most LARGEST bytes; an overflowing product may pass for small."""
     count = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     for size in sizes:

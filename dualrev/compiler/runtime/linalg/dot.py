@@ -7,7 +7,7 @@ the elements are the same bit by bit. Arrays that have to be copied for BLAS are
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from llvmlite import ir
@@ -17,21 +17,32 @@ from numba.extending import intrinsic
 from numba.np import linalg
 
 from dualrev.compiler.runtime.arrays.allocate import new_shaped, raise_if
-from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
+from dualrev.compiler.types.aliases import (
+    ArrayStruct,
+    Intrinsic,
+    IRBuilder,
+    LLVMValue,
+    LLVMValues,
+    NumbaType,
+    Signature,
+    TargetContext,
+    TypingContext,
+)
 
 __all__ = ["dot", "is_quick"]
 
 _WORDS = {1: "vector", 2: "matrix"}
+_Factor: TypeAlias = tuple[NumbaType, LLVMValues, LLVMValue]  # its type, its sizes, and the address of its elements
 
 
-def is_quick(*arrays: Any) -> bool:
+def is_quick(*arrays: NumbaType) -> bool:
     """Whether BLAS takes arrays of these types without copies."""
     same = all(x.dtype == arrays[0].dtype for x in arrays)
     return same and arrays[0].dtype in (types.float32, types.float64) and all(x.layout in "CF" for x in arrays)
 
 
 @intrinsic
-def dot(typingctx: TypingContext, a: Any, b: Any) -> Any:
+def dot(typingctx: TypingContext, a: NumbaType, b: NumbaType) -> Intrinsic:
     """Product `np.dot(a, b)` of vectors and matrices."""
     if not is_quick(a, b):
         found = typingctx.resolve_function_type(np.dot, (a, b), {}).return_type(a, b)
@@ -71,7 +82,9 @@ def _dot(a, b):
     return np.dot(a, b)
 
 
-def _multiply(context: TargetContext, builder: IRBuilder, one: Any, other: Any, made: Any) -> None:
+def _multiply(
+    context: TargetContext, builder: IRBuilder, one: _Factor, other: _Factor, made: tuple[NumbaType, ArrayStruct]
+) -> None:
     """Emit the call of BLAS; a matrix with one row or column is a vector."""
     (a, sizes, x), (b, others, y), (kind, out) = one, other, made
 

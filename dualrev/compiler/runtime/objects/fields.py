@@ -10,7 +10,6 @@ import functools
 import keyword
 import re
 from collections import namedtuple
-from typing import Any
 
 import numpy as np
 from numba import types
@@ -144,7 +143,7 @@ def _overload_fields(x):
     return _defined("x", f"({', '.join(parts)},)" if parts else "()", fields=fields, leaf=_leaf)
 
 
-def _defined(parameters: str, text: str, **space: Any) -> Any:
+def _defined(parameters: str, text: str, **space: object) -> object:
     """Define a function whose body returns an expression."""
     execute(f"def function({parameters}): return {text}", space)
     return space["function"]
@@ -154,7 +153,7 @@ def _defined(parameters: str, text: str, **space: Any) -> Any:
 
 
 @functools.cache
-def mirror_type(kind: NumbaType) -> Any:
+def mirror_type(kind: NumbaType) -> type[tuple[object, ...]]:
     """Named tuple type for the gradient by an instance, with a field for each of its fields."""
     called = kind.classname if isinstance(kind, types.ClassInstanceType) else type(kind).__name__
     name = identifier(called, "instance")
@@ -182,12 +181,11 @@ def _overload_mirror(tape, x, leaves):
     if is_records(x) or is_record(x):
         return _defined("tape, x, leaves", "attempt(tape, make, x, leaves)", attempt=attempt, make=_records_like(x))
     if is_structured(x):
-        made = mirror_type(x)
         parts = [f"mirror(tape, leaf(x, {name!r}), leaves[{k}])" for k, name in enumerate(members(x))]
         for k, leaf in enumerate(leaves.types):
             if isinstance(leaf, types.Array) and leaf.ndim == 0:  # of a field that is a number
                 parts[k] = f"attempt(tape, number, leaves[{k}])"
-        space = {"made": made, "mirror": mirror, "leaf": _leaf, "attempt": attempt, "number": _number}
+        space = {"made": mirror_type(x), "mirror": mirror, "leaf": _leaf, "attempt": attempt, "number": _number}
         return _defined("tape, x, leaves", f"made({', '.join(parts)})", **space)
     if holds_structured(x):
         made = getattr(x, "instance_class", None)
@@ -212,7 +210,7 @@ def _records_like(x):
     lines = ["def function(x, leaves):", f"made = zeros({shape}, dtype)"]
     lines += [f"store(leaf(made, {name!r}), leaves[{k}])" for k, name in reals]
     lines.append("return made")
-    space: dict[str, Any] = {"zeros": np.zeros, "dtype": dtype, "leaf": _leaf, "store": _stored}
+    space: dict[str, object] = {"zeros": np.zeros, "dtype": dtype, "leaf": _leaf, "store": _stored}
     execute("\n    ".join(lines), space)
     return inner(space["function"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 from numba import types
 from numba.extending import overload
@@ -12,7 +12,7 @@ __all__ = ["listed"]
 _PLACES = (types.Array, types.BaseTuple, types.UnicodeType, types.Bytes, types.List, types.ListType)
 
 
-def listed(x: Any) -> Any:
+def listed(x: Iterable[object]) -> Iterable[object]:
     """Convert a set, a range or a dict view to a list; return an indexable value unchanged."""
     return x if hasattr(x, "__getitem__") and not isinstance(x, dict) else list(x)
 

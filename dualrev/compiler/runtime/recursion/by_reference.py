@@ -8,8 +8,6 @@ calls pass their address. No references are counted: the caller of that function
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -17,7 +15,9 @@ from numba.core.datamodel import models
 from numba.extending import intrinsic, register_model
 
 from dualrev.compiler.types.aliases import (
+    Intrinsic,
     IRBuilder,
+    LLVMType,
     LLVMValue,
     LLVMValues,
     NumbaType,
@@ -32,7 +32,7 @@ __all__ = ["borrow", "lend"]
 class _Address(types.Type):
     """Numba type of the address of a tuple of arrays."""
 
-    def __init__(self, arrays: Any) -> None:
+    def __init__(self, arrays: NumbaType) -> None:
         self.arrays = arrays
         super().__init__(f"address({arrays})")
 
@@ -43,7 +43,7 @@ class _AddressModel(models.OpaqueModel):
 
 
 @intrinsic
-def lend(typingctx: TypingContext, arrays: Any) -> Any:
+def lend(typingctx: TypingContext, arrays: NumbaType) -> Intrinsic:
     """Store a tuple of arrays in the caller's frame, and return its address, valid until that returns."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -56,7 +56,7 @@ def lend(typingctx: TypingContext, arrays: Any) -> Any:
 
 
 @intrinsic
-def borrow(typingctx: TypingContext, address: Any) -> Any:
+def borrow(typingctx: TypingContext, address: NumbaType) -> Intrinsic:
     """Load the arrays at an address, in a function that counts no references."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -67,7 +67,7 @@ def borrow(typingctx: TypingContext, address: Any) -> Any:
     return address.arrays(address), codegen
 
 
-def _loaded(builder: IRBuilder, place: Any, kind: NumbaType) -> Any:
+def _loaded(builder: IRBuilder, place: LLVMValue, kind: LLVMType) -> LLVMValue:
     """Load an aggregate word by word: LLVM drops the loads that nobody uses."""
     if not isinstance(kind, ir.Aggregate):
         return builder.load(place)

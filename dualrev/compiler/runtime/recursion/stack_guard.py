@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any
 
 import llvmlite.binding
 from llvmlite import ir
@@ -21,7 +20,17 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from dualrev.compiler.runtime.tape.arena import external, function
-from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
+from dualrev.compiler.types.aliases import (
+    Intrinsic,
+    IRBuilder,
+    LLVMFunction,
+    LLVMValue,
+    LLVMValues,
+    NumbaType,
+    Signature,
+    TargetContext,
+    TypingContext,
+)
 
 __all__ = ["need_stack"]
 
@@ -43,7 +52,7 @@ if KNOWN:
 llvmlite.binding.add_symbol(_NAME, ctypes.addressof(_FIRST))
 
 
-def _bounds(builder: IRBuilder) -> tuple[Any, Any]:
+def _bounds(builder: IRBuilder) -> tuple[LLVMValue, LLVMValue]:
     """Lowest address of this thread's stack, and its size; 0, 0 if they are unknown."""
     this = external(builder, "pthread_self", _INT)
     if sys.platform == "darwin":
@@ -60,7 +69,7 @@ def _bounds(builder: IRBuilder) -> tuple[Any, Any]:
     return builder.load(low), builder.load(size)
 
 
-def _write_look(builder: IRBuilder, made: Any) -> None:
+def _write_look(builder: IRBuilder, made: LLVMFunction) -> None:
     """Emit the slow path of the guard: whether an address is too near to the end of this thread's stack."""
     (here,) = made.args
     lowest, above, key, inside = (builder.gep(_first(builder), [_SHORT(k)]) for k in range(4))
@@ -83,13 +92,13 @@ def _write_look(builder: IRBuilder, made: Any) -> None:
     builder.ret(builder.icmp_unsigned("<", here, limit))
 
 
-def _first(builder: IRBuilder) -> Any:
+def _first(builder: IRBuilder) -> LLVMValue:
     found = builder.module.globals.get(_NAME)
     return ir.GlobalVariable(builder.module, _INT, _NAME) if found is None else found
 
 
 @intrinsic(prefer_literal=True)
-def need_stack(typingctx: TypingContext, name: Any) -> Any:
+def need_stack(typingctx: TypingContext, name: NumbaType) -> Intrinsic:
     """Raise RecursionError if the thread's stack has no room for many more frames of the function `name`.
 
     It raises as numba's own code does, by the status that the function returns. A `raise` statement would make numba

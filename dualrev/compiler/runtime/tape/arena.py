@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import llvmlite.binding
 from llvmlite import ir
 from numba.core import cgutils
 
-from dualrev.compiler.types.aliases import IRBuilder
+from dualrev.compiler.types.aliases import IRBuilder, LLVMFunction, LLVMType, LLVMValue
 
 __all__ = ["external", "function", "give_back", "reallocate", "release", "take"]
 
@@ -38,8 +37,12 @@ llvmlite.binding.add_symbol(_NAME, ctypes.addressof(_key))
 
 
 def function(
-    builder: IRBuilder, name: str, result: Any, parameters: list[Any], write: Callable[[Any, Any], None]
-) -> Any:
+    builder: IRBuilder,
+    name: str,
+    result: LLVMType,
+    parameters: Sequence[LLVMType],
+    write: Callable[[IRBuilder, LLVMFunction], None],
+) -> LLVMFunction:
     """Get or define an internal runtime function in a module, not inlined."""
     made = cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, parameters), name)
     if made.is_declaration:
@@ -49,23 +52,23 @@ def function(
     return made
 
 
-def external(builder: IRBuilder, name: str, result: Any, *args: Any) -> Any:
+def external(builder: IRBuilder, name: str, result: LLVMType, *args: LLVMValue) -> LLVMValue:
     """Emit a call of a C library function; addresses are ints."""
     kind = ir.FunctionType(result, [x.type for x in args])
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
 
 
-def reallocate(builder: IRBuilder, address: Any, words: Any) -> Any:
+def reallocate(builder: IRBuilder, address: LLVMValue, words: LLVMValue) -> LLVMValue:
     """Emit a call of `realloc`, for so many words."""
     return external(builder, "realloc", _INT, address, builder.mul(words, _INT(8)))
 
 
-def release(builder: IRBuilder, address: Any) -> None:
+def release(builder: IRBuilder, address: LLVMValue) -> None:
     """Emit a call of `free`."""
     external(builder, "free", _NOTHING, address)
 
 
-def take(builder: IRBuilder) -> tuple[Any, Any]:
+def take(builder: IRBuilder) -> tuple[LLVMValue, LLVMValue]:
     """Take the thread's block from the arena: its address and its size in words; 0, 0 if it has none."""
     pair = ir.LiteralStructType([_INT, _INT])
     if not KNOWN:
@@ -74,7 +77,7 @@ def take(builder: IRBuilder) -> tuple[Any, Any]:
     return builder.extract_value(taken, 0), builder.extract_value(taken, 1)
 
 
-def give_back(builder: IRBuilder, address: Any, words: Any) -> None:
+def give_back(builder: IRBuilder, address: LLVMValue, words: LLVMValue) -> None:
     """Give memory back to the arena, or free it."""
     if not KNOWN:
         release(builder, address)
@@ -82,7 +85,7 @@ def give_back(builder: IRBuilder, address: Any, words: Any) -> None:
     builder.call(function(builder, "dualrev_give_back", _NOTHING, [_INT, _INT], _write_give_back), [address, words])
 
 
-def _write_take(builder: IRBuilder, made: Any) -> None:
+def _write_take(builder: IRBuilder, made: LLVMFunction) -> None:
     kept = _kept(builder)
     none = builder.icmp_unsigned("==", kept, _INT(0))
     empty = ir.Constant(made.function_type.return_type, [_INT(0), _INT(0)])
@@ -93,7 +96,7 @@ def _write_take(builder: IRBuilder, made: Any) -> None:
     builder.ret(builder.insert_value(pair, builder.load(_words(builder, kept)), 1))
 
 
-def _write_give_back(builder: IRBuilder, made: Any) -> None:
+def _write_give_back(builder: IRBuilder, made: LLVMFunction) -> None:
     address, words = made.args
     kept = _kept(builder)
     with builder.if_then(builder.icmp_unsigned(">", words, _INT(MOST))):
@@ -110,20 +113,20 @@ def _write_give_back(builder: IRBuilder, made: Any) -> None:
     builder.ret_void()
 
 
-def _words(builder: IRBuilder, address: Any) -> Any:
+def _words(builder: IRBuilder, address: LLVMValue) -> LLVMValue:
     """Pointer to the size of a kept block: its first word."""
     return builder.inttoptr(address, _INT.as_pointer())
 
 
-def _key_of(builder: IRBuilder) -> Any:
+def _key_of(builder: IRBuilder) -> LLVMValue:
     found = builder.module.globals.get(_NAME)
     key = ir.GlobalVariable(builder.module, _INT, _NAME) if found is None else found
     return builder.trunc(builder.load(key), _SHORT)
 
 
-def _kept(builder: IRBuilder) -> Any:
+def _kept(builder: IRBuilder) -> LLVMValue:
     return external(builder, "pthread_getspecific", _INT, _key_of(builder))
 
 
-def _keep(builder: IRBuilder, address: Any) -> Any:
+def _keep(builder: IRBuilder, address: LLVMValue) -> LLVMValue:
     return external(builder, "pthread_setspecific", _SHORT, _key_of(builder), address)

@@ -3,13 +3,20 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
+from dualrev.compiler.types.aliases import (
+    Intrinsic,
+    IRBuilder,
+    LLVMValue,
+    LLVMValues,
+    NumbaType,
+    Signature,
+    TargetContext,
+    TypingContext,
+)
 
 __all__ = ["bits", "whole"]
 
@@ -18,7 +25,7 @@ _INT = ir.IntType(64)
 
 
 @intrinsic
-def bits(typingctx: TypingContext, x: Any) -> Any:
+def bits(typingctx: TypingContext, x: NumbaType) -> Intrinsic:
     """Bitcast an int to a float."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -30,7 +37,7 @@ def bits(typingctx: TypingContext, x: Any) -> Any:
 
 
 @intrinsic
-def whole(typingctx: TypingContext, x: Any) -> Any:
+def whole(typingctx: TypingContext, x: NumbaType) -> Intrinsic:
     """Bitcast a float to an int: the inverse of `bits`."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:

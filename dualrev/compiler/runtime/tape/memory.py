@@ -33,8 +33,6 @@ threads, without the GIL, and in forked processes.
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from typing import Any
-
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -46,10 +44,13 @@ from dualrev.compiler.runtime.arrays.allocate import NO_MEMORY, empty_like, kind
 from dualrev.compiler.runtime.link import call_apart
 from dualrev.compiler.runtime.tape.arena import function, give_back, reallocate, release, take
 from dualrev.compiler.types.aliases import (
+    Intrinsic,
     IRBuilder,
+    LLVMFunction,
     LLVMValue,
     LLVMValues,
     NumbaType,
+    NumbaTypes,
     Signature,
     TargetContext,
     TypingContext,
@@ -81,7 +82,7 @@ _MEMORY = types.MemInfoPointer(types.voidptr)
 _FLOATS = types.Array(types.float64, 1, "C")
 
 
-def _at(builder: IRBuilder, tape: Any, k: int) -> LLVMValue:
+def _at(builder: IRBuilder, tape: LLVMValue, k: int) -> LLVMValue:
     return builder.gep(tape, [_SHORT(k)])
 
 
@@ -89,7 +90,7 @@ def _at(builder: IRBuilder, tape: Any, k: int) -> LLVMValue:
 
 
 @intrinsic(prefer_literal=True)
-def new_tape(typingctx: TypingContext, held: Any) -> Any:
+def new_tape(typingctx: TypingContext, held: NumbaType) -> Intrinsic:
     """Allocate an empty tape in the caller's frame; `held`, a literal, is the number of its slots for held arrays."""
     count = held.literal_value
 
@@ -108,12 +109,12 @@ def new_tape(typingctx: TypingContext, held: Any) -> Any:
 
 
 @intrinsic
-def words(typingctx: TypingContext, tape: Any) -> Any:
+def words(typingctx: TypingContext, tape: NumbaType) -> Intrinsic:
     """View of the tape's words as an array of floats."""
     return _FLOATS(tape), lambda context, builder, signature, args: _words(context, builder, args[0])
 
 
-def _words(context: TargetContext, builder: IRBuilder, tape: Any) -> Any:
+def _words(context: TargetContext, builder: IRBuilder, tape: LLVMValue) -> LLVMValue:
     made = context.make_array(_FLOATS)(context, builder)
     room, size = builder.load(_at(builder, tape, ROOM)), _INT(8)
     data = builder.inttoptr(builder.load(_at(builder, tape, ADDRESS)), made.data.type)
@@ -121,7 +122,9 @@ def _words(context: TargetContext, builder: IRBuilder, tape: Any) -> Any:
     return made._getvalue()
 
 
-def _enlarge(context: TargetContext, builder: IRBuilder, tape: Any, field: int, first: int, needed: Any) -> None:
+def _enlarge(
+    context: TargetContext, builder: IRBuilder, tape: LLVMValue, field: int, first: int, needed: LLVMValue
+) -> None:
     """Emit the growth of the words or the arrays of a tape; MemoryError if it fails, with the tape unchanged."""
     enlarge = function(builder, "dualrev_enlarge", _SHORT, [_INT.as_pointer(), _INT, _INT, _INT], _write_enlarge)
     failed = builder.call(enlarge, [tape, _INT(field), _INT(first), needed])
@@ -131,7 +134,7 @@ def _enlarge(context: TargetContext, builder: IRBuilder, tape: Any, field: int, 
         )
 
 
-def _write_enlarge(builder: IRBuilder, made: Any) -> None:
+def _write_enlarge(builder: IRBuilder, made: LLVMFunction) -> None:
     tape, field, first, needed = made.args
     fields = builder.gep(tape, [field])
     old, room = builder.load(fields), builder.load(_at(builder, fields, 2))
@@ -162,19 +165,19 @@ def _write_enlarge(builder: IRBuilder, made: Any) -> None:
     builder.ret(_SHORT(0))
 
 
-def _largest(builder: IRBuilder, some: list[Any]) -> Any:
+def _largest(builder: IRBuilder, some: LLVMValues) -> LLVMValue:
     first, *rest = some
     for x in rest:
         first = builder.select(builder.icmp_signed(">", first, x), first, x)
     return first
 
 
-def _is_zero(builder: IRBuilder, x: Any) -> Any:
+def _is_zero(builder: IRBuilder, x: LLVMValue) -> LLVMValue:
     return builder.icmp_unsigned("==", x, _INT(0))
 
 
 @intrinsic
-def grow(typingctx: TypingContext, tape: Any, needed: Any) -> Any:
+def grow(typingctx: TypingContext, tape: NumbaType, needed: NumbaType) -> Intrinsic:
     """Grow the tape to so many words, and return the new array of words."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -186,7 +189,9 @@ def grow(typingctx: TypingContext, tape: Any, needed: Any) -> Any:
 
 
 @intrinsic(prefer_literal=True)
-def column(typingctx: TypingContext, words: Any, first: Any, count: Any, dtype: Any) -> Any:
+def column(
+    typingctx: TypingContext, words: NumbaType, first: NumbaType, count: NumbaType, dtype: NumbaType
+) -> Intrinsic:
     """View of tape words from `first` on, as a column of this dtype: `column(words, top, n, "float64")`."""
     array = types.Array(_element(dtype), 1, "C")
 
@@ -198,7 +203,9 @@ def column(typingctx: TypingContext, words: Any, first: Any, count: Any, dtype: 
 
 
 @intrinsic
-def flags(typingctx: TypingContext, words: Any, first: Any, count: Any, place: Any) -> Any:
+def flags(
+    typingctx: TypingContext, words: NumbaType, first: NumbaType, count: NumbaType, place: NumbaType
+) -> Intrinsic:
     """View of tape words as a column of bools, after `place` others: `flags(words, top, n, 2)` is the third."""
     array = types.Array(types.boolean, 1, "C")
 
@@ -209,7 +216,9 @@ def flags(typingctx: TypingContext, words: Any, first: Any, count: Any, place: A
     return array(words, types.int64, types.int64, types.int64), codegen
 
 
-def _column(context: TargetContext, builder: IRBuilder, args: LLVMValues, array: Any, before: Any) -> Any:
+def _column(
+    context: TargetContext, builder: IRBuilder, args: LLVMValues, array: NumbaType, before: LLVMValue
+) -> LLVMValue:
     """Emit a column that begins `before` elements after the first word."""
     made = context.make_array(array)(context, builder)
     first = builder.gep(context.make_array(_FLOATS)(context, builder, args[0]).data, [args[1]])
@@ -219,7 +228,7 @@ def _column(context: TargetContext, builder: IRBuilder, args: LLVMValues, array:
     return made._getvalue()
 
 
-def _opaque(builder: IRBuilder, address: Any) -> Any:
+def _opaque(builder: IRBuilder, address: LLVMValue) -> LLVMValue:
     """Hide the origin of an address from LLVM's analysis.
 
     Columns that are taken lie below the ones before. Where LLVM sees that, it asks once for all iterations of an outer
@@ -228,19 +237,19 @@ def _opaque(builder: IRBuilder, address: Any) -> Any:
     return builder.asm(ir.FunctionType(address.type, [address.type]), "", "=r,0", [address], side_effect=False)
 
 
-def _element(dtype: Any) -> Any:
+def _element(dtype: NumbaType) -> NumbaType:
     return types.boolean if dtype.literal_value == "bool" else getattr(types, dtype.literal_value)
 
 
 # Arrays
 
 
-def _fields(context: Any, kind: NumbaType) -> int:
+def _fields(context: TargetContext, kind: NumbaType) -> int:
     return -(-context.get_abi_sizeof(context.get_value_type(kind)) // 8)
 
 
 @intrinsic
-def keep(typingctx: TypingContext, tape: Any, array: Any) -> Any:
+def keep(typingctx: TypingContext, tape: NumbaType, array: NumbaType) -> Intrinsic:
     """Push an array: its fields, the memory that it refers to, and the number of words of the fields."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -269,22 +278,22 @@ def _count_references(builder: IRBuilder) -> None:
     module.add_named_metadata("numba_args_may_always_need_nrt").add(module.add_metadata([builder.function]))
 
 
-def _entry(builder: IRBuilder, tape: Any, count: Any) -> Any:
+def _entry(builder: IRBuilder, tape: LLVMValue, count: LLVMValue) -> LLVMValue:
     """Emit the address behind so many words of the recorded arrays."""
     return builder.gep(builder.inttoptr(builder.load(_at(builder, tape, ARRAYS)), _INT.as_pointer()), [count])
 
 
-def _memory(context: TargetContext, builder: IRBuilder, array: Any, value: Any) -> Any:
+def _memory(context: TargetContext, builder: IRBuilder, array: NumbaType, value: LLVMValue) -> LLVMValue:
     """Emit the address of an array's reference counter (meminfo)."""
     return builder.ptrtoint(context.make_array(array)(context, builder, value).meminfo, _INT)
 
 
-def _drop(context: TargetContext, builder: IRBuilder, address: Any) -> None:
+def _drop(context: TargetContext, builder: IRBuilder, address: LLVMValue) -> None:
     context.nrt.decref(builder, _MEMORY, builder.inttoptr(address, context.get_value_type(_MEMORY)))
 
 
 @intrinsic(prefer_literal=True)
-def kept(typingctx: TypingContext, tape: Any, dtype: Any, ndim: Any, layout: Any) -> Any:
+def kept(typingctx: TypingContext, tape: NumbaType, dtype: NumbaType, ndim: NumbaType, layout: NumbaType) -> Intrinsic:
     """Pop the array that was recorded last: `kept(tape, "float64", 2, "C")`."""
     array = types.Array(_element(dtype), ndim.literal_value, layout.literal_value)
 
@@ -299,7 +308,7 @@ def kept(typingctx: TypingContext, tape: Any, dtype: Any, ndim: Any, layout: Any
 
 
 @intrinsic(prefer_literal=True)
-def hold(typingctx: TypingContext, tape: Any, slot: Any, array: Any) -> Any:
+def hold(typingctx: TypingContext, tape: NumbaType, slot: NumbaType, array: NumbaType) -> Intrinsic:
     """Hold an array in a slot of the tape, which drops the slot's former array; return it without a reference count."""
     place = SLOTS + slot.literal_value
 
@@ -317,7 +326,7 @@ def hold(typingctx: TypingContext, tape: Any, slot: Any, array: Any) -> Any:
 # Calls that may fail
 
 
-def _lent(context: TargetContext, builder: IRBuilder, kind: NumbaType, value: Any) -> Any:
+def _lent(context: TargetContext, builder: IRBuilder, kind: NumbaType, value: LLVMValue) -> LLVMValue:
     """Emit a value whose arrays have no reference counts."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
@@ -332,7 +341,7 @@ def _lent(context: TargetContext, builder: IRBuilder, kind: NumbaType, value: An
 
 
 @intrinsic
-def attempt(typingctx: TypingContext, tape: Any, function: Any, *given: Any) -> Any:
+def attempt(typingctx: TypingContext, tape: NumbaType, function: NumbaType, *given: NumbaType) -> Intrinsic:
     """Call a numba function, and note a failure in the tape; after a failure the value is zeros."""
     if function.dispatcher in _NEW and isinstance(given[0], types.Array):
         return _attempt_new(tape, function, given, _NEW[function.dispatcher])
@@ -368,7 +377,7 @@ def attempt(typingctx: TypingContext, tape: Any, function: Any, *given: Any) -> 
 _NEW = {zeros_like: "zeros", known_zeros_like: "known zeros", empty_like: ""}
 
 
-def _attempt_new(tape: Any, function: Any, given: Any, fill: str) -> Any:
+def _attempt_new(tape: NumbaType, function: NumbaType, given: NumbaTypes, fill: str) -> Intrinsic:
     """Allocate an array as an attempt, without a function to compile."""
     kind = kind_like(given[0])
 
@@ -393,12 +402,12 @@ def _attempt_new(tape: Any, function: Any, given: Any, fill: str) -> Any:
     return kind(tape, function, types.StarArgTuple(given)), codegen
 
 
-def _is_fine(builder: IRBuilder, tape: Any) -> Any:
+def _is_fine(builder: IRBuilder, tape: LLVMValue) -> LLVMValue:
     return builder.icmp_signed("==", builder.load(_at(builder, tape, CODE)), _INT(0))
 
 
 @intrinsic
-def unless_failed(typingctx: TypingContext, tape: Any, value: Any) -> Any:
+def unless_failed(typingctx: TypingContext, tape: NumbaType, value: NumbaType) -> Intrinsic:
     """Return the value, or zeros if an attempt has failed."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -413,7 +422,7 @@ def unless_failed(typingctx: TypingContext, tape: Any, value: Any) -> Any:
 
 
 @intrinsic
-def close(typingctx: TypingContext, tape: Any) -> Any:
+def close(typingctx: TypingContext, tape: NumbaType) -> Intrinsic:
     """Free the tape's memory, and raise a noted failure."""
 
     def codegen(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
@@ -425,7 +434,7 @@ def close(typingctx: TypingContext, tape: Any) -> Any:
     return types.none(tape), codegen
 
 
-def free(context: TargetContext, builder: IRBuilder, tape: Any) -> None:
+def free(context: TargetContext, builder: IRBuilder, tape: LLVMValue) -> None:
     """Emit the release of a tape's memory and references."""
     _count_references(builder)
     _drop_recorded(context, builder, tape)
@@ -440,7 +449,7 @@ def free(context: TargetContext, builder: IRBuilder, tape: Any) -> None:
                 release(builder, address)
 
 
-def raise_noted(context: TargetContext, builder: IRBuilder, code: Any, error: Any) -> None:
+def raise_noted(context: TargetContext, builder: IRBuilder, code: LLVMValue, error: LLVMValue) -> None:
     """Emit the raise of a noted failure (numba's status and its exception), if one was noted."""
     exception = builder.inttoptr(error, excinfo_ptr_t)
     status = context.call_conv._get_return_status(builder, builder.trunc(code, _SHORT), exception)
@@ -448,7 +457,7 @@ def raise_noted(context: TargetContext, builder: IRBuilder, code: Any, error: An
         context.call_conv.return_status_propagate(builder, status)
 
 
-def _drop_recorded(context: TargetContext, builder: IRBuilder, tape: Any) -> None:
+def _drop_recorded(context: TargetContext, builder: IRBuilder, tape: LLVMValue) -> None:
     """Emit the release of the recorded arrays' references, last one first."""
     test, body, done = (builder.append_basic_block(name) for name in ("test", "drop", "done"))
     builder.branch(test)

@@ -3,14 +3,21 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, LLVMValues, Signature, TargetContext, TypingContext
+from dualrev.compiler.types.aliases import (
+    Intrinsic,
+    IRBuilder,
+    LLVMValue,
+    LLVMValues,
+    NumbaType,
+    Signature,
+    TargetContext,
+    TypingContext,
+)
 
 __all__ = ["falling", "rising", "room", "rounds"]
 
@@ -19,7 +26,7 @@ _INT = ir.IntType(64)
 
 
 @intrinsic
-def room(typingctx: TypingContext, top: Any, each: Any, rounds: Any) -> Any:
+def room(typingctx: TypingContext, top: NumbaType, each: NumbaType, rounds: NumbaType) -> Intrinsic:
     """Tape words needed when a loop pushes `each` words per iteration: `top + each * rounds`, without overflow.
 
     A trip count above _MOST counts as _MOST.
@@ -37,7 +44,7 @@ def room(typingctx: TypingContext, top: Any, each: Any, rounds: Any) -> Any:
 
 
 @intrinsic(prefer_literal=True)
-def rounds(typingctx: TypingContext, start: Any, stop: Any, step: Any) -> Any:
+def rounds(typingctx: TypingContext, start: NumbaType, stop: NumbaType, step: NumbaType) -> Intrinsic:
     """Trip count of a loop over `range(start, stop, step)`, saturated at _MOST.
 
     Of range(0, stop, 1), the stop itself if it is not negative.
@@ -50,7 +57,7 @@ def rounds(typingctx: TypingContext, start: Any, stop: Any, step: Any) -> Any:
 
     if known == [0, 1]:
 
-        def from_0(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> Any:
+        def from_0(context: TargetContext, builder: IRBuilder, signature: Signature, args: LLVMValues) -> LLVMValue:
             """Emit the trip count of `range(0, stop, 1)`."""
             return builder.select(builder.icmp_signed(">", args[1], _INT(0)), args[1], _INT(0))
 
