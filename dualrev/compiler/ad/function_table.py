@@ -13,7 +13,7 @@ from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.core.nodes import Call, Function
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.names import Names
-from dualrev.compiler.types.aliases import AccessPath, ArgNums, NumbaTypes
+from dualrev.compiler.types.aliases import AccessPath, NumbaTypes
 
 __all__ = ["FunctionTable"]
 
@@ -57,20 +57,5 @@ class FunctionTable(Protocol):
     def entered(self, f: Any, argtypes: NumbaTypes) -> Function:
         """Lower the root of the differentiation, the user's function, to core."""
 
-    def once(self, f: Function) -> Function:
-        """A trampoline for a recursive root; the function itself if it is not recursive."""
-
     def functions_passed(self, f: Any, args: Sequence[Any], argtypes: NumbaTypes) -> dict[str, Static]:
         """The arguments of a call that are functions, by the names of their parameters."""
-
-    def chosen_numbers(self, argnums: ArgNums, f: Function, primals: NumbaTypes) -> list[int]:
-        """The indices of the arguments that `argnums` chooses."""
-
-    def check_scalar(self, f: Function) -> None:
-        """Refuse a function whose result is not one real scalar: ScalarError."""
-
-    def asks_for_layout(self, f: Function) -> bool:
-        """Whether a function, or a callee, tests if an array is contiguous."""
-
-    def looks_at_layout(self, f: Function) -> bool:
-        """Whether a function or its callees read flags or strides of an array."""

@@ -8,8 +8,7 @@ A function is read once for every combination of argument types. What it calls i
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 
 from numba.core import types
@@ -21,9 +20,9 @@ from dualrev.compiler.ad.forward.forward_driver import Forward
 from dualrev.compiler.ad.higher import compiled_derivative
 from dualrev.compiler.ad.opaque_calls import underived
 from dualrev.compiler.ad.reverse.reverse_driver import Reverse
-from dualrev.compiler.analysis.activity import carries
-from dualrev.compiler.analysis.determinism import done_anew, draws_anew
+from dualrev.compiler.analysis.layout import with_callees
 from dualrev.compiler.analysis.memory.alias import Memory, given
+from dualrev.compiler.driver.checks import check_objects, check_reruns
 from dualrev.compiler.driver.complex_arguments import ComplexCalls
 from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.driver.reading import Origin, Reading
@@ -36,19 +35,17 @@ from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import Source, Static, describe, is_derivative, read
 from dualrev.compiler.frontend.typing.infer_callees import Uncompiled
 from dualrev.compiler.ir import anf
-from dualrev.compiler.ir.core import traverse
-from dualrev.compiler.ir.core.atom_types import is_array, is_real, type_of
-from dualrev.compiler.ir.core.atoms import Constant, Global, Tree, Var
-from dualrev.compiler.ir.core.nodes import Call, Function, Opaque
+from dualrev.compiler.ir.core.atom_types import is_array, type_of
+from dualrev.compiler.ir.core.atoms import Global, Tree
+from dualrev.compiler.ir.core.nodes import Call, Function
 from dualrev.compiler.ir.core.program import Program
-from dualrev.compiler.ir.core.traverse import leaves, mapped, renewed, statements
+from dualrev.compiler.ir.core.traverse import statements
 from dualrev.compiler.ir.names import Names
 from dualrev.compiler.ir.pass_manager import PassManager
 from dualrev.compiler.optimize.inline import inlined, is_small
-from dualrev.compiler.types.aliases import AccessPath, ArgNums, Dispatcher, NumbaType, NumbaTypes
+from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaType, NumbaTypes
 from dualrev.compiler.types.leaves import holds_structured
-from dualrev.compiler.types.opaque_types import is_container
-from dualrev.errors import ArgumentError, ArgumentNumberError, ScalarError, UnsupportedError
+from dualrev.errors import UnsupportedError
 
 __all__ = ["Front", "Origin"]
 
@@ -121,13 +118,15 @@ class Front:
                 if isinstance(s, Call) and isinstance(s.function, Global) and has_rule(s.function.value):
                     self.sites[s] = made.origin.source
                 if isinstance(s, Call):
-                    self._check_objects(s, made.origin.source)
+                    check_objects(s, made.origin.source)
             self._check_derivatives(made)
             if is_derivative(f):
                 bottom, kinds = f._function(argtypes)
-                self.check_draws(self.core(bottom, kinds, path, functions), f"the derivative of a {f.derivative_of[1]}")
+                check_reruns(
+                    self.core(bottom, kinds, path, functions), self.program, f"the derivative of a {f.derivative_of[1]}"
+                )
             elif made.again:
-                self.check_draws(made, "a checkpoint", later=True)
+                check_reruns(made, self.program, "a checkpoint", later=True)
             self.passes.run("optimise", reading)
             self._cores[key] = reading.core
         return self._cores[key]
@@ -137,7 +136,7 @@ class Front:
         before, self.root = self.root, f
         try:
             made = self.core(f, argtypes, path, functions, apart=False)
-            for _ in self._run_by(made):
+            for _ in with_callees(made, self.program):
                 pass
         finally:
             self.root = before
@@ -153,32 +152,6 @@ class Front:
             return None
         one, other = (kept(x) | {"forceinline": True} for x in (f, caller.origin.dispatcher))
         return found if one == other else None
-
-    def _check_objects(self, s: Call, source: Source) -> None:
-        """Raise UnsupportedError for a call with an object, if the callee has derivatives of its own."""
-        f = s.function.value if isinstance(s.function, Global) else None
-        if (has_rule(f) or is_derivative(f)) and any(holds_structured(type_of(x)) for x in s.args):
-            what = f"the call of {describe(getattr(f, 'py_func', f))} with an object"
-            source.refuse(s.line, what, "its derivative would be an object, too", "the fields as arguments")
-
-    def check_draws(self, f: Function, what: str, later: bool = False) -> None:
-        """Raise UnsupportedError for a rerun, perhaps later, of a function that may not do the same again."""
-        if later and any(isinstance(x, Var) and is_container(x.type) for p in f.parameters for x in leaves(p)):
-            why = "the function is run once more, later, and the container may have changed by then"
-            f.origin.source.refuse(
-                f.origin.source.tree, f"a set, a dict or a list as an argument of {what}", why, "an array"
-            )
-        if draws_anew(f, self.program):
-            source = f.origin.source
-            why = "it draws random numbers, and is run more than once: the numbers would be others each time"
-            source.refuse(
-                source.tree, what, why, "np.random.seed(k) as its first line, or an array that is drawn outside"
-            )
-        if (found := done_anew(f, self.program)) is not None:
-            inside, s = found
-            line = f"{s.refusal[0]} in {what}" if isinstance(s, Opaque) else f"this call in {what}"
-            why = "the function is run more than once, and nobody knows whether this does the same each time"
-            inside.origin.source.refuse(s.line, line, why, "dr.grad or dr.jvp, which run it once")
 
     def _read(
         self, f: Dispatcher, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static], apart: bool
@@ -258,35 +231,6 @@ class Front:
         self.complexes.check_entered(made, argtypes)
         return made
 
-    def once(self, f: Function) -> Function:
-        """Trampoline for a recursive root, so that its sweeps exist once; the function itself, if it is not recursive.
-
-        Both sweeps of f in one function would be a second derivative of it, beside the one that its calls have.
-        """
-        call = self._call_of_itself(f)
-        if call is None or f.again or any(isinstance(x, Global) or is_array(x) for x in leaves(f.result)):
-            return f
-        parameters = tuple(mapped(p, lambda x: Var(x.name, x.type)) for p in f.parameters)
-        result = renewed(call.result)
-        targets = tuple(x for x in leaves(result) if isinstance(x, Var))
-        made = Call(targets, call.function, parameters, result, f.origin.source.tree.lineno)
-        return replace(f, parameters=parameters, body=(made,), result=result)
-
-    def _call_of_itself(self, f: Function) -> Call | None:
-        """Recursive call of the root with the same argument types, in a function or its callees; None without one."""
-        key, seen, todo = (id(self.f), tuple(map(type_of, f.parameters))), set(), [f]
-        for g in todo:
-            for s in statements(g.body):
-                if not isinstance(s, Call) or not isinstance(s.function, Global):
-                    continue
-                called = self.program.key(s)
-                if called == key:
-                    return s
-                if called not in seen:
-                    seen.add(called)
-                    todo.append(self.program.function(s))
-        return None
-
     def functions_among(self, f: Dispatcher, argtypes: NumbaTypes) -> dict[str, Static]:
         """Parameters whose arguments are functions; classes of named tuples are named on the way."""
         functions = {}
@@ -365,42 +309,3 @@ class Front:
                 )
             self._paths[id(passed)] = found.path
         return self._paths[id(passed)]
-
-    def chosen_numbers(self, argnums: ArgNums, f: Function, primals: NumbaTypes) -> list[int]:
-        """Indices of the differentiated arguments, after checks of argnums and types."""
-        count = len(primals)
-        given = list(argnums) if isinstance(argnums, (tuple, list)) else [argnums]
-        numbers = [k % count for k in given if isinstance(k, int) and not isinstance(k, bool) and -count <= k < count]
-        if not numbers or len(set(numbers)) < len(given):
-            raise ArgumentNumberError(argnums, count)
-        for k in numbers:
-            if not any(map(carries, leaves(f.parameters[k]))):
-                raise ArgumentError.of(str(primals[k]), "choose other arguments by argnums")
-        return numbers
-
-    def check_scalar(self, f: Function) -> None:
-        """Raise ScalarError for a function that does not return one real scalar."""
-        x, source = f.result, f.origin.source
-        if not (is_real(x) or (isinstance(x, Constant) and isinstance(x.value, float))):
-            raise ScalarError.of(str(type_of(x)), f"{source.file}:{source.tree.lineno}")
-
-    def asks_for_layout(self, f: Function) -> bool:
-        """Whether a function or its callees test arrays for contiguity: then shadows copy their strides."""
-        return any(g.origin.asks_for_layout for g in self._run_by(f))
-
-    def looks_at_layout(self, f: Function) -> bool:
-        """Whether a function or its callees read flags or strides: another run needs arrays of such strides."""
-        return any(g.origin.looks_at_layout for g in self._run_by(f))
-
-    def _run_by(self, f: Function) -> Iterator[Function]:
-        """Yield a function, and its callees."""
-        seen: set[Hashable] = set()
-        todo = [f]
-        while todo:
-            f = todo.pop()
-            yield f
-            for s in traverse.statements(f.body):
-                if isinstance(s, Call) and (key := self.program.key(s)) not in seen:
-                    seen.add(key)
-                    gradient = self.program.gradient(s)
-                    todo.append(self.program.function(s) if gradient is None else gradient.of)

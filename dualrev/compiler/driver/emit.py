@@ -22,6 +22,7 @@ from dualrev.compiler.codegen.module_builder import Emitted, described
 from dualrev.compiler.codegen.module_text import ModuleText, Writing
 from dualrev.compiler.codegen.parallel_loops import write_loop
 from dualrev.compiler.codegen.statements import Emission, Lending
+from dualrev.compiler.driver.checks import check_reruns
 from dualrev.compiler.driver.context import Front
 from dualrev.compiler.driver.passes import FORWARD, LINK, LISTS, OPTIMISE, READ, REVERSE
 from dualrev.compiler.driver.transforms import TRANSFORMS
@@ -140,7 +141,7 @@ class Module:
             return asked.root(self, transform, argnums, argtypes, count)
         core = self.front.entered(self.f, argtypes[:count])
         try:
-            self.front.check_draws(core, f"its {asked.reruns}", asked.later)
+            check_reruns(core, self.program, f"its {asked.reruns}", asked.later)
         except UnsupportedError:
             asked.root(self, transform, argnums, argtypes, count)  # what no derivative is known of is said first
             raise

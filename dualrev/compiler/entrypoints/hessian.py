@@ -12,10 +12,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NoReturn
 
+from dualrev.compiler.ad.differentiated import check_scalar, chosen_numbers
 from dualrev.compiler.ad.higher.derivative_operators import derivative_in_core
 from dualrev.compiler.ad.reverse.joint import Joint, joint
 from dualrev.compiler.ad.vector_mode import Directions, Laned
 from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.analysis.layout import asks_for_layout
 from dualrev.compiler.codegen.lines import Code
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
 from dualrev.compiler.entrypoints import jacobian
@@ -41,17 +43,17 @@ def root(module: ModuleBuilder, transform: str, argnums: ArgNums, argtypes: Numb
     front, primals = module.front, argtypes[:count]
     f = front.entered(module.f, primals)
     if transform == "products" or not any(map(carries, leaves(f.result))):
-        front.check_scalar(f)
+        check_scalar(f)
     if is_real(f.result) or isinstance(f.result, Constant):
         return _Hessian(module, argnums, primals).emitted(transform)
     source: Source = f.origin.source
-    numbers = tuple(front.chosen_numbers(argnums, f, primals))
+    numbers = tuple(chosen_numbers(argnums, f, primals))
 
     def refuse(why: str, instead: str) -> NoReturn:
         """Refuse the Hessian, with a reason and a remedy."""
         source.refuse(source.tree, "the Hessian of this function, which returns several numbers,", why, instead)
 
-    several, strided = isinstance(argnums, (tuple, list)), front.asks_for_layout(f)
+    several, strided = isinstance(argnums, (tuple, list)), asks_for_layout(f, front.program)
     made = derivative_in_core(front.forward, "jacobian", f, numbers, several, (), strided, refuse)
     return jacobian.root(module, "jacobian", argnums, argtypes, count, made)
 
@@ -123,7 +125,7 @@ class _Hessian(Matrices):
         fresh, lanes = self.module.names.fresh, {} if laned is None else laned.parameters
         self.lane = {x: [fresh("t_{}_{k}", x) for _ in range(self.width)] for x in self.ordered}
         of_tangent = {self.tangent[x]: self.lane[x][0] for x in self.ordered}
-        asks = self.module.front.asks_for_layout(self.f)
+        asks = asks_for_layout(self.f, self.module.front.program)
         self.shadows: dict[str, list[str]] = {}
         self.room: list[Line] = []
         for x, d in made.shadows.items():

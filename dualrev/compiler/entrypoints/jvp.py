@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 
 from numba.core import types
 
+from dualrev.compiler.ad.differentiated import check_scalar, chosen_numbers
 from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.analysis.layout import asks_for_layout
 from dualrev.compiler.codegen.lines import Code
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder, described
 from dualrev.compiler.entrypoints.primal import Line, NameTree, Plain
@@ -75,7 +77,7 @@ class _GivenTangents:
         self.plain = plain
         inputs = [x for p in parameters for x in leaves(p) if plain.moves(x)]
         self.tangent = dict(zip(inputs, tangents, strict=True))
-        asks = plain.module.front.asks_for_layout(plain.f)
+        asks = asks_for_layout(plain.f, plain.module.front.program)
         self.strided = {x for x in inputs if plain.is_array(x) and plain.types[x].layout == "A" and asks}
         self.found: list[tuple[str, str]] = []  # the tangent of a leaf, and what it is
 
@@ -140,7 +142,7 @@ class Chosen:
         self.f = f = of or module.front.entered(module.f, primals)
         self.names, self.called = f.origin.parameters, f.name
         self.several = isinstance(argnums, (tuple, list))
-        self.chosen = module.front.chosen_numbers(argnums, f, primals)
+        self.chosen = chosen_numbers(argnums, f, primals)
         moving = [x for k in self.chosen for x in traverse.leaves(f.parameters[k]) if carries(x)]
         made = module.front.forward.function(f, moving, again=self.again).function
         assert isinstance(made.result, Node)
@@ -169,7 +171,7 @@ class Chosen:
     def gradient(self) -> str:
         """Emit the gradient of the tangent of f, which is the Hessian-vector product; return its name."""
         module = self.module
-        module.front.check_scalar(self.f)
+        check_scalar(self.f)
         name = module.names.fresh(f"grad_slope_{self.called}")
         entry = Entry(module, "grad", self.chosen, self.core, module.f, [*self.names, *self.tangents])
         entry.write(name, self.several, described("grad", self.argnums, f"the slope of {self.called}"))

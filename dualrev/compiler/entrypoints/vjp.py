@@ -11,8 +11,10 @@ from collections.abc import Set
 
 from numba.core import types
 
+from dualrev.compiler.ad.differentiated import check_scalar, chosen_numbers
 from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.analysis.layout import asks_for_layout
 from dualrev.compiler.analysis.values.nonzero_cotangents import NOTHING, Known
 from dualrev.compiler.codegen.lines import Assign, Code
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder, described
@@ -20,6 +22,7 @@ from dualrev.compiler.codegen.module_text import Writing
 from dualrev.compiler.codegen.statements import Emission
 from dualrev.compiler.entrypoints.primal import Line
 from dualrev.compiler.entrypoints.tape_owner import Owned, owner
+from dualrev.compiler.entrypoints.trampoline import trampoline
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array, type_of
 from dualrev.compiler.ir.core.atoms import Atom, Constant, Node, Tree, Var
@@ -54,11 +57,11 @@ def check_cotangent(value: NumbaType, ct: NumbaType) -> None:
 def root(module: ModuleBuilder, transform: str, argnums: ArgNums, argtypes: NumbaTypes, count: int) -> Emitted:
     """Emit the module of a gradient, of a value with its gradient, or of a `vjp`."""
     core = module.front.entered(module.f, argtypes[:count])
-    chosen = module.front.chosen_numbers(argnums, core, argtypes[:count]) if transform != "vjp" else list(range(count))
+    chosen = chosen_numbers(argnums, core, argtypes[:count]) if transform != "vjp" else list(range(count))
     if module.is_plain:
         for kind in filter(is_list, argtypes[count:]):  # numba stumbles where it infers `array[...] = list`
             check_cotangent(type_of(core.result), kind)
-        core = module.front.once(core)
+        core = trampoline(core, module.f, module.front.program)
     name = module.names.fresh(f"{transform}_{core.name}")
     doc = described(transform, argnums, core.name)
     several = isinstance(argnums, (tuple, list))
@@ -85,7 +88,7 @@ class Entry:
         self.source = f.origin.source
         self.pulls = transform in ("vjp", "pull")
         if not self.pulls:
-            module.front.check_scalar(f)
+            check_scalar(f)
         self.results = leaves(f.result)
         shared = module.names.shared
         if self.pulls:
@@ -142,7 +145,9 @@ class Entry:
         changed = {facts.classes.find(x) for s in statements(self.f.body) for x in facts.memory.changed(s)}
         wrote = [x for x in arrays if facts.classes.find(x) in changed]
         before += self._checks(arrays, wrote)
-        strided = {x for x in arrays if x.type.layout == "A"} if module.front.asks_for_layout(self.f) else set()
+        strided = (
+            {x for x in arrays if x.type.layout == "A"} if asks_for_layout(self.f, module.front.program) else set()
+        )
         undone = self.sweeps.undone_classes
         finals = {x: shared(f"final_{k}") for k, x in enumerate(wrote) if facts.classes.find(x) in undone}
         body: list[Line] = [Code(f"{kept[x]} = {text(x)}", 0) for x in finals if kept[x] != text(x)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 
+from dualrev.compiler.analysis.layout import looks_at_layout
 from dualrev.compiler.codegen.lines import Code
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
 from dualrev.compiler.entrypoints.primal import Plain, rebuilt
@@ -31,7 +32,7 @@ def root(module: ModuleBuilder, transform: str, argnums: ArgNums, argtypes: Numb
         what, why = "dr.vjp by an object with fields", "there is no copy of it for the pullback"
         source.refuse(source.tree, what, why, "dr.value_and_grad, or arguments for its fields")
     arrays = [x for tree in plain.parameters for x in leaves(tree) if plain.is_array(x)]
-    strided = {x for x in arrays if plain.types[x].layout == "A"} if module.front.looks_at_layout(f) else set()
+    strided = {x for x in arrays if plain.types[x].layout == "A"} if looks_at_layout(f, module.front.program) else set()
     value, made, returned = fresh(f"value_{f.name}"), fresh("made"), fresh("returned")
     inside = [*plain.take_apart(names, plain.parameters), *plain.body()]
     module.function(value, names, f"{f.name} itself.", inside, source, module.f)

@@ -12,9 +12,11 @@ from typing import NoReturn
 
 from numba.core import types
 
+from dualrev.compiler.ad.differentiated import check_scalar, chosen_numbers
 from dualrev.compiler.ad.function_table import FunctionTable
 from dualrev.compiler.ad.higher.derivative_operators import derivative_in_core
 from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.analysis.layout import asks_for_layout, looks_at_layout
 from dualrev.compiler.frontend.reading.njit_options import alike, is_checked
 from dualrev.compiler.frontend.reading.source import Source, Static, describe
 from dualrev.compiler.ir.core.nodes import Function
@@ -74,11 +76,11 @@ def core(
         if not numbers:
             raise ArgumentError.of(", ".join(map(str, primals)))
     else:
-        numbers = tuple(front.chosen_numbers(argnums, of, primals))
+        numbers = tuple(chosen_numbers(argnums, of, primals))
     several_numbers = transform == "hessian" and any(map(carries, leaves(of.result)))
     if transform in ("grad", "value_and_grad", "product", "hvp", "hessian") and not several_numbers:
-        front.check_scalar(of)
-    strided = front.looks_at_layout(of) if transform == "keep" else front.asks_for_layout(of)
+        check_scalar(of)
+    strided = looks_at_layout(of, front.program) if transform == "keep" else asks_for_layout(of, front.program)
     made = derivative_in_core(front.forward, transform, of, numbers, several, kinds, strided, refuse)
     origin = replace(of.origin, dispatcher=derivative, source=source, parameters=names)
     return replace(made, checked=is_checked(derivative), origin=origin)
