@@ -31,7 +31,7 @@ def drop_pruned(body: list[anf.Stmt], listing: Listing, func_ir: Any, renamed: M
     live = {s for line, (s, _) in listing.places.items() if line in lines}
 
     def left(block: list[anf.Stmt]) -> tuple[list[Any], bool]:
-        """Return what is left of a block, and whether numba's IR has none of it."""
+        """Return the remaining statements of a block, and whether all are dead."""
         made: list[anf.Stmt] = []
         alive = False
         for s in block:

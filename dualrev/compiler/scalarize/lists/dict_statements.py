@@ -40,7 +40,7 @@ class Places(AnfBuilder):
         self.taking = _taking(body, found)
 
     def block(self, body: list[anf.Stmt]) -> list[Any]:
-        """Return the statements for those of a block."""
+        """Return the rewritten statements of a block."""
         return rewritten(body, lambda s: self.collect(lambda: self.statement(s)))
 
     def _is_view(self, s: anf.Stmt) -> bool:

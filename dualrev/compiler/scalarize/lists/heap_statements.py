@@ -50,7 +50,7 @@ class HeapStatements:
         return replace(lowered, body=[*start, *body, *end], result=result), names
 
     def _block(self, body: list[anf.Stmt]) -> list[Any]:
-        """The statements for those of a block."""
+        """The rewritten statements of a block."""
         code, watched = self.code, list[tuple[str, str, Heap]]()
         with code.opened() as made:
             for s in body:
