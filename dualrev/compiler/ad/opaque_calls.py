@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
 
 from numba.core import types
 
@@ -84,11 +83,11 @@ class _Writing(CoreBuilder):
     def __init__(self, function: Global, why: UnsupportedError, line: int) -> None:
         super().__init__()
         self.function, self.why, self.line = function, why, line
-        self.names: dict[Any, str] = {}
+        self.names: dict[Atom, str] = {}
 
-    def whole(self, parameters: tuple[Tree, ...], result: Tree, reads: set[Any], unknown: bool) -> None:
+    def whole(self, parameters: tuple[Tree, ...], result: Tree, reads: set[Tree], unknown: bool) -> None:
         """Emit the opaque call, with arrays that it may write copied in before it and out after it."""
-        given = [x for p in parameters for x in leaves(p)]
+        given: list[Var] = [x for p in parameters for x in leaves(p)]
         arrays = [x for x in given if is_array(x) and x not in reads]
         copies = {x: Var("_", _copied(x.type)) for x in arrays if x.type.mutable}
         made = {x: Var("_", x.type) for x in leaves(result) if isinstance(x, Var)}
@@ -108,10 +107,10 @@ class _Writing(CoreBuilder):
         for x, c in copies.items():
             self.loop(x, lambda index, x=x, c=c: self.back(x, c, index), self.line)  # type: ignore[misc]
 
-    def opaque(self, code: list[str], given: list[Any], outputs: list[Var], unknown: bool) -> Opaque:
+    def opaque(self, code: list[str], given: list[Var], outputs: list[Var], unknown: bool) -> Opaque:
         """The opaque statement, with its named inputs and outputs."""
         said = f"the call of {describe(self.function.value.py_func)}", "its derivative is not known", "loops"
-        inputs = [(self.names[x], x) for x in given if x in self.names]
+        inputs: list[tuple[str, Atom]] = [(self.names[x], x) for x in given if x in self.names]
         inputs += [(name, x) for x, name in self.names.items() if isinstance(x, Global)]
         changes = any(not is_array(x) for x in given)
         tree = tuple(ast.parse("\n".join(code)).body)
@@ -124,7 +123,7 @@ class _Writing(CoreBuilder):
         self.write(Load(value, c, index, self.line))
         self.write(Store(x, index, value, self.line))
 
-    def pairs(self, given: list[Any], copies: dict[Any, Var]) -> Iterator[tuple[Any, Any]]:
+    def pairs(self, given: list[Var], copies: dict[Var, Var]) -> Iterator[tuple[Var, Var]]:
         """Pairs of array arguments that must not alias: the call may write to one of them."""
         arrays = [x for x in given if is_array(x)]
         for k, a in enumerate(arrays):
@@ -136,15 +135,15 @@ class _Writing(CoreBuilder):
         """The name of a variable, or a class, in the emitted Python code."""
         return self.names.setdefault(x, x.name if isinstance(x, Global) else f"x_{len(self.names)}")
 
-    def tree(self, x: Tree, copies: dict[Any, Var]) -> ast.expr:
+    def tree(self, x: Tree, copies: dict[Var, Var]) -> ast.expr:
         """An argument as a Python expression."""
         if not isinstance(x, Node):
-            return ast.Name(self.name(copies.get(x, x)))
+            return ast.Name(self.name(copies.get(x, x) if isinstance(x, Var) else x))
         parts = [self.tree(part, copies) for part in x.parts]
         return ast.Tuple(parts, ast.Load()) if x.cls is None else to_python.call(self.name(x.cls), *parts)
 
-    def target(self, x: Tree, made: dict[Any, Var]) -> str:
+    def target(self, x: Tree, made: dict[Var, Var]) -> str:
         """The assignment target that destructures a result."""
         if isinstance(x, Node):
             return "(" + "".join(f"{self.target(part, made)}, " for part in x.parts) + ")"
-        return self.name(made[x]) if x in made else "_"
+        return self.name(made[x]) if isinstance(x, Var) and x in made else "_"

@@ -12,14 +12,14 @@ cotangents of the function's own variables are there for every lane.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Protocol, TypeVar
 
 from dualrev.compiler.analysis.memory.alias import Memory, contents, given
 from dualrev.compiler.analysis.values.uniformity import Flags, Flow, Key, Site, Varying, ends_of
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Node, Symbol, Tree, Var
+from dualrev.compiler.ir.core.atoms import Atom, Node, Symbol, Tree, Var
 from dualrev.compiler.ir.core.nodes import (
     Accumulate,
     Block,
@@ -137,7 +137,7 @@ class Lanes:
         made = _Vectorised(self, Flow(self.varying, (f,), varied))
         varied |= {x for x in others if made.flow.varies(x)}
         made.check(f, varied)
-        parameters = [x for p in f.parameters for x in (made.lanes(p) if p in varied else (p,))]
+        parameters = [x for p in f.parameters for x in (made.lanes(p) if isinstance(p, Var) and p in varied else (p,))]
         body = made.block(f.body)
         result = Node(tuple(made.tree(f.result, k) for k in range(self.width)))
         found = {x: made.lanes(x) if x in varied else (x,) for x in varied | others}
@@ -161,12 +161,22 @@ class Lanes:
 
     def _defined(self, made: _Vectorised, f: Function, flags: Flags) -> Function:
         inputs = zip(ends_of(f), flags, strict=True)
-        varied = {x for x, flag in inputs if flag}
+        varied = {x for x, flag in inputs if flag and isinstance(x, Var)}
         made.check(f, varied)
         parameters = [y for p in f.parameters for x in leaves(p) for y in (made.lanes(x) if x in varied else (x,))]
         body = made.block(f.body)
         results = [y for x in leaves(f.result) for y in (made.lanes(x) if made.flow.varies(x) else (x,))]
         return replace(f, parameters=tuple(parameters), body=body, result=Node(tuple(results)))
+
+
+A = TypeVar("A", bound=Atom)
+
+
+class _Lane(Protocol):
+    """A substitution of variables by variables: an atom for an atom."""
+
+    def __call__(self, x: A, /) -> A | Var:
+        """The variable in the lane; a uniform atom itself."""
 
 
 class _Vectorised:
@@ -183,20 +193,25 @@ class _Vectorised:
 
     # Variables
 
-    def lanes(self, x: Any) -> tuple[Var, ...]:
+    def lanes(self, x: Var) -> tuple[Var, ...]:
         """The variables of `x` in all lanes."""
         if x not in self.copies:
             name = x.name if x.name == "_" else f"{x.name}_{{k}}"
             self.copies[x] = tuple(Var(name, x.type, x.of) for _ in range(self.whole.width))
         return self.copies[x]
 
-    def every(self, some: Iterable[Any]) -> tuple[Any, ...]:
+    def every(self, some: Iterable[A]) -> tuple[A | Var, ...]:
         """Expand the varying atoms into all lanes; uniform ones stay single."""
         return tuple(y for x in some for y in (self.lanes(x) if self.flow.varies(x) else (x,)))
 
-    def lane(self, k: int) -> Callable[[Any], Any]:
+    def lane(self, k: int) -> _Lane:
         """The substitution of varying atoms by their variables in lane `k`."""
-        return lambda x: self.lanes(x)[k] if self.flow.varies(x) else x
+
+        def of(x: A) -> A | Var:
+            """The variable in the lane; a uniform atom itself."""
+            return self.lanes(x)[k] if self.flow.varies(x) else x
+
+        return of
 
     def tree(self, tree: Tree, k: int) -> Tree:
         """A tree in lane `k`."""
@@ -280,7 +295,7 @@ class _Vectorised:
             return [s]
         start = 0 if s is site.calls[0] else len(Site(site.calls[:1]).ends)
         found = (whole.varying.flags(site, flags) if any(flags) else flags)[start:]
-        made: list[Any] = []
+        made: list[Atom] = []
         spread: list[Statement] = []
         for x, flag in zip(results, found, strict=False):
             if flow.varies(x) and not flag:  # it varies elsewhere

@@ -7,9 +7,9 @@ class of arrays that may share memory (alias.py) is active as a whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TypeGuard
 
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative, given
 from dualrev.compiler.analysis.opaque_flows import check_flows, meets_opaque
 from dualrev.compiler.analysis.summaries import carries, made_of, sources
 from dualrev.compiler.ir.core.atom_types import is_array
@@ -75,7 +75,7 @@ class Activity:
             Activity(f, memory, Classes(f, memory), varied, ())
         return True
 
-    def has(self, x: Atom) -> bool:
+    def has(self, x: Atom) -> TypeGuard[Var]:
         """Whether an atom is active."""
         return carries(x) and self._key(x) in self._active
 
@@ -83,10 +83,12 @@ class Activity:
         """Whether an array's alias class is active."""
         return self._classes.find(x) in self._active
 
-    def _key(self, x: Atom) -> Any:
+    def _key(self, x: Atom) -> Representative:
         return self._classes.find(x) if is_array(x) else x
 
-    def _repeat(self, found: set[Any], rule: Callable[[Statement], list[Any]], order: list[Statement]) -> None:
+    def _repeat(
+        self, found: set[Representative], rule: Callable[[Statement], list[Atom]], order: list[Statement]
+    ) -> None:
         """Apply a transfer rule until a fixpoint is reached."""
         count = -1
         while count < len(found):
@@ -94,10 +96,10 @@ class Activity:
             for s in order:
                 found |= {self._key(x) for x in rule(s) if carries(x)}
 
-    def _in(self, found: set[Any], x: Atom) -> bool:
+    def _in(self, found: set[Representative], x: Atom) -> bool:
         return carries(x) and self._key(x) in found
 
-    def _varies(self, s: Statement) -> list[Any]:
+    def _varies(self, s: Statement) -> list[Atom]:
         """Forward rule: the variables that a statement makes depend on varied ones."""
         if isinstance(s, Store):
             return [s.array] if self._in(self._varied, s.value) else []
@@ -107,7 +109,7 @@ class Activity:
         found = any(self._in(self._varied, x) for x in sources(s))
         return [s.target] if found else []  # type: ignore[union-attr]
 
-    def _matters(self, s: Statement) -> list[Any]:
+    def _matters(self, s: Statement) -> list[Atom]:
         """Backward rule: the operands through which a statement makes the results depend on them."""
         if isinstance(s, Store):
             return [s.value] if self._in(self._useful, s.array) else []

@@ -17,11 +17,11 @@ What is asked of arrays with other names, their alias classes (memory/alias.py) 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import gcd
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 from dualrev.compiler.analysis.ssa import Loop, Region, Value, Versions
 from dualrev.compiler.analysis.values.linear_bounds import (
@@ -34,7 +34,7 @@ from dualrev.compiler.analysis.values.linear_bounds import (
     plus,
     scaled,
 )
-from dualrev.compiler.analysis.values.linear_forms import COUNT, SUM, LinearForms, is_whole
+from dualrev.compiler.analysis.values.linear_forms import COUNT, SUM, Axis, LinearForms, is_whole
 from dualrev.compiler.ir.core.atoms import (
     Applied,
     Atom,
@@ -54,6 +54,8 @@ __all__ = ["Access", "Answer", "Dependence", "Element"]
 
 Answer: TypeAlias = Literal["never", "always", "may"]
 Element: TypeAlias = "Load | Store"
+#: An array: a version of a variable, or what the code does not assign.
+Root: TypeAlias = Value | Var | Global
 
 _SPREADS = {"runtime.spread", "runtime.spread_evenly"}
 
@@ -66,7 +68,7 @@ class Access:
     the arrays that were seen through.
     """
 
-    root: Any
+    root: Root
     index: tuple[Form | None, ...]
     distinct: bool = True
     views: tuple[Access, ...] = ()
@@ -80,11 +82,11 @@ class Dependence(LinearForms):
     """
 
     def __init__(
-        self, versions: Versions, outer: Dependence | None = None, primal: Callable[[Any], Any] = lambda x: x
+        self, versions: Versions, outer: Dependence | None = None, primal: Callable[[Var], Var] = lambda x: x
     ) -> None:
         super().__init__()
         self.versions, self.outer, self.primal = versions, outer, primal
-        self._forms: dict[Any, Form] = {}  # of values, of variables that come from outside, and of extents of arrays
+        self._forms: dict[Hashable, Form] = {}  # of values, of variables from outside, and of extents of arrays
         self._regions: dict[Number, Region | None] = {}
         self._parts: dict[Number, list[Number]] = {}  # what a form is made of that may overflow
         self._variables: dict[Number, Var] = {}  # the numbers that a variable stands for
@@ -130,7 +132,7 @@ class Dependence(LinearForms):
             self._bounds[x] = min((k for k in found if k is not None), default=None) if None not in found else None
         return self._bounds[x]
 
-    def number(self, most: int | None = None, lower: Any = (), upper: Any = ()) -> Form:
+    def number(self, most: int | None = None, lower: Iterable[Form] = (), upper: Iterable[Form] = ()) -> Form:
         """A fresh integer of the region that is looked at."""
         made = super().number(most, lower, upper)
         self._regions |= dict.fromkeys(made.factors, self._here[1])
@@ -143,7 +145,7 @@ class Dependence(LinearForms):
             self._parts |= {x: [*a.factors] for x in made.factors}
         return made
 
-    def look_up(self, key: Any, lower: Any = ()) -> Form:
+    def look_up(self, key: Var | Axis, lower: Iterable[Form] = ()) -> Form:
         """The form of a variable, or of the extent of an axis."""
         if isinstance(key, Var):
             v = self._version(key)
@@ -163,7 +165,7 @@ class Dependence(LinearForms):
         finally:
             self._here = before
 
-    def _memoised(self, key: Any, s: Any, region: Region | None, make: Callable[[], Form]) -> Form:
+    def _memoised(self, key: Hashable, s: Statement | None, region: Region | None, make: Callable[[], Form]) -> Form:
         if key not in self._forms:
             with self._at(s, region):
                 self._forms[key] = make()
@@ -211,13 +213,13 @@ class Dependence(LinearForms):
 
     # Arrays
 
-    def extent(self, array: Any, axis: Any) -> Form:
+    def extent(self, array: Root, axis: int | str) -> Form:
         """The form of the length of an array along an axis."""
         s = array.statement if isinstance(array, Value) and array.kind == "op" else None
         region = array.region if isinstance(array, Value) else None
         return self._memoised((array, axis), s, region, lambda: self._length(s, axis))
 
-    def _length(self, s: Any, axis: Any) -> Form:
+    def _length(self, s: Statement | None, axis: int | str) -> Form:
         match s:
             case Copy(source=Var() as y) | Hold(source=Var() as y):
                 return self.look_up((y, axis))
@@ -238,17 +240,17 @@ class Dependence(LinearForms):
         """
         if self.outer is None or isinstance(a.root, Value):
             return a
-        x, outer = self.primal(a.root), self.outer
+        x, outer = a.root if isinstance(a.root, Global) else self.primal(a.root), self.outer
         made = [v for v in outer.versions.values if v.variable is x and v.kind in ("op", "param")]
         return outer._seen_through(replace(a, root=made[0] if len(made) == 1 else x))
 
-    def element(self, s: Statement, array: Any, index: tuple[Index, ...]) -> Access:
+    def element(self, s: Statement, array: Var | Global, index: tuple[Index, ...]) -> Access:
         """The element of an array that a statement reads."""
         with self._at(s, self.versions.region_of[s]):
             found = Access(self._version(array) or array, tuple(map(self._index, index)))
         return self._seen_through(found)
 
-    def _index(self, i: Any) -> Form | None:
+    def _index(self, i: Index) -> Form | None:
         return self.value(i) if isinstance(i, (Var, Constant, Operator)) else None
 
     def _seen_through(self, a: Access) -> Access:
@@ -257,7 +259,7 @@ class Dependence(LinearForms):
         while isinstance(a.root, Value) and a.root.kind == "op":
             s, part = a.root.statement, None
             with self._at(s, a.root.region):
-                if isinstance(s, (Copy, Hold)):
+                if isinstance(s, (Copy, Hold)) and not isinstance(s.source, Constant):
                     part = replace(a, root=self._version(s.source) or s.source)
                 elif isinstance(s, View):
                     part = self._part(s, a)
@@ -290,7 +292,7 @@ class Dependence(LinearForms):
                 return replace(a, root=base, index=(*index, *rest))
         return None
 
-    def _along(self, x: Span, axis: Any, i: Form | None) -> Form | None:
+    def _along(self, x: Span, axis: tuple[Root, int], i: Form | None) -> Form | None:
         """The index of an element of a slice, along the axis of its base."""
         if x == Span(None, None, None) or i is None:
             return i
@@ -304,7 +306,7 @@ class Dependence(LinearForms):
             start = self._memoised((axis, start, step), *self._here, self.number)
         return None if start is None else self.bounded(plus(start, scaled(step, i)))
 
-    def _has_distinct_elements(self, x: Any) -> bool:
+    def _has_distinct_elements(self, x: Root) -> bool:
         """Whether the elements of an array certainly do not overlap: windows do, and steps of 0."""
         if isinstance(x, Value):
             if x.variable.type.layout in "CF":
@@ -322,15 +324,15 @@ class Dependence(LinearForms):
 
     def _are_distinct(self, x: Var) -> bool:
         """Whether this holds for all arrays that a variable stands for: new ones, and parts of such."""
-        todo, seen = [x], set[Any]()
+        todo, seen = list[Var | Global]([x]), set[Var | Global]()
         while todo:
-            x = todo.pop()
-            if x in seen or x.type.layout in "CF":
+            y = todo.pop()
+            if y in seen or y.type.layout in "CF":
                 continue
-            seen.add(x)
-            made = [v for v in self.versions.values if v.variable is x and v.kind in ("op", "param")]
-            some = [v.statement for v in made]
-            if not made or not all(map(_is_part, some)):
+            seen.add(y)
+            made = [v for v in self.versions.values if v.variable is y and v.kind in ("op", "param")]
+            some = [v.statement for v in made if _is_part(v.statement)]
+            if not made or len(some) < len(made):
                 return False
             todo += [t.base for t in some]
         return True
@@ -432,7 +434,7 @@ class Dependence(LinearForms):
             yield self._renamed(a, inside, {x: other})
 
 
-def _is_part(s: Any) -> bool:
+def _is_part(s: Statement | None) -> TypeGuard[View]:
     """Whether a statement takes a part of an array itself, and not of one that is spread from it."""
     return isinstance(s, View) and isinstance(s.value, Item) and s.value.base is s.base
 

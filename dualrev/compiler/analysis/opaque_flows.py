@@ -8,7 +8,6 @@ may get in, under whatever name. A string may be made of such a float, to be pri
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from numba.core import types
 
@@ -42,7 +41,7 @@ def meets_opaque(f: Function, calls: Callable[[Call], bool]) -> bool:
     )
 
 
-def check_flows(f: Function, varied: Callable[[Any], bool], enter: Callable[[Call], bool]) -> None:
+def check_flows(f: Function, varied: Callable[[Atom], bool], enter: Callable[[Call], bool]) -> None:
     """Refuse a function (UnsupportedError) if varied values may flow into opaque values and back out.
 
     `f` handles opaque values. `enter` checks the callee of a call, and returns whether its core is known. It is called
@@ -50,7 +49,7 @@ def check_flows(f: Function, varied: Callable[[Any], bool], enter: Callable[[Cal
     (summaries.py).
     """
     order = list(statements(f.body))
-    texts: set[Any] = set()  # strings that are made of what varies
+    texts: set[Atom] = set()  # strings that are made of what varies
     count = -1
     while count < len(texts):
         count = len(texts)
@@ -60,7 +59,7 @@ def check_flows(f: Function, varied: Callable[[Any], bool], enter: Callable[[Cal
                 _refuse(f, s, _CONTAINER)
 
 
-def _texts(f: Function, s: Statement, varied: Callable[[Any], bool], texts: set[Any]) -> set[Any]:
+def _texts(f: Function, s: Statement, varied: Callable[[Atom], bool], texts: set[Atom]) -> set[Atom]:
     """Strings that a statement makes from varied values, or from strings so made."""
     moving = [x for x in reads(s) if varied(x) or x in texts]
     if not moving:

@@ -59,7 +59,7 @@ class Value:
 
     variable: Var
     kind: str
-    statement: Any
+    statement: Any  # the one that makes it, as its kind says; None for an argument
     region: Region
     position: int
     parts: list[Value] = field(default_factory=list)  # join: of both branches; header: before, and of the iteration

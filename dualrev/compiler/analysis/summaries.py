@@ -11,9 +11,10 @@ array that a function changes is not active only because another argument is.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TypeGuard
 
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative, given
 from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array
 from dualrev.compiler.ir.core.atoms import Atom, Global, Var
 from dualrev.compiler.ir.core.nodes import Call, Copy, Function, Load, Real, Statement, Store, View, Whole
@@ -22,7 +23,7 @@ from dualrev.compiler.ir.core.traverse import leaves, statements
 __all__ = ["carries", "made_of", "sources"]
 
 
-def made_of(s: Call, memory: Memory) -> list[tuple[Any, frozenset[int]]]:
+def made_of(s: Call, memory: Memory) -> list[tuple[Atom, frozenset[int]]]:
     """Results and changed arguments of a call, each with the indices of the arguments that it may depend on."""
     inputs, results = given(s), leaves(s.result)
     every = frozenset(range(len(inputs)))
@@ -41,9 +42,9 @@ def made_of(s: Call, memory: Memory) -> list[tuple[Any, frozenset[int]]]:
 def _of_function(f: Function, memory: Memory) -> tuple[frozenset[int], ...]:
     """Indices of the parameters that each result, and then each parameter at the end, may depend on."""
     classes, order = Classes(f, memory), list(statements(f.body))
-    of: dict[Any, frozenset[int]] = {}
+    of: dict[Representative, frozenset[int]] = {}
 
-    def key(x: Atom) -> Any:
+    def key(x: Atom) -> Representative:
         """An array's alias class; any other atom itself."""
         return classes.find(x) if is_array(x) else x
 
@@ -70,7 +71,7 @@ def _of_function(f: Function, memory: Memory) -> tuple[frozenset[int], ...]:
     return tuple(map(found, (*leaves(f.result), *inputs)))
 
 
-def _made(s: Statement, memory: Memory, found: Any) -> list[tuple[Any, frozenset[int]]]:
+def _made(s: Statement, memory: Memory, found: Callable[[Atom], frozenset[int]]) -> list[tuple[Atom, frozenset[int]]]:
     """Transfer function of a statement: the atoms that it assigns, with the parameters that they depend on."""
     if isinstance(s, Store):
         return [(s.array, found(s.value))]
@@ -81,12 +82,12 @@ def _made(s: Statement, memory: Memory, found: Any) -> list[tuple[Any, frozenset
     return [(s.target, frozenset().union(*map(found, of)))] if of else []  # type: ignore[union-attr]
 
 
-def carries(x: Atom) -> bool:
+def carries(x: object) -> TypeGuard[Var]:
     """Whether an atom can carry a derivative at all."""
     return isinstance(x, Var) and (is_real(x) or is_real_array(x))
 
 
-def sources(s: Statement) -> list[Any]:
+def sources(s: Statement) -> list[Atom]:
     """Operands through which the target of an operation has a derivative."""
     match s:
         case Copy():

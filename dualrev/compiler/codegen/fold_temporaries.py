@@ -11,10 +11,9 @@ import ast
 import bisect
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from dualrev.compiler.codegen.lines import Assign, Code, Pop, Push, Suite
+from dualrev.compiler.codegen.lines import Assign, Code, CodeStatement, Pop, Push, Suite
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.names import readable, words_of
 
@@ -27,7 +26,7 @@ _PRODUCTS = ("runtime.scaled", "runtime.known", "runtime.along", "runtime.along_
 _WIDE = 88
 
 
-def tidy(code: list[Any], is_temporary: Callable[[str], bool]) -> list[Any]:
+def tidy(code: list[CodeStatement], is_temporary: Callable[[str], bool]) -> list[CodeStatement]:
     """Substitute temporaries forward until a fixpoint, in place; return the code."""
     while _Round(code, is_temporary).block(code):
         pass
@@ -37,17 +36,17 @@ def tidy(code: list[Any], is_temporary: Callable[[str], bool]) -> list[Any]:
 class _Round:
     """Definitions and uses of names in the code, for one iteration of forward substitution."""
 
-    def __init__(self, code: list[Any], is_temporary: Callable[[str], bool]) -> None:
+    def __init__(self, code: list[CodeStatement], is_temporary: Callable[[str], bool]) -> None:
         self.is_temporary = is_temporary
-        self.readers: dict[str, Counter[Any]] = defaultdict(Counter)
+        self.readers: dict[str, Counter[CodeStatement]] = defaultdict(Counter)
         self.written: dict[str, list[int]] = defaultdict(list)  # positions, in order
-        self.at: dict[Any, int] = {}
-        self.last: dict[Any, int] = {}  # the position of the last statement inside
-        self.block_of: dict[Any, list[Any]] = {}
+        self.at: dict[CodeStatement, int] = {}
+        self.last: dict[CodeStatement, int] = {}  # the position of the last statement inside
+        self.block_of: dict[CodeStatement, list[CodeStatement]] = {}
         self.memory: list[int] = []  # where memory may change
         self.number(code)
 
-    def number(self, code: list[Any]) -> None:
+    def number(self, code: list[CodeStatement]) -> None:
         """Number the statements in program order, and record the names that each reads and writes."""
         for s in code:
             self.at[s], self.block_of[s] = len(self.at), code
@@ -59,29 +58,29 @@ class _Round:
                 self.number(s.orelse)
             self.last[s] = len(self.at) - 1
 
-    def enter(self, s: Any) -> None:
+    def enter(self, s: CodeStatement) -> None:
         """Record what a statement reads, and whether it changes memory."""
         for name in _reads(s):
             self.readers[name][s] += 1
         if _changes_memory(s) and not self.between(self.memory, self.at[s] - 1, self.at[s]):
             bisect.insort(self.memory, self.at[s])
 
-    def leave(self, s: Any) -> None:
+    def leave(self, s: CodeStatement) -> None:
         """Forget what a statement reads."""
         for name in set(_reads(s)):
             del self.readers[name][s]
 
-    def drop(self, code: list[Any], k: int) -> None:
-        """Delete the assignment `code[k]`, with its records."""
+    def drop(self, code: list[CodeStatement], k: int, name: str) -> None:
+        """Delete the assignment `code[k]` to a name, with its records."""
         s = code.pop(k)
         self.leave(s)
-        self.written[s.target.id].remove(self.at[s])
+        self.written[name].remove(self.at[s])
 
     def between(self, positions: list[int], first: int, last: int) -> bool:
         """Whether one of the positions lies after `first` and not after `last`."""
         return bisect.bisect_right(positions, first) < bisect.bisect_right(positions, last)
 
-    def block(self, code: list[Any]) -> bool:
+    def block(self, code: list[CodeStatement]) -> bool:
         """Substitute in a block and in the blocks inside; return whether anything has changed."""
         changed = False
         for s in code:
@@ -95,13 +94,13 @@ class _Round:
             if isinstance(s, Assign) and s.op == "=" and isinstance(s.target, ast.Name):
                 name = s.target.id
                 if self.is_temporary(name) and self.can_go(code, k, s, name, end):
-                    self.drop(code, k)
+                    self.drop(code, k, name)
                     changed = True
                     continue
             k += 1
         return changed
 
-    def can_go(self, code: list[Any], k: int, s: Assign, name: str, end: int) -> bool:
+    def can_go(self, code: list[CodeStatement], k: int, s: Assign, name: str, end: int) -> bool:
         """Whether the assignment of a temporary can be deleted: it is dead, or its value was substituted, here."""
         count = self.readers[name].total()
         if count == 0:
@@ -125,7 +124,7 @@ class _Round:
             self.put(t, name, s.value)
         return True
 
-    def inline(self, code: list[Any], k: int, s: Assign, name: str) -> bool:
+    def inline(self, code: list[CodeStatement], k: int, s: Assign, name: str) -> bool:
         """Substitute the value of `code[k]` into its only reader; return whether it was possible."""
         (t,) = self.readers[name]
         here, there = self.at[s], self.at[t]
@@ -139,7 +138,7 @@ class _Round:
             return False
         return _in_order(t, s.value) and self.put(t, name, s.value)
 
-    def put(self, t: Any, name: str, value: ast.expr) -> bool:
+    def put(self, t: CodeStatement, name: str, value: ast.expr) -> bool:
         """Substitute a value for a name in a statement, and update the records; return whether it was possible."""
         self.leave(t)
         done = _put(t, name, value)
@@ -150,7 +149,7 @@ class _Round:
 def _names(tree: ast.AST) -> list[str]:
     """Names in a tree, in no order: `ast.walk` would take three times as long."""
     found: list[str] = []
-    todo: list[Any] = [tree]
+    todo: list[object] = [tree]
     while todo:
         x = todo.pop()
         if isinstance(x, ast.Name):
@@ -166,7 +165,7 @@ def _header(s: Suite) -> ast.stmt:
     return ast.parse(f"{s.header} pass").body[0]
 
 
-def _reads(s: Any) -> list[str]:
+def _reads(s: CodeStatement) -> list[str]:
     """Names that a statement reads, without the blocks inside."""
     if isinstance(s, Assign):
         found = _names(s.value)
@@ -185,7 +184,7 @@ def _reads(s: Any) -> list[str]:
     return _names(ast.parse(s.text))
 
 
-def _writes(s: Any) -> list[str]:
+def _writes(s: CodeStatement) -> list[str]:
     """Names that a statement assigns, without the blocks inside."""
     if isinstance(s, Assign):
         return words_of(s.target.id) if isinstance(s.target, ast.Name) else []
@@ -199,7 +198,7 @@ def _writes(s: Any) -> list[str]:
     return [n.id for n in ast.walk(ast.parse(s.text)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
 
 
-def _changes_memory(s: Any) -> bool:
+def _changes_memory(s: CodeStatement) -> bool:
     if isinstance(s, Assign):
         return isinstance(s.target, ast.Subscript) or not _is_pure(s.value)
     return isinstance(s, (Code, Pop, Suite))
@@ -211,30 +210,30 @@ def _is_pure(value: ast.expr) -> bool:
     return all(_PURE.fullmatch(ast.unparse(c.func)) for c in calls)
 
 
-def _reads_memory(value: ast.expr) -> bool:
+def _reads_memory(value: ast.AST) -> bool:
     calls = [n for n in ast.walk(value) if isinstance(n, ast.Call) and ast.unparse(n.func) not in _PRODUCTS]
     return bool(calls) or any(isinstance(n, ast.Subscript) for n in ast.walk(value))
 
 
-def _can_put(t: Any) -> bool:
+def _can_put(t: CodeStatement) -> bool:
     return isinstance(t, (Assign, Push)) or (isinstance(t, Suite) and not t.header.startswith("while"))
 
 
-def _in_order(t: Any, value: ast.expr) -> bool:
+def _in_order(t: CodeStatement, value: ast.expr) -> bool:
     """Whether substitution of a value keeps the order of its calls and the memory reads of the statement.
 
     `d[0] += g(d)` reads d[0] before it calls g, and `g(d) + d[0]` after that.
     """
     if not isinstance(t, (Assign, Push, Suite)):
         return False
-    parts: list[Any] = [t.value] if isinstance(t, Assign) else t.words if isinstance(t, Push) else [_header(t)]
+    parts: Sequence[ast.AST] = [t.value] if isinstance(t, Assign) else t.words if isinstance(t, Push) else [_header(t)]
     if _acts(value):
         updates = isinstance(t, Assign) and isinstance(t.target, ast.Subscript) and t.op != "="
         return not updates and not any(map(_reads_memory, parts))
     return not _reads_memory(value) or not any(map(_acts, parts))
 
 
-def _acts(value: ast.expr) -> bool:
+def _acts(value: ast.AST) -> bool:
     """Whether an expression has a call that may change memory."""
     calls = [n for n in ast.walk(value) if isinstance(n, ast.Call)]
     return any(
@@ -243,7 +242,7 @@ def _acts(value: ast.expr) -> bool:
     )
 
 
-def _put(t: Any, name: str, value: ast.expr) -> bool:
+def _put(t: CodeStatement, name: str, value: ast.expr) -> bool:
     """Substitute a value for a name in a statement, unless the line becomes too wide; return whether it was done."""
     short = isinstance(value, (ast.Name, ast.Constant))
 

@@ -6,11 +6,11 @@ import ast
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from dualrev.diagnostics.quoting import comment
 
-__all__ = ["Assign", "Code", "Pop", "Push", "Row", "Suite", "lines_of", "rows_of", "text_of"]
+__all__ = ["Assign", "Code", "CodeStatement", "Pop", "Push", "Row", "Suite", "lines_of", "rows_of", "text_of"]
 
 
 @dataclass(eq=False)
@@ -53,10 +53,13 @@ class Suite:
     """Compound statement: a header and its block; `orelse` is the else-branch of an `if`."""
 
     header: str
-    body: list[Any]
+    body: list[Any]  # of CodeStatement: callers build a list of some of them
     line: int
-    orelse: list[Any] = field(default_factory=list)
+    orelse: list[CodeStatement] = field(default_factory=list)
     loop: bool = False
+
+
+CodeStatement: TypeAlias = Assign | Code | Push | Pop | Suite
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ class _Powers(ast.NodeTransformer):
         return ast.Attribute(ast.Name("math"), "nan", ast.Load()) if _is_complex(node) else node
 
 
-def rows_of(code: list[Any]) -> list[Row]:
+def rows_of(code: list[CodeStatement]) -> list[Row]:
     """Lines of the code, each with its source line and its depth."""
     return _Printer().block(code, 1)
 
@@ -130,11 +133,11 @@ def lines_of(rows: list[Row], source: Callable[[int], str]) -> list[str]:
 
 
 class _Printer:
-    def block(self, code: list[Any], depth: int) -> list[Row]:
+    def block(self, code: list[CodeStatement], depth: int) -> list[Row]:
         """Rows of a block at a depth; `pass` for an empty one."""
         return [row for s in code for row in self.statement(s, depth)] or [Row("pass", 0, depth)]
 
-    def statement(self, s: Any, depth: int) -> list[Row]:
+    def statement(self, s: CodeStatement, depth: int) -> list[Row]:
         """Rows of a statement and of its blocks."""
         if isinstance(s, Suite):
             text = self.put(s.header, s.line, depth) + self.block(s.body, depth + 1)

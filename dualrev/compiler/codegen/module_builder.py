@@ -16,7 +16,7 @@ from dualrev.compiler.ir.core.nodes import Call
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.names import Names
 from dualrev.compiler.ir.pass_manager import PassManager
-from dualrev.compiler.types.aliases import ArgNums
+from dualrev.compiler.types.aliases import AccessPath, ArgNums, Dispatcher, UserValue
 
 __all__ = ["Emitted", "ModuleBuilder"]
 
@@ -27,15 +27,15 @@ class Emitted:
 
     source: str
     entry: str
-    constants: dict[str, tuple[Any, ...]]
-    values: dict[str, Any]
+    constants: dict[str, AccessPath]
+    values: dict[str, UserValue]
     obstacle: str = ""  # what the text depends on, and no hash covers: it is not to be kept
 
 
 class ModuleBuilder(Protocol):
     """Module of derivatives of a numba function `f` (driver/emit.py)."""
 
-    f: Any
+    f: Dispatcher
     names: Names
     program: Program
     passes: PassManager
@@ -58,10 +58,10 @@ class ModuleBuilder(Protocol):
         name: str,
         parameters: list[str],
         doc: str,
-        body: list[Any],
+        body: list[Any],  # of CodeStatement
         source: Source,
-        f: Any,
-        more: Mapping[str, Any] = MappingProxyType({}),
+        f: Dispatcher,
+        more: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         """Add a function with the options of numba function `f`, and the options in `more`."""
 

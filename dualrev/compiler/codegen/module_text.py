@@ -10,12 +10,11 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from dualrev.compiler.analysis.values.index_ranges import Natural
 from dualrev.compiler.codegen.fold_temporaries import tidy
 from dualrev.compiler.codegen.inline_hints import copied
-from dualrev.compiler.codegen.lines import Row, lines_of, rows_of
+from dualrev.compiler.codegen.lines import CodeStatement, Row, lines_of, rows_of
 from dualrev.compiler.frontend.reading.source import Source
 from dualrev.compiler.ir.core.atoms import Node
 from dualrev.compiler.ir.core.nodes import Block, Function
@@ -74,7 +73,7 @@ class FunctionText:
     parameters: list[str]
     options: str
     doc: str
-    code: list[Any]
+    code: list[CodeStatement]
     source: Source
     copied: bool = False  # into those that call it
 
@@ -120,7 +119,9 @@ class ModuleText:
     instead: dict[str, str] = field(default_factory=dict)
     holds: set[str] = field(default_factory=lambda: {"text"})
 
-    def add(self, name: str, parameters: list[str], options: str, doc: str, code: list[Any], source: Source) -> None:
+    def add(
+        self, name: str, parameters: list[str], options: str, doc: str, code: list[CodeStatement], source: Source
+    ) -> None:
         """Add a function."""
         self.functions.append(FunctionText(name, parameters, options, doc, code, source))
 

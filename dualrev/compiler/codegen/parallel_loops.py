@@ -8,13 +8,13 @@ f_rounds_some     the iterations of a chunk: core, as any function
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.ad.reverse.sweeps import has_words, uses_tape
-from dualrev.compiler.codegen.lines import Code, Suite
+from dualrev.compiler.codegen.lines import Code, CodeStatement, Suite
 from dualrev.compiler.codegen.module_builder import ModuleBuilder
 from dualrev.compiler.codegen.statements import Emission
 from dualrev.compiler.ir.anf import to_python
@@ -59,7 +59,7 @@ class _Running:
         """Emit all three functions."""
         self.whole(self.chunk(self.some()))
 
-    def function(self, name: str, parameters: list[str], doc: str, body: list[Any]) -> None:
+    def function(self, name: str, parameters: list[str], doc: str, body: list[CodeStatement]) -> None:
         """Add a function to the module, with the source and the options of the user's function."""
         self.module.function(name, parameters, doc, body, self.origin.source, self.origin.dispatcher)
 
@@ -92,7 +92,7 @@ class _Running:
         results = [fresh("{}_parts", emission.var(x)) for x in self.shared.totals]
         first, last = (f"runtime.bound({start}, {stop}, {count}, {at})" for at in (k, f"{k} + 1"))
         args = ", ".join(["tape", some, first, last, *given, *["tape"] * self.tape])
-        body: list[Any] = [Code(f"tape = runtime.new_tape({self.slots})", 0)]
+        body: list[CodeStatement] = [Code(f"tape = runtime.new_tape({self.slots})", 0)]
         for x, of in private.items():
             body.append(Code(f"{emission.var(x)} = {of}[{k}]", 0))
             body.append(Code(f"{emission.var(x)}[...] = 0", 0))  # here, where it is needed next
@@ -104,7 +104,7 @@ class _Running:
         self.function(name, parameters, f"A chunk of {self.f.name}: the rounds from its bound to the next.", body)
         return name
 
-    def threads(self, chunk: str) -> list[Any]:
+    def threads(self, chunk: str) -> list[CodeStatement]:
         """Code that runs all chunks in threads, and combines their partial reductions."""
         fresh, shared, loop, text = self.names.fresh, self.shared, self.loop, self.emission.var
         count, failed, k = map(fresh, ("count", "failed", "k"))
@@ -112,7 +112,7 @@ class _Running:
         sizes = " + ".join(f"{text(x)}.size" for x in shared.private) or "0"
         spread = " + ".join([str(shared.spread), *(self.seen(group, text) for group in shared.looked_at)])
         bounds = f"{start}, {stop}, {shared.low}, {spread}, {self.most(text)}, {sizes}, {shared.works}"
-        body: list[Any] = [Code(f"{count} = runtime.chunks({bounds})", loop.line)]
+        body: list[CodeStatement] = [Code(f"{count} = runtime.chunks({bounds})", loop.line)]
         body.append(Code(f"{failed} = runtime.nothing_failed({count})", 0))
         parts = {x: fresh("{}_parts", text(x)) for x in [*shared.totals, *shared.private]}
         for x, of in parts.items():
@@ -130,7 +130,7 @@ class _Running:
         body.append(Code(f"runtime.raise_failed(runtime.first_failed({failed}))", 0))
         return body
 
-    def most(self, text: Any) -> str:
+    def most(self, text: Callable[[Var], str]) -> str:
         """Text of the largest number of chunks; few elements of arrays make one, and no thread starts for them."""
         most = FEW if self.shared.private else MOST * (1 + self.shared.near)
         if not self.loop.elements:
@@ -138,7 +138,7 @@ class _Running:
         sizes = ", ".join(f"{text(x)}.size" for x in self.given if is_array(x))
         return f"min({most}, 1 + max(0, {sizes}) // {ENOUGH})" if sizes else str(most)
 
-    def loops(self, chunk: str, given: list[str], count: str) -> list[Any]:
+    def loops(self, chunk: str, given: list[str], count: str) -> list[CodeStatement]:
         """Code that runs all chunks: even ones before odd ones, if neighbours share elements."""
         more = ", ".join([chunk, *given])
         if not self.shared.near:
@@ -146,7 +146,7 @@ class _Running:
         odd = self.names.fresh("odd")
         return [Suite(f"for {odd} in range(2):", [Code(f"runtime.in_threads({odd}, {count}, 2, {more})", 0)], 0)]
 
-    def seen(self, group: Group, text: Any) -> str:
+    def seen(self, group: Group, text: Callable[[Var], str]) -> str:
         """Runtime test of overlap between iterations, for arrays that may share memory."""
         spans = ", ".join(f"runtime.span({text(x)}, {group.axis})" for x in group.arrays)
         return f"runtime.{'overlap' if group.near else 'no_overlap'}(({spans},))"
@@ -159,7 +159,7 @@ class _Running:
             return Code(f"{total} = {kind[:3]}({both})", 0)
         return Code(f"{total} {'+' if kind == 'add' else '*'}= {part}", 0)
 
-    def doc(self, text: Any) -> str:
+    def doc(self, text: Callable[[Var], str]) -> str:
         """Docstring of the function: how its threads share arrays and reductions."""
         shared = self.shared
         said = [f"{self.f.doc or f'{self.f.name}, as derivatives call it.'} Its rounds run in several threads."]
@@ -176,7 +176,8 @@ class _Running:
         """Emit the function itself: the code before the loop, the threads, and the code after the loop."""
         f, loop, emission = self.f, self.loop, self.emission
         at = f.body.index(loop)
-        parameters, body = [], []
+        parameters: list[str] = []
+        body: list[CodeStatement] = []
         for x in f.parameters:
             assert isinstance(x, (Var, Constant)), "the function was made for the loop"
             parameters.append(emission.var(x) if isinstance(x, Var) else self.names.fresh("arg_{k}"))

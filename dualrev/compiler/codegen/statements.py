@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from numba.core import types
 
 from dualrev.compiler.analysis.values.index_ranges import Natural
-from dualrev.compiler.codegen.lines import Assign, Code, Pop, Suite
+from dualrev.compiler.codegen.lines import Assign, Code, CodeStatement, Pop, Suite
 from dualrev.compiler.codegen.tape_access import TapeCode, from_word, held
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core import atoms, nodes, traverse
 from dualrev.compiler.ir.core.atom_types import is_array, is_real
-from dualrev.compiler.ir.core.atoms import SCALED, Applied, Constant, Expr, Global, Symbol, Var
+from dualrev.compiler.ir.core.atoms import SCALED, Applied, Atom, Constant, Expr, Global, Index, Symbol, Var
 from dualrev.compiler.ir.core.known_zeros import MARKING
 from dualrev.compiler.ir.core.nodes import Block
 from dualrev.compiler.ir.names import Names
@@ -30,6 +30,9 @@ _UNARY = {"-": ast.USub(), "+": ast.UAdd(), "~": ast.Invert(), "not": ast.Not()}
 
 #: Functions of numpy that the runtime has, too: numba compiles those in no time.
 _RUNTIMES = {"np.zeros_like", "np.empty_like"}
+
+
+T = TypeVar("T")
 
 
 class Lending(NamedTuple):
@@ -44,7 +47,7 @@ class Lending(NamedTuple):
         """Call with these arguments, the arrays by address."""
         return to_python.call(self.name, ast.Name(self.address), *self.others(args))
 
-    def others(self, args: list[Any]) -> list[Any]:
+    def others(self, args: list[T]) -> list[T]:
         """Arguments that are not passed by address."""
         return [x for k, x in enumerate(args) if k not in self.places]
 
@@ -104,7 +107,7 @@ class Emission:
 
     # Expressions
 
-    def atom(self, x: Any) -> ast.expr:
+    def atom(self, x: Atom) -> ast.expr:
         """Syntax of an atom."""
         if isinstance(x, Var):
             return ast.Name(self.var(x))
@@ -131,9 +134,9 @@ class Emission:
             return "(" + "".join(f"{self.target(part)}, " for part in x.parts).strip() + ")"
         return self.var(x) if isinstance(x, Var) else "_"
 
-    def parts(self, name: str, tree: atoms.Node) -> list[Any]:
+    def parts(self, name: str, tree: atoms.Node) -> list[CodeStatement]:
         """Code that unpacks a nested argument into its leaves."""
-        code: list[Any] = []
+        code: list[CodeStatement] = []
         for k, x in enumerate(tree.parts):
             if isinstance(x, atoms.Node):
                 inner = self.names.fresh(f"{{}}_{k}", name)
@@ -172,26 +175,26 @@ class Emission:
             case atoms.Pack(args, listed):
                 parts = [self.expr(x) for x in args]
                 return ast.List(parts, ast.Load()) if listed else ast.Tuple(parts, ast.Load())
-        return self.atom(e)
+            case Var() | Constant() | Global():
+                return self.atom(e)
+        raise AssertionError(e)
 
-    def _call(self, f: ast.expr, args: Any, keywords: Any) -> ast.expr:
+    def _call(self, f: ast.expr, args: tuple[Expr, ...], keywords: tuple[tuple[str, Expr], ...]) -> ast.expr:
         return ast.Call(f, [self.expr(x) for x in args], [ast.keyword(k, self.expr(x)) for k, x in keywords])
 
-    def element(self, base: ast.expr, index: tuple[Any, ...]) -> ast.expr:
+    def element(self, base: ast.expr, index: tuple[Index, ...]) -> ast.expr:
         """Syntax of `base[index]`."""
-        parts = [self._entry(i) for i in index]
-        place = parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
-        return ast.Subscript(base, place, ast.Load())
+        return _subscript(base, [self._entry(i) for i in index])
 
     def _place(self, s: nodes.Load | nodes.Store) -> ast.expr:
         """Syntax of the element that is loaded or stored; indices known to be natural are marked for LLVM."""
-        index: list[Any] = [*s.index]
-        for k in range(len(index)):
+        base, parts = self.atom(s.array), [self._entry(i) for i in s.index]
+        for k in range(len(parts)):
             if (s, k) in self.natural.indices:
-                index[k] = Applied("runtime.natural", (index[k],))
-        return self.element(self.atom(s.array), tuple(index))
+                parts[k] = to_python.call("runtime.natural", parts[k])
+        return _subscript(base, parts)
 
-    def _entry(self, i: Any) -> ast.expr:
+    def _entry(self, i: Index) -> ast.expr:
         if isinstance(i, atoms.Span):
             return ast.Slice(*(None if x is None else self.expr(x) for x in (i.lower, i.upper, i.step)))
         return ast.Constant(i) if i is None or i is Ellipsis else self.expr(i)
@@ -219,7 +222,7 @@ class Emission:
 
     def block(self, body: Block) -> list[Any]:
         """Code of a block; some pairs of adjacent statements become one (pop and store, array and shadow)."""
-        code: list[Any] = []
+        code: list[CodeStatement] = []
         k = 0
         while k < len(body):
             s, after = body[k], body[k + 1] if k + 1 < len(body) else None
@@ -228,9 +231,10 @@ class Emission:
                     code.append(Pop([(self._place(after), from_word(x.type))], s.line))
                     k += 1
                 case _, nodes.Hold(target, source, slot) if traverse.writes(s) == (source,) and source.name == "_":
-                    (made,) = self._statement(s)
-                    made.target, made.value = ast.Name(self.var(target)), held(slot, made.value)
-                    code.append(made)
+                    (assigned,) = self._statement(s)
+                    assert isinstance(assigned, Assign)
+                    assigned.target, assigned.value = ast.Name(self.var(target)), held(slot, assigned.value)
+                    code.append(assigned)
                     k += 1
                 case nodes.Make(x, atoms.Applied("np.empty", (shape, *_))), nodes.Make() if _is_shadow(after, x):
                     made = to_python.call(
@@ -243,7 +247,7 @@ class Emission:
             k += 1
         return code
 
-    def _statement(self, s: nodes.Statement) -> list[Any]:
+    def _statement(self, s: nodes.Statement) -> list[CodeStatement]:
         match s:
             case nodes.Copy():
                 return [self._assign(s.target, self.atom(s.source), s.line)]
@@ -290,7 +294,7 @@ class Emission:
     def _assign(self, x: Var, value: ast.expr, line: int) -> Assign:
         return Assign(ast.Name(self.var(x)), value, line)
 
-    def _calling(self, s: nodes.Call) -> list[Any]:
+    def _calling(self, s: nodes.Call) -> list[CodeStatement]:
         args = [self.tree(x) for x in s.args] + [ast.Name("tape")] * s.tape
         if isinstance(s.function, Symbol):
             name, args = self.refer(s.function), [*map(_without_literal, args)]
@@ -301,7 +305,7 @@ class Emission:
             call = to_python.call(name, *args) if name else to_python.applied(s.function, args)
         flat = isinstance(s.result, atoms.Node) and s.result.cls is None and len(s.result.parts) > 1
         if not s.targets:
-            code: Any = Code(to_python.text(call), s.line)
+            code: CodeStatement = Code(to_python.text(call), s.line)
         elif flat and all(isinstance(x, Var) for x in s.result.parts):  # type: ignore[union-attr]
             code = Assign(ast.Name(", ".join(map(self.var, s.targets))), call, s.line)
         else:
@@ -312,7 +316,7 @@ class Emission:
         return [Code("tape[1] = top", s.line), code, *after]
 
     def _loop(self, s: nodes.For | nodes.While) -> Suite:
-        body: list[Any] = []
+        body: list[CodeStatement] = []
         if isinstance(s, nodes.For):
             header = f"for {self.var(s.target)} in range({self._bounds(s.start, s.stop, s.step)}):"
             if s in self.natural.counters:
@@ -326,12 +330,17 @@ class Emission:
         body += [Suite(f"if {self.var(x)}:", [Code("break", s.line)], s.line) for x in s.exits]
         return Suite(header, body, s.line, loop=True)
 
-    def _bounds(self, start: Any, stop: Any, step: Any) -> str:
+    def _bounds(self, start: Atom, stop: Atom, step: Atom) -> str:
         """Text of the arguments of `range`, as short as possible."""
         texts = [to_python.text(self.atom(x)) for x in (start, stop, step)]
         if step == Constant(1):
             texts = texts[1:2] if start == Constant(0) else texts[:2]
         return ", ".join(texts)
+
+
+def _subscript(base: ast.expr, parts: list[ast.expr]) -> ast.expr:
+    place = parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
+    return ast.Subscript(base, place, ast.Load())
 
 
 def _without_literal(x: ast.expr) -> ast.expr:
@@ -352,7 +361,7 @@ def _is_shadow(s: nodes.Make, array: Var) -> bool:
     return zeros and array.type.layout == s.target.type.layout == "C"
 
 
-def _if(test: ast.expr, then: list[Any], orelse: list[Any], line: int) -> Suite:
+def _if(test: ast.expr, then: list[CodeStatement], orelse: list[CodeStatement], line: int) -> Suite:
     """Build an `if` statement; without a then-branch, the test is negated."""
     if not then:
         return Suite(f"if {to_python.text(ast.UnaryOp(ast.Not(), test))}:", orelse, line)

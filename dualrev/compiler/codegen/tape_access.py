@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypeVar
 
 from numba.core import types
 
-from dualrev.compiler.codegen.lines import Assign, Code, Pop, Push, Suite
+from dualrev.compiler.codegen.lines import Assign, Code, CodeStatement, Pop, Push, Suite
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core import nodes
-from dualrev.compiler.ir.core.atoms import Constant, Var
+from dualrev.compiler.ir.core.atoms import Atom, Constant, Var
 from dualrev.compiler.ir.names import Names
 from dualrev.compiler.types.aliases import NumbaType
 
@@ -27,18 +27,20 @@ _BYTES = 8  # ... and in columns
 #: The expression for a value from the word that it has become.
 FromWord: TypeAlias = Callable[[ast.expr], ast.expr]
 
+A = TypeVar("A", bound=Atom)
+
 
 class TapeCode:
     """Emitter of tape statements; `atom` gives the syntax of an atom, `var` the name of a variable."""
 
-    def __init__(self, names: Names, atom: Callable[[Any], ast.expr], var: Callable[[Var], str]) -> None:
+    def __init__(self, names: Names, atom: Callable[[Atom], ast.expr], var: Callable[[Var], str]) -> None:
         self.names, self.atom, self.var = names, atom, var
 
     def assign(self, x: Var, value: ast.expr, line: int) -> Assign:
         """Assignment `x = value`."""
         return Assign(ast.Name(self.var(x)), value, line)
 
-    def statement(self, s: nodes.Statement) -> list[Any]:
+    def statement(self, s: nodes.Statement) -> list[CodeStatement]:
         """Code of a tape statement."""
         tape = ast.Name("tape")
         match s:
@@ -63,7 +65,7 @@ class TapeCode:
                 return self._columns(s)
         raise AssertionError(s)
 
-    def _columns(self, s: nodes.Columns) -> list[Any]:
+    def _columns(self, s: nodes.Columns) -> list[CodeStatement]:
         """Columns on top of the tape: each takes a word per iteration, and up to eight of bools share one."""
         count = self.names.fresh("_n{k}")
         flags = [x for x in s.targets if x.type.dtype == types.boolean]
@@ -71,7 +73,7 @@ class TapeCode:
         each = len(others) + -(-len(flags) // _BYTES)
         total = _times(each, count)
         trips = to_python.call("runtime.rounds", *map(self.atom, (s.start, s.stop, s.step)))
-        code: list[Any] = [Code(f"{count} = {to_python.text(trips)}", s.line)]
+        code: list[CodeStatement] = [Code(f"{count} = {to_python.text(trips)}", s.line)]
         if s.taken:
             code.append(Code(f"top -= {total}", s.line))
         else:
@@ -95,7 +97,7 @@ class TapeCode:
             return self.atom(s.stop)
         return to_python.call("runtime.rounds", *map(self.atom, (s.start, s.stop, s.step)))
 
-    def _words(self, values: tuple[Any, ...]) -> list[ast.expr]:
+    def _words(self, values: tuple[Atom, ...]) -> list[ast.expr]:
         """Words of the tape for pushed values: one per scalar, and one for up to 32 bools."""
         words: list[ast.expr] = []
         for x in values:
@@ -110,11 +112,11 @@ class TapeCode:
             words.append(total)
         return words
 
-    def _pop(self, s: nodes.Pop) -> list[Any]:
+    def _pop(self, s: nodes.Pop) -> list[CodeStatement]:
         targets: list[tuple[ast.expr, FromWord]] = [
             (self.atom(x), from_word(x.type)) for x in s.targets if not isinstance(x.type, types.Boolean)
         ]
-        bits: list[Any] = []
+        bits: list[CodeStatement] = []
         for some in _flags(s.targets):
             if len(some) == 1:
                 targets.append((self.atom(some[0]), from_word(some[0].type)))
@@ -132,7 +134,7 @@ def held(slot: int, value: ast.expr) -> ast.expr:
     return to_python.call("runtime.hold", ast.Name("tape"), ast.Constant(slot), value)
 
 
-def _flags(values: tuple[Any, ...]) -> list[list[Any]]:
+def _flags(values: tuple[A, ...]) -> list[list[A]]:
     """Groups of bools among the values that share a word."""
     found = [x for x in values if isinstance(x.type, types.Boolean)]
     return [found[k : k + _FLAGS] for k in range(0, len(found), _FLAGS)]

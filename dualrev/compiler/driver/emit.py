@@ -38,7 +38,7 @@ from dualrev.compiler.ir.core.atoms import Node, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Call, Function
 from dualrev.compiler.ir.core.program import Gradient, Program
 from dualrev.compiler.ir.core.traverse import variables
-from dualrev.compiler.ir.pass_manager import Pass, PassManager, Unit
+from dualrev.compiler.ir.pass_manager import LoopUnit, Pass, PassManager, Unit
 from dualrev.compiler.parallel.dependence import sharing
 from dualrev.compiler.parallel.outline import loop_of
 from dualrev.compiler.types.aliases import ArgNums, Dispatcher, NumbaTypes
@@ -81,7 +81,7 @@ def shown(f: Dispatcher, stage: str, transform: str, argnums: ArgNums, argtypes:
     stage = STAGES.get(stage, stage)
     found: list[tuple[bool, str]] = []
 
-    def watch(p: Pass, unit: Unit) -> None:
+    def watch(p: Pass, unit: Unit | LoopUnit) -> None:
         """Keep the text of each unit of the pass."""
         if p.name == stage:
             found.append((getattr(unit, "dispatcher", None) is not f, unit.shown()))

@@ -21,9 +21,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+from dualrev.compiler.ir.core.nodes import Block, Function, Statement
 from dualrev.compiler.types.aliases import Dispatcher
 
-__all__ = ["STOPWATCH", "Pass", "PassManager", "Settings", "Stopwatch", "Unit"]
+__all__ = ["STOPWATCH", "LoopUnit", "Pass", "PassManager", "Settings", "Stopwatch", "Unit"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,29 @@ class Unit(Protocol):
 
     def verify(self) -> None:
         """Verify the current program; AssertionError if it is ill-formed for its stage."""
+
+
+class _FunctionFacts(Protocol):
+    """What is known of the function that a loop belongs to."""
+
+    f: Function
+
+
+class LoopFacts(Protocol):
+    """What is known of a loop, for the passes over it (analysis/memory/loop_context.py)."""
+
+    @property
+    def facts(self) -> _FunctionFacts:
+        """What is known of the function."""
+
+    def is_loop(self, s: Statement) -> bool:
+        """Whether a statement is a loop that passes over loops take."""
+
+    def shown(self, made: Block) -> str:
+        """Print the statements that replace the loop."""
+
+    def verify(self, made: Block) -> None:
+        """Verify the statements that replace the loop; AssertionError if they are ill-formed."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +129,7 @@ class PassManager:
         self,
         lists: Mapping[str, Sequence[Pass]],
         settings: Settings | None = None,
-        watch: Callable[[Pass, Any], None] | None = None,
+        watch: Callable[[Pass, Unit | LoopUnit], None] | None = None,
     ) -> None:
         self.lists = lists
         self.settings = Settings.of(os.environ) if settings is None else settings
@@ -137,9 +161,9 @@ class PassManager:
             if self.watch is not None:
                 self.watch(p, unit)
 
-    def run_on_loop(self, name: str, context: Any, loop: Any) -> tuple[Any, ...]:
+    def run_on_loop(self, name: str, context: LoopFacts, loop: Statement) -> Block:
         """Run a list of passes over a loop and its replacements; return the statements that replace it."""
-        made: tuple[Any, ...] = (loop,)
+        made: Block = (loop,)
         for p in filter(self.includes, self.lists[name]):
             with STOPWATCH.step(p.name):
                 made = tuple(t for s in made for t in (p.run(context, s) if context.is_loop(s) else (s,)))
@@ -148,16 +172,16 @@ class PassManager:
             if p.name in self.settings.print_after:
                 print(f"# after {p.name}\n{context.shown(made)}", file=sys.stderr)
             if self.watch is not None:
-                self.watch(p, _LoopUnit(context, made))
+                self.watch(p, LoopUnit(context, made))
         return made
 
 
 @dataclass(frozen=True)
-class _LoopUnit:
+class LoopUnit:
     """Statements that replace a loop, as a printable unit."""
 
-    context: Any
-    made: tuple[Any, ...]
+    context: LoopFacts
+    made: Block
 
     @property
     def dispatcher(self) -> Dispatcher:
@@ -166,8 +190,7 @@ class _LoopUnit:
 
     def shown(self) -> str:
         """Print these statements."""
-        text: str = self.context.shown(self.made)
-        return text
+        return self.context.shown(self.made)
 
 
 def _verified(p: Pass, verify: Callable[[], None]) -> None:

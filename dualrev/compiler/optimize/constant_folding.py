@@ -19,14 +19,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import (
     Applied,
-    Atom,
     Choice,
     Comparison,
     Constant,
@@ -38,17 +36,18 @@ from dualrev.compiler.ir.core.atoms import (
 )
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, Function, If, Real, Statement, While
 from dualrev.compiler.ir.core.traverse import blocks, statements, with_blocks, writes
+from dualrev.compiler.types.aliases import UserValue
 
 __all__ = ["with_folded_branches"]
 
 _UNKNOWN = object()
-_UNARY: dict[str, Callable[[Any], Any]] = {
+_UNARY: dict[str, Callable[[UserValue], UserValue]] = {
     "not": operator.not_,
     "-": operator.neg,
     "+": operator.pos,
     "~": operator.invert,
 }
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
+_BINARY: dict[str, Callable[[UserValue, UserValue], UserValue]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -56,7 +55,7 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "//": operator.floordiv,
     "%": operator.mod,
 }
-_OF_INTS: dict[str, Callable[[Any, Any], Any]] = {
+_OF_INTS: dict[str, Callable[[UserValue, UserValue], UserValue]] = {
     "**": operator.pow,
     "<<": operator.lshift,
     ">>": operator.rshift,
@@ -64,7 +63,7 @@ _OF_INTS: dict[str, Callable[[Any, Any], Any]] = {
     "|": operator.or_,
     "^": operator.xor,
 }
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+_COMPARE: dict[str, Callable[[UserValue, UserValue], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -83,12 +82,12 @@ def with_folded_branches(f: Function) -> Function:
     return replace(f, body=_block(f.body, {}))
 
 
-def _block(body: Block, known: dict[Var, Any]) -> Block:
+def _block(body: Block, known: dict[Var, UserValue]) -> Block:
     """Fold a block; `known` maps variables to constants and is updated to hold at its end."""
     return tuple(t for s in body for t in _statement(s, known))
 
 
-def _statement(s: Statement, known: dict[Var, Any]) -> Block:
+def _statement(s: Statement, known: dict[Var, UserValue]) -> Block:
     """Fold a statement, and update `known` by what it assigns."""
     match s:
         case If():
@@ -111,7 +110,7 @@ def _statement(s: Statement, known: dict[Var, Any]) -> Block:
     return (s,)
 
 
-def _branch(s: If, known: dict[Var, Any]) -> Block:
+def _branch(s: If, known: dict[Var, UserValue]) -> Block:
     """Replace an `if` with a constant condition by the side taken; else keep the constants that both sides agree on."""
     test = _value(s.test, known)
     if test is not _UNKNOWN:
@@ -125,11 +124,11 @@ def _branch(s: If, known: dict[Var, Any]) -> Block:
     return (made,)
 
 
-def _same(x: Atom, y: Atom) -> bool:
+def _same(x: UserValue, y: UserValue) -> bool:
     return Constant(x) == Constant(y)
 
 
-def _holds(x: Var, value: Any) -> bool:
+def _holds(x: Var, value: UserValue) -> bool:
     """Whether a variable of this type holds a constant without a conversion."""
     match value:
         case bool():
@@ -143,7 +142,7 @@ def _holds(x: Var, value: Any) -> bool:
     return False
 
 
-def _assigned(s: Statement, known: dict[Var, Any]) -> Any:
+def _assigned(s: Statement, known: dict[Var, UserValue]) -> UserValue:
     """The constant that a statement assigns to its target."""
     match s:
         case Copy():
@@ -157,14 +156,14 @@ def _assigned(s: Statement, known: dict[Var, Any]) -> Any:
     return _UNKNOWN
 
 
-def _power(x: float, y: float) -> Any:
+def _power(x: float, y: float) -> UserValue:
     try:
         return x**y
     except OverflowError:
         return _UNKNOWN
 
 
-def _value(e: Expr, known: dict[Var, Any]) -> Any:
+def _value(e: Expr, known: dict[Var, UserValue]) -> UserValue:
     """Constant-fold an expression; `_UNKNOWN` if it is not constant."""
     match e:
         case Constant():
@@ -192,7 +191,7 @@ def _value(e: Expr, known: dict[Var, Any]) -> Any:
     return _UNKNOWN
 
 
-def _operated(symbol: str, args: list[Any]) -> Any:
+def _operated(symbol: str, args: list[UserValue]) -> UserValue:
     """Constant-fold `not`, and arithmetic of ints or of floats."""
     if any(x is _UNKNOWN for x in args):
         return _UNKNOWN
@@ -211,7 +210,7 @@ def _operated(symbol: str, args: list[Any]) -> Any:
     return made if type(made) is not int or -(2**63) <= made < 2**63 else _UNKNOWN
 
 
-def _compared(symbols: tuple[str, ...], args: list[Any]) -> Any:
+def _compared(symbols: tuple[str, ...], args: list[UserValue]) -> UserValue:
     """Constant-fold a chained comparison: `args[0] symbols[0] args[1] symbols[1] args[2] ...`."""
     for symbol, x, y in zip(symbols, args, args[1:], strict=False):
         if x is _UNKNOWN or y is _UNKNOWN or symbol not in _COMPARE:

@@ -12,13 +12,12 @@ where the first one has been executed, and neither what it reads nor its memory 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative, contents
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Expr, Method, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Index, Method, Var
 from dualrev.compiler.ir.core.nodes import (
     Block,
     Call,
@@ -56,10 +55,11 @@ class _Elimination:
                 fixed |= set(reads(s))
         local = _read_after(f.body)
         self.once = {x for x, n in times.items() if n == 1 and x not in fixed and x in local}
-        self.instead: dict[Any, Var] = {}
-        self.version: dict[Any, int] = {}  # of variables and of classes of arrays: how often they have been changed
+        self.instead: dict[Atom, Var] = {}
+        #: How often variables and classes of arrays have been changed.
+        self.version: dict[Representative, int] = {}
 
-    def block(self, body: Block, known: dict[Any, tuple[Var, int]]) -> Block:
+    def block(self, body: Block, known: dict[Hashable, tuple[Var, int]]) -> Block:
         """Eliminate known expressions in a block; `known` gains the expressions that it computes."""
         made: list[Statement] = []
         for s in body:
@@ -77,7 +77,7 @@ class _Elimination:
                     made += self.statement(substituted(s, self.read), known)
         return tuple(made)
 
-    def loop(self, s: For | While, known: dict[Any, tuple[Var, int]]) -> Statement:
+    def loop(self, s: For | While, known: dict[Hashable, tuple[Var, int]]) -> Statement:
         """Eliminate in a loop: no iteration may reuse an expression over what another iteration changes."""
         bounds = substituted(s, self.read) if isinstance(s, For) else s
         self.change((s,))
@@ -87,7 +87,7 @@ class _Elimination:
         self.change((s,))
         return made
 
-    def statement(self, s: Statement, known: dict[Any, tuple[Var, int]]) -> list[Statement]:
+    def statement(self, s: Statement, known: dict[Hashable, tuple[Var, int]]) -> list[Statement]:
         """Drop a statement whose expression is available, else record the expression as available."""
         key = self.key(s)
         (target,) = writes(s) if key is not None else (None,)
@@ -108,24 +108,24 @@ class _Elimination:
         """Whether a load of the element just stored would give the stored variable (store-to-load forwarding)."""
         return s.value in self.once and s.value.type == s.array.type.dtype
 
-    def read(self, x: Atom) -> Any:
+    def read(self, x: Atom) -> Atom:
         """The variable that replaces an eliminated target; any other atom itself."""
         return self.instead.get(x, x)
 
     def change(self, body: Iterable[Statement]) -> None:
         """Give a new version to each variable that statements assign and each alias class that they write."""
         for s in statements(tuple(body)):
-            arrays: list[Any] = [*self.memory.changed(s)]
+            arrays: list[Atom] = [*self.memory.changed(s)]
             if isinstance(s, Opaque) and s.changes:
                 arrays += [x for _, x in s.inputs if is_array(x)]
             for x in [*writes(s), *map(self.classes.find, arrays)]:
                 self.version[x] = self.version.get(x, 0) + 1
 
-    def key(self, s: Statement) -> Any:
+    def key(self, s: Statement) -> Hashable:
         """The key of an operation for value numbering; None if it must be executed each time."""
         match s:
             case Load():
-                what: tuple[Any, ...] = (s.array, s.index)
+                what: tuple[Hashable, ...] = (s.array, s.index)
             case Real():
                 what = (s.rule.name, s.spelling, s.checked)
             case Discrete() if not any(map(_calls, _expressions(s.value))):
@@ -146,7 +146,7 @@ def _read_after(body: Block) -> set[Var]:
     every = Counter(_reads((*statements(body),)))
     found: set[Var] = set()
 
-    def visit(block: Block, after: Counter[Any]) -> None:
+    def visit(block: Block, after: Counter[Atom]) -> None:
         """Visit a block backwards; `after` counts the reads that follow it in the same block."""
         after = Counter(after)
         for s in reversed(block):
@@ -160,27 +160,27 @@ def _read_after(body: Block) -> set[Var]:
     return found
 
 
-def _reads(some: Iterable[Statement]) -> Iterator[Any]:
+def _reads(some: Iterable[Statement]) -> Iterator[Atom]:
     """The atoms that statements themselves read, loop tests and exits included."""
     return (x for s in some for x in (*reads(s), *_ends(s)))
 
 
-def _ends(s: Statement) -> tuple[Any, ...]:
+def _ends(s: Statement) -> tuple[Atom, ...]:
     """The atoms that a loop reads as its test and its exit flags."""
     test = (s.test,) if isinstance(s, While) else ()
     return (*test, *s.exits) if isinstance(s, (For, While)) else ()
 
 
-def _calls(e: Expr) -> bool:
+def _calls(e: Index) -> bool:
     return isinstance(e, Method) or (isinstance(e, Applied) and e.function != "len")
 
 
-def _expressions(e: Expr) -> Iterable[Any]:
+def _expressions(e: Index) -> Iterator[Index]:
     yield e
     for part in parts(e):
         yield from _expressions(part)
 
 
-def _exact(x: Atom) -> Any:
+def _exact(x: Atom) -> Hashable:
     """A key for an atom that tells equal constants of different kinds apart: 1 and 1.0, 0.0 and -0.0."""
     return (repr(x.value), x.type) if isinstance(x, Constant) else x

@@ -17,14 +17,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.analysis.dependence import Access, Dependence
 from dualrev.compiler.analysis.ssa import Region, Versions
 from dualrev.compiler.ir.core.atom_types import is_real_array
-from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Field, Global, Item, Node, Operator, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Expr, Field, Global, Item, Node, Operator, Var
 from dualrev.compiler.ir.core.nodes import (
     Accumulate,
     Block,
@@ -106,7 +105,7 @@ class Storing:
         self._fresh = outer
         return (*before, s)
 
-    def _atom(self, extent: Any, before: list[Statement], line: int) -> Atom:
+    def _atom(self, extent: Expr, before: list[Statement], line: int) -> Atom:
         """Bind an extent to an atom, by an operation appended to `before` if it is not one."""
         if isinstance(extent, (Var, Constant, Global)):
             return extent
@@ -124,9 +123,9 @@ def _makes_zeros(s: Make) -> bool:
     return isinstance(value, Applied) and value.function == "np.zeros_like" and _is_contiguous(s.target)
 
 
-def _with_stores(s: Statement, chosen: set[Store]) -> Any:
+def _with_stores(s: Statement, chosen: set[Store]) -> Statement:
     """Replace `+=` by `=` in the chosen stores of a statement."""
-    if s in chosen:
+    if isinstance(s, Store) and s in chosen:
         return replace(s, op="=")
     return with_blocks(s, [tuple(_with_stores(t, chosen) for t in b) for b in blocks(s)])
 
@@ -203,28 +202,28 @@ class _First:
         sums = [self.dependence.affine(f) for f in place.element.index]
         return [None if x is None else x[1] if x[0] is None else counters.get(x[0]) if not x[1] else None for x in sums]
 
-    def extents(self) -> list[Any] | None:
+    def extents(self) -> list[Expr] | None:
         """Shape of a shadow that the loop covers completely; None if coverage is not known."""
         every = [self._axes(place) for place in self.places]
         fixed = [k for k, x in enumerate(every[0]) if isinstance(x, int)]
         if any(len(axes) != len(fixed) + len(p.loops) for axes, p in zip(every, self.places, strict=True)):
             return None  # such as a diagonal
-        found: list[Any] = [None] * len(every[0])
-        for k in range(len(found)):
+        found: dict[int, Expr] = {}
+        for k in range(len(every[0])):
             if k not in fixed:
-                bounds = {self._extent(axes[k]) for axes in every}
-                if len(bounds) > 1 or None in bounds:
+                (bound, *others) = {self._extent(axes[k]) for axes in every}
+                if others or bound is None:
                     return None
-                (found[k],) = bounds
+                found[k] = bound
         grid = {tuple(axes[k] for k in fixed) for axes in every}
         sizes = [1 + max(x if isinstance(x, int) else 0 for x in column) for column in zip(*grid, strict=True)]
         if grid != {*itertools.product(*map(range, sizes))}:
             return None
         for k, size in zip(fixed, sizes, strict=True):
             found[k] = Constant(size, _I64)
-        return found
+        return [found[k] for k in range(len(every[0]))]
 
-    def _extent(self, s: int | For | None) -> Any:
+    def _extent(self, s: int | For | None) -> Expr | None:
         """Extent of an axis that the counter of a loop covers from 0; None if it is not known before the loop."""
         if not isinstance(s, For):
             return None
@@ -233,7 +232,7 @@ class _First:
         upper = self._before(s.start, s) if s.step == _MINUS and s.stop == _MINUS else None
         return None if upper is None else Operator("+", (upper, _ONE))
 
-    def _before(self, x: Atom, s: For) -> Any:
+    def _before(self, x: Atom, s: For) -> Expr | None:
         """Loop-invariant expression for a loop's bound, hoisted before the outermost loop; None if not found."""
         if x not in self.wrote or s is self.loop:
             return x

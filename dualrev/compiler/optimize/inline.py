@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TypeGuard, overload
 
+from dualrev.compiler.analysis.memory.alias import given
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Atom, Global, Var
 from dualrev.compiler.ir.core.nodes import Block, Call, Copy, Discrete, For, Function, If, Load, Real, Statement, Store
@@ -63,10 +64,10 @@ def inlined(f: Function, small: Callable[[Call], Function | None]) -> Function:
 
 def _fits(s: Call, g: Function) -> bool:
     """Whether the argument and result types match the callee's exactly, and no argument is a frozen array."""
-    given, parameters, results = _leaves(s.args), _leaves(g.parameters), leaves(g.result)
-    if len(given) != len(parameters) or len(s.targets) != len(results) or any(isinstance(x, Global) for x in given):
+    args, parameters, results = given(s), _parameters(g), leaves(g.result)
+    if len(args) != len(parameters) or len(s.targets) != len(results) or any(isinstance(x, Global) for x in args):
         return False
-    pairs = [*zip(given, parameters, strict=True), *zip(s.targets, results, strict=True)]
+    pairs = [*zip(args, parameters, strict=True), *zip(s.targets, results, strict=True)]
     return all(x.type == y.type for x, y in pairs)
 
 
@@ -76,19 +77,19 @@ class _Body:
     def __init__(self, s: Call, g: Function) -> None:
         self.s, self.g = s, g
         self.times = Counter(x for t in statements(g.body) for x in writes(t))
-        self.times.update(x for x in _leaves(g.parameters) if x in self.times)  # with what they are at the beginning
+        self.times.update(x for x in _parameters(g) if x in self.times)  # with what they are at the beginning
         loops = [t for t in statements(g.body) if isinstance(t, For)]  # where one statement gives several values
         self.times.update(x for loop in loops for t in statements((loop,)) for x in writes(t))
-        self.new: dict[Any, Any] = {}
+        self.new: dict[Var, Var] = {}
 
     def made(self) -> Block:
         """Emit the inlined statements: copies of the arguments, the body, copies to the targets."""
         body: list[Statement] = []
-        for x, given in zip(_leaves(self.g.parameters), _leaves(self.s.args), strict=True):
-            if isinstance(given, Var) and not self.times[x]:
-                self.new[x] = given
+        for x, source in zip(_parameters(self.g), given(self.s), strict=True):
+            if isinstance(source, Var) and not self.times[x]:
+                self.new[x] = source
             else:
-                body.append(Copy(self.variable(x), given, self.s.line))
+                body.append(Copy(self.variable(x), source, self.s.line))
         *first, last = self.g.body or (None,)
         results = leaves(self.g.result)
         if isinstance(last, Real | Discrete | Load) and results == [last.target] and self.times[last.target] == 1:
@@ -113,16 +114,20 @@ class _Body:
                 made.append(with_blocks(changed, map(self.block, blocks(s))))
         return tuple(made)
 
-    def is_fixed(self, x: Atom) -> bool:
+    def is_fixed(self, x: Atom) -> TypeGuard[Var]:
         """Whether an atom is a variable assigned at most once, whose value thus never changes once it is set."""
         return isinstance(x, Var) and (self.times[x] == 1 or (not self.times[x] and x in self.new))
 
-    def variable(self, x: Atom) -> Any:
+    @overload
+    def variable(self, x: Var) -> Var: ...
+    @overload
+    def variable(self, x: Atom) -> Atom: ...
+    def variable(self, x: Atom) -> Atom:
         """Rename a variable of the callee; give it a fresh name at first sight."""
         if isinstance(x, Var) and x not in self.new:
             self.new[x] = Var("_" if is_generated(x.name) or x.of is not None else x.name, x.type)
         return self.new.get(x, x) if isinstance(x, Var) else x
 
 
-def _leaves(trees: tuple[Any, ...]) -> list[Any]:
-    return [x for tree in trees for x in leaves(tree)]
+def _parameters(f: Function) -> list[Var]:
+    return [x for tree in f.parameters for x in leaves(tree)]

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from dualrev.compiler.analysis.memory.loop_context import LoopContext
+from dualrev.compiler.ir.core.atoms import Atom, Var
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, Load, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import reads, writes
 
@@ -91,7 +91,7 @@ class _Split:
         """Whether a part reads a loop-carried variable: its accumulation would be repeated in each part."""
         wrote = {x for t in self.body for x in writes(t)}
         for part in parts:
-            there: set[Any] = {self.s.target}
+            there: set[Var] = {self.s.target}
             for t in part:
                 if not (wrote - there).isdisjoint(reads(t)):
                     return True
@@ -105,7 +105,7 @@ class _Split:
     def part(self, chosen: list[Statement]) -> Block:
         """Backward slice of the iteration for the chosen statements."""
         found: list[Statement] = []
-        needed: set[Any] = set()
+        needed: set[Atom] = set()
         for t in reversed(self.body):
             if t in chosen or not needed.isdisjoint(writes(t)):
                 needed = needed.difference(writes(t)) | set(reads(t))

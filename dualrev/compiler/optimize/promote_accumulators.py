@@ -16,12 +16,11 @@ elements these are, the order of sums is left open. The element need not exist i
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.analysis.memory.loop_context import LoopContext
-from dualrev.compiler.ir.core.atoms import Atom, Comparison, Constant, Var
+from dualrev.compiler.ir.core.atoms import Atom, Comparison, Constant, Index, Var
 from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import reads, statements, writes
@@ -38,8 +37,9 @@ def promote_accumulators(at: LoopContext, s: For) -> Block:
     if s.step not in _STEPS or not wrote.isdisjoint((s.start, s.stop)):
         return (s,)
     shadows = at.shadows
-    moved = {shadows[x] for t in statements(s.body) for x in reads(t) if x in shadows and not _adds_to(t, x)}
-    sums: dict[Any, Var] = {}
+    read = {x for t in statements(s.body) for x in reads(t) if isinstance(x, Var) and not _adds_to(t, x)}
+    moved = {shadows[x] for x in read if x in shadows}
+    sums: dict[tuple[Var, tuple[Index, ...]], Var] = {}
     body: list[Statement] = []
     after: list[Statement] = []
     for t in s.body:

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TypeGuard
 
 from dualrev.compiler.analysis.memory.alias import Classes, Memory
-from dualrev.compiler.ir.core.atoms import Var
+from dualrev.compiler.ir.core.atoms import Atom, Var
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, Function, Load, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import blocks, leaves, reads, statements, with_blocks, writes
 
@@ -46,7 +46,7 @@ class _Recognition:
 
     def block(self, body: Block) -> Block:
         """Rewrite a block, its inner blocks first."""
-        made: list[Any] = [with_blocks(s, map(self.block, inner)) if (inner := blocks(s)) else s for s in body]
+        made: list[Statement] = [with_blocks(s, map(self.block, inner)) if (inner := blocks(s)) else s for s in body]
         for k, s in enumerate(made):
             if _is_sum(s) and s.target not in self.single:
                 self.sum_up(made, k, s.target)
@@ -58,37 +58,37 @@ class _Recognition:
 
     # Numbers
 
-    def sum_up(self, made: list[Any], end: int, x: Var) -> None:
+    def sum_up(self, made: list[Statement], end: int, x: Var) -> None:
         """Rewrite the chain of sums from `x` to its next value, the last one at `end`, to update `x` itself.
 
         What is passed from one sum to the next is of the same type, and nobody else reads it.
         """
-        chain = dict(self.chain(made, end, x))
-        others = (s for k in range(min(chain, default=end), end) if k not in chain for s in statements((made[k],)))
+        chain = self.chain(made, end, x)
+        places = {k for k, _, _ in chain}
+        others = (s for k in range(min(places, default=end), end) if k not in places for s in statements((made[k],)))
         if not any(x in reads(s) or x in writes(s) for s in others):
-            for k, more in chain.items():
-                made[k] = replace(made[k], target=x, args=(x, more))
+            for k, s, more in chain:
+                made[k] = replace(s, target=x, args=(x, more))
 
-    def chain(self, made: list[Statement], k: int, x: Var) -> list[tuple[int, Any]]:
-        """Chain of sums from `x` to what the `k`-th statement makes, each with its addend; empty if none is found."""
-        s: Any = made[k]
+    def chain(self, made: list[Statement], k: int, x: Var) -> list[tuple[int, Real, Atom]]:
+        """The sums from `x` to what the `k`-th statement makes, with their places and addends; else an empty list."""
+        s = made[k]
         if not _is_sum(s):
             return []
         for old, more in (s.args, s.args[::-1])[: 2 if s.rule.name == "add" else 1]:
             if old is x is not more:
-                return [(k, more)]
+                return [(k, s, more)]
             if more is not x and old in self.single and old.type == x.type:
                 for j in (j for j in range(k) if old in writes(made[j])):  # the one place, if it is in this block
                     if found := self.chain(made, j, x):
-                        return [*found, (k, more)]
+                        return [*found, (k, s, more)]
         return []
 
     # Elements
 
     def accumulate(self, made: list[Statement], k: int) -> int:
         """Merge load, sum and store of an element, the last one at `k`; return how many statements there are less."""
-        s: Any = made[k]
-        add: Any = made[k - 1]
+        s, add = made[k], made[k - 1]
         if k < 2 or not isinstance(s, Store) or s.op != "=" or not _is_sum(add) or add.target is not s.value:
             return 0
         for j in range(k - 2, -1, -1):
@@ -105,7 +105,7 @@ class _Recognition:
                 return 0
         return 0
 
-    def are_alone(self, old: Any, new: Any) -> bool:
+    def are_alone(self, old: Var, new: Var) -> bool:
         """Whether only the sum reads the old element, and only the store the new one."""
         times = 2 if old is new else 1
         return all(self.read[x] == self.written[x] == times for x in (old, new))
@@ -121,5 +121,5 @@ class _Recognition:
         return any(self.classes.find(x) == key for u in inner for x in self.memory.changed(u))
 
 
-def _is_sum(s: Statement) -> bool:
+def _is_sum(s: Statement) -> TypeGuard[Real]:
     return isinstance(s, Real) and s.rule.name in ("add", "sub")

@@ -15,13 +15,13 @@ filled from element to element.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.analysis.dependence import Access, Answer, Dependence
+from dualrev.compiler.analysis.memory.alias import Representative
 from dualrev.compiler.analysis.memory.loop_context import LoopContext
-from dualrev.compiler.ir.core.atoms import Comparison, Constant, Operator, Var
+from dualrev.compiler.ir.core.atoms import Atom, Comparison, Constant, Operator, Var
 from dualrev.compiler.ir.core.builder import ZERO
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Load, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import reads, statements, writes
@@ -30,7 +30,7 @@ from dualrev.rules.primitives import PRIMITIVES
 __all__ = ["replace_by_scalars"]
 
 _I64 = types.int64
-_STEPS: dict[Any, int] = {Constant(1, _I64): 1, Constant(-1, _I64): -1}
+_STEPS: dict[Atom, int] = {Constant(1, _I64): 1, Constant(-1, _I64): -1}
 
 
 def replace_by_scalars(at: LoopContext, s: For) -> Block:
@@ -49,12 +49,12 @@ def replace_by_scalars(at: LoopContext, s: For) -> Block:
     return (*before, s)
 
 
-def _accessed(at: LoopContext, s: For, wrote: set[Any]) -> list[Var]:
+def _accessed(at: LoopContext, s: For, wrote: set[Var]) -> list[Var]:
     """Shadows that an iteration loads from and stores to, with no other access to their alias class."""
     shadows = at.shadows
-    arrays: dict[Any, set[Any]] = {}
+    arrays: dict[Representative, set[Var | None]] = {}
     for t in s.body:
-        used = {x for u in statements((t,)) for x in (*reads(u), *writes(u)) if x in shadows}
+        used = {x for u in statements((t,)) for x in (*reads(u), *writes(u)) if isinstance(x, Var) and x in shadows}
         for x in used:
             plain = isinstance(t, (Load, Store)) and used == {t.array}
             arrays.setdefault(shadows[x], set()).add(x if plain else None)
@@ -117,15 +117,16 @@ class _Accesses:
     def _at_start(self, access: Load | Store, target: Var) -> Block:
         """Load the element that the first iteration reads."""
         made: list[Statement] = []
-        index: list[Any] = []
+        index: list[Atom] = []
         for x, n in filter(None, map(self.dependence.affine, self.dependence.access(access).index)):
             first = self.s.start if x is self.s.target else x
             if first is None or isinstance(first, Constant):
                 index.append(Constant((first.value if first else 0) + n, _I64))
             elif n:
-                index.append(Var("_", _I64))
+                place = Var("_", _I64)
+                index.append(place)
                 value = Operator("+" if n > 0 else "-", (first, Constant(abs(n), _I64)))
-                made.append(Discrete(index[-1], value, access.line))
+                made.append(Discrete(place, value, access.line))
             else:
                 index.append(first)
         return (*made, Load(target, access.array, tuple(index), access.line))

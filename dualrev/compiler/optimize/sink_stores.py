@@ -13,8 +13,8 @@ is stored.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
+from dualrev.compiler.analysis.memory.alias import Representative
 from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Var
@@ -50,7 +50,7 @@ class _Placed:
     """A statement with the variables that it writes, blocks included, and whether it is scalar code only."""
 
     statement: Statement
-    written: frozenset[Any]
+    written: frozenset[Var]
     is_of_numbers: bool
 
     @staticmethod
@@ -62,13 +62,13 @@ class _Placed:
         return _Placed(s, written, scalar and not any(is_array(x) for t in inner for x in [*reads(t), *writes(t)]))
 
 
-def _passed(s: Store, after: list[_Placed], shadows: dict[Any, Any]) -> int:
+def _passed(s: Store, after: list[_Placed], shadows: dict[Var, Representative]) -> int:
     """Count the following statements that a shadow store may sink below."""
     place = set(reads(s)) - {s.value}
     for k, here in enumerate(after):
         t = here.statement
         apart = isinstance(t, (Load, Store)) and t.array not in shadows
-        apart |= isinstance(t, Load) and shadows.get(t.array) != shadows[s.array]
+        apart |= isinstance(t, Load) and isinstance(t.array, Var) and shadows.get(t.array) != shadows[s.array]
         if not (apart or here.is_of_numbers) or not place.isdisjoint(here.written):
             return k
     return len(after)

@@ -12,11 +12,10 @@ So a function that is called for every column of a small matrix makes no arrays:
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
-from dualrev.compiler.ir.core.atoms import Applied, Constant, Node, Pack, Tree, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Expr, Node, Pack, Tree, Var
 from dualrev.compiler.ir.core.builder import ZERO
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, Function, Load, Make, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import blocks, leaves, mapped, reads, statements, with_blocks, writes
@@ -31,7 +30,7 @@ _SUMS = {"+=": "add", "-=": "sub"}
 def with_few(f: Function) -> tuple[Function, dict[Var, int]]:
     """Replace small arrays by scalars; also the arrays replaced, with their lengths."""
     lengths, names = _lengths(f)
-    while banned := {names.get(x, x) for s in statements(f.body) for x in _as_arrays(s, lengths) if x in lengths}:
+    while banned := {names.get(x, x) for s in statements(f.body) for x in _as_arrays(s, lengths)}:
         lengths = {x: n for x, n in lengths.items() if names.get(x, x) not in banned}
     if not lengths:
         return f, lengths
@@ -59,7 +58,7 @@ def _lengths(f: Function) -> tuple[dict[Var, int], dict[Var, Var]]:
     return lengths, {x: of for x, of in names.items() if x in lengths}
 
 
-def _length(value: Any, known: dict[Var, int | None]) -> int | None:
+def _length(value: Expr, known: dict[Var, int | None]) -> int | None:
     """The length of the vector that an expression makes; None if it is not known."""
     match value:
         case Applied("np.zeros_like" | "np.empty_like", (Var() as x,), ()):
@@ -69,18 +68,18 @@ def _length(value: Any, known: dict[Var, int | None]) -> int | None:
     return None
 
 
-def _as_arrays(s: Statement, lengths: dict[Var, int]) -> list[Any]:
-    """Uses in a statement that need an array in memory, not scalars at constant indices."""
+def _as_arrays(s: Statement, lengths: dict[Var, int]) -> list[Var]:
+    """Small arrays that a statement needs in memory, and not as scalars at constant indices."""
     match s:
         case Load(_, x, (Constant(int() as k),)) if 0 <= k < lengths.get(x, 0):  # type: ignore[arg-type]
             return []
         case Store(x, (Constant(int() as k),), value) if 0 <= k < lengths.get(x, 0) and s.op in ("=", *_SUMS):
-            return [value]
+            return [value] if isinstance(value, Var) and value in lengths else []
         case Make(x) if x in lengths:
             return []  # it may be like another one, which has a length, too
         case Copy(x) if x in lengths:
             return []  # another name
-    return [*reads(s), *writes(s)]
+    return [x for x in [*reads(s), *writes(s)] if isinstance(x, Var) and x in lengths]
 
 
 class _Numbers:
@@ -90,9 +89,9 @@ class _Numbers:
         loads = (s.array for s in statements(f.body) if isinstance(s, Load))
         self.used = {self.numbers[x] for x in [*leaves(f.result), *loads] if x in lengths}
 
-    def leaf(self, x: Any) -> Tree:
+    def leaf(self, x: Atom) -> Tree:
         """The tuple of scalars for a replaced array in the result; any other leaf itself."""
-        return Node(self.numbers[x]) if x in self.numbers else x
+        return Node(self.numbers[x]) if isinstance(x, Var) and x in self.numbers else x
 
     def block(self, body: Block) -> Block:
         """Replace the arrays in the statements of a block."""

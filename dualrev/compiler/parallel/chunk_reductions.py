@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numba.core import types
@@ -25,6 +24,7 @@ from dualrev.compiler.ir.core.nodes import Block, Call, Copy, Discrete, For, Fun
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, several
 from dualrev.compiler.parallel.recognize_reductions import SYMBOLS
+from dualrev.compiler.types.aliases import NumbaType
 from dualrev.rules.primitives import PRIMITIVES
 
 __all__ = ["MOST", "in_chunks", "neutral"]
@@ -34,7 +34,7 @@ _I64 = types.int64
 _ZERO, _ONE = Constant(0, _I64), Constant(1, _I64)
 
 
-def neutral(kind: str, of: Any) -> Constant:
+def neutral(kind: str, of: NumbaType) -> Constant:
     """The identity element of a reduction of this kind, for scalars of this type."""
     least, most = (
         (-math.inf, math.inf) if isinstance(of, types.Float) else (np.iinfo(str(of)).min, np.iinfo(str(of)).max)
@@ -67,7 +67,7 @@ def in_chunks(f: Function, loop: For, totals: dict[Var, str], program: Program) 
     return tuple(before.out), whole, (_together(loop, totals, parts, count),)
 
 
-def _rounds(loop: For, chunk: Symbol, inputs: list[Any], parts: dict[Var, Var], count: Var) -> For:
+def _rounds(loop: For, chunk: Symbol, inputs: list[Var], parts: dict[Var, Var], count: Var) -> For:
     """The parallel loop over chunks, which stores the partial results."""
     w, line, k = CoreBuilder(), loop.line, Var("k", _I64)
     bounds: list[Var] = []

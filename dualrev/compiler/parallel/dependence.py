@@ -17,15 +17,15 @@ to is added in their order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from dualrev.compiler.analysis.dependence import Dependence
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents, given
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative, contents, given
 from dualrev.compiler.analysis.ssa import Versions
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Index, Item, Operator, Span, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Expr, Index, Item, Operator, Span, Var
 from dualrev.compiler.ir.core.nodes import (
     Accumulate,
     Block,
@@ -50,6 +50,7 @@ from dualrev.compiler.ir.core.nodes import (
 )
 from dualrev.compiler.ir.core.traverse import leaves, reads, statements, writes
 from dualrev.compiler.parallel.recognize_reductions import total_of
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["Sharing", "sharing", "uses_of"]
 
@@ -178,17 +179,17 @@ class _Uses:
         memory: Memory,
         classes: Classes,
         body: Block,
-        distance: Callable[[Statement, Any], int | None],
-        seen: set[Any],
+        distance: Callable[[Statement, Expr], int | None],
+        seen: set[Hashable],
     ) -> None:
         """`distance` gives the offset of an index from the counter; None for another index."""
         self.memory, self.classes, self.distance, self.seen = memory, classes, distance, seen
-        self.found: dict[Any, set[tuple[Var, Place | None, str]]] = {}
+        self.found: dict[Representative, set[tuple[Var, Place | None, str]]] = {}
         every = list(statements(body))
         self.inside = {x for t in every for x in writes(t)}
         self.origins: dict[Var, _Origin] = {}
-        self.kept: dict[Any, _Origin] = {}
-        before: Any = None
+        self.kept: dict[NumbaType, _Origin] = {}
+        before: tuple[dict[Var, _Origin], dict[NumbaType, _Origin]] | None = None
         while before != (self.origins, self.kept):
             before = dict(self.origins), dict(self.kept)
             for t in every:
@@ -282,7 +283,7 @@ class _Uses:
                 pass
 
 
-def uses_of(s: Call, memory: Memory, seen: Iterable[Any] = ()) -> list[set[str]]:
+def uses_of(s: Call, memory: Memory, seen: Iterable[Hashable] = ()) -> list[set[str]]:
     """Access modes of a call, for each leaf of its arguments: read, set, add."""
     seen, inputs = set(seen), given(s)
     program = memory.program

@@ -6,7 +6,6 @@ s = f_rounds(a, x, s)        s, d_x = f_rounds_fused(a, x, s, d_a)      if the c
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from dualrev.compiler.ad.reverse.call_pair import Signature
 from dualrev.compiler.ad.reverse.fuse_sweeps import cotangents_before
@@ -100,7 +99,7 @@ class _Fusing:
             return None
         symbol = Symbol(whole.name)
         self.reverse.program.define(symbol, whole)
-        targets: list[Any] = [*s.targets, *totals.values()]
+        targets: list[Var] = [*s.targets, *totals.values()]
         args = (*self.given, *shadows, *dict.fromkeys(seeds.values()))
         call = Call(tuple(targets), symbol, args, several(targets), s.line)
         return Fused((call,), {arguments[x]: total for x, total in totals.items()})

@@ -16,17 +16,16 @@ it is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.analysis.determinism import draws_anew
-from dualrev.compiler.analysis.memory.alias import Classes, Memory
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative
 from dualrev.compiler.analysis.ssa import Versions
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Constant, Expr, Operator, Symbol, Var
+from dualrev.compiler.ir.core.atoms import Constant, Index, Operator, Symbol, Tree, Var
 from dualrev.compiler.ir.core.nodes import Block, Call, Copy, Discrete, Effect, For, Function, Real, Statement
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import blocks, parts, reads, rewritten, several, statements, with_blocks, writes
@@ -80,7 +79,7 @@ class _Outlining:
         wrote = {x for t in statements(s.body) for x in writes(t)} | {s.target}
         read = [x for t in (s, *statements(at_once.body)) for x in reads(t) if isinstance(x, Var)]
         given = tuple(dict.fromkeys([*(x for x in read if x not in wrote), *live]))
-        groups: dict[Any, list[Var]] = {}
+        groups: dict[Representative, list[Var]] = {}
         for x in filter(is_array, given):
             groups.setdefault(self.classes.find(x), []).append(x)
         together = tuple(tuple(some) for some in groups.values() if len(some) > 1)
@@ -98,7 +97,7 @@ class _Outlining:
         before, made, after = in_chunks(made, at_once, totals, self.program)
         return (*before, self.call(made, (), made.parameters, s.line), *after)
 
-    def call(self, f: Function, targets: tuple[Var, ...], given: tuple[Any, ...], line: int) -> Call:
+    def call(self, f: Function, targets: tuple[Var, ...], given: tuple[Tree, ...], line: int) -> Call:
         """Define the outlined function; return its call."""
         symbol = Symbol(f.name)
         self.program.define(symbol, f)
@@ -140,7 +139,7 @@ def _line_of(x: Var, s: For) -> int:
 
 def _negated(s: For) -> Iterable[int]:
     """The lines that negate the loop counter, which numba holds as an unsigned integer."""
-    same: set[Any] = {s.target}
+    same: set[Index] = {s.target}
     if not isinstance(s.start, Constant) or s.start.value < 0:
         return
     for t in statements(s.body):
@@ -150,11 +149,11 @@ def _negated(s: For) -> Iterable[int]:
             yield t.line
 
 
-def _negates(e: Expr, same: set[Any]) -> bool:
+def _negates(e: Index, same: set[Index]) -> bool:
     return isinstance(e, Operator) and e.symbol in "-~" and len(e.args) == 1 and e.args[0] in same
 
 
-def _inside(e: Expr) -> Iterable[Any]:
+def _inside(e: Index) -> Iterator[Index]:
     yield e
     for part in parts(e):
         yield from _inside(part)

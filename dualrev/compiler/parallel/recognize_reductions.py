@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from dualrev.compiler.ir.core.atoms import Comparison, Operator, Var
+from dualrev.compiler.ir.core.atoms import Atom, Comparison, Operator, Var
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, If, Real, Statement, Store
 from dualrev.compiler.ir.core.traverse import atoms_of, blocks, reads, statements, with_blocks, writes
 
@@ -62,7 +61,7 @@ class _Choice:
 
     target: Var
     kind: str
-    variables: tuple[Any, ...]
+    variables: tuple[Atom, ...]
     parts: tuple[Statement, ...]
 
 

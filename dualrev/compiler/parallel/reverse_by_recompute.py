@@ -149,8 +149,8 @@ class RecomputedPair:
         body = self._body(made)
         given = [x for k, x in enumerate(self.inputs) if k in needed]
         cts = [*seeds.values()]
-        back = [self._back(x, made, seeds) for x, flag in zip(self.inputs, self.call.flags, strict=True) if flag]
-        back = [x for x in back if x is not None]
+        every = [self._back(x, made, seeds) for x, flag in zip(self.inputs, self.call.flags, strict=True) if flag]
+        back = [x for x in every if x is not None]
         name, groups = self.unit.reverse.name, with_shadows(self.f.together, made.shadows)
         parameters = (*given, *made.shadows.values(), *cts)
         doc = f"The rounds of {self.f.name} once more, and what they contribute to its results, backwards."

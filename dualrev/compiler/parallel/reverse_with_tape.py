@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
@@ -48,7 +47,7 @@ class RecordedPair(CallPair):
             self.program.define(symbol, f)
         return True
 
-    def _define(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
+    def _define(self, symbol: Symbol, given: tuple[Tree, ...], body: Block, result: Tree, doc: str) -> None:
         made = tuple(t for s in body for t in (_upwards(s) if isinstance(s, For) else (s,)))
         f = replace(self.f, name=symbol.name, parameters=given, body=made, result=result, doc=doc)
         self.made[symbol] = replace(f, tape=self.unit.uses_tape, together=tuple(self._together()))

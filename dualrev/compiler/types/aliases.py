@@ -24,6 +24,7 @@ __all__ = [
     "Signature",
     "TargetContext",
     "TypingContext",
+    "UserValue",
 ]
 
 #: A type of numba, such as float64 or array(float64, 1d, C); those of a call's arguments.
@@ -47,6 +48,9 @@ LLVMValues: TypeAlias = Sequence[LLVMValue]
 
 #: The steps that lead from a numba function to an object that it names: see bridge/cache/store.py.
 AccessPath: TypeAlias = tuple[tuple[str, Any], ...]
+
+#: A value of the user's program: a number, an array, a tuple, a function, or anything else that numba takes.
+UserValue: TypeAlias = Any
 
 #: The number of the argument that is differentiated, or those of several.
 ArgNums: TypeAlias = int | tuple[int, ...] | list[int]

@@ -10,9 +10,8 @@ A cotangent of 0 to which nothing may have been contributed takes no part: the r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
@@ -69,7 +68,7 @@ class RuleSweeps:
 
     def __init__(self, rules: CustomPushforwards) -> None:
         self._rules = rules
-        self._units: dict[Any, SweepPair] = {}
+        self._units: dict[Hashable, SweepPair] = {}
 
     def __call__(self, s: Call, caller: Facts, flags: tuple[bool, ...], wanted: tuple[bool, ...]) -> SweepPair | None:
         """The forward/reverse pair for a call with these active arguments and wanted results; None without a rule."""
@@ -129,12 +128,12 @@ class _Sweeps:
         writing.write(If(test, tuple(work), (), 0))
         return tuple(writing.out)
 
-    def put(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
+    def put(self, symbol: Symbol, given: tuple[Tree, ...], body: Block, result: Tree, doc: str) -> None:
         """Define one function of the pair under its symbol."""
         made = replace(self.f, name=symbol.name, parameters=given, body=body, result=result, doc=doc)
         self.program.define(symbol, replace(made, tape=self.unit.uses_tape, opaque=False))
 
-    def put_reverse(self, inputs: tuple[Any, ...], body: Block, doc: str) -> None:
+    def put_reverse(self, inputs: tuple[Tree, ...], body: Block, doc: str) -> None:
         """Define the reverse function; `inputs` are the leaves of the arguments that it takes."""
         given = (*inputs, *self.shadows.values(), *self.arrays.values(), *self.numbers.values())
         self.put(self.unit.reverse, given, body, several(list(self.back.values())), doc)
@@ -174,16 +173,15 @@ class _OfVjp(_Sweeps):
         self.define_forward()
         self.define_reverse()
 
-    def variables(self, kind: NumbaType, leaf: Callable[[Any], Any]) -> Tree:
+    def variables(self, kind: NumbaType, leaf: Callable[[NumbaType], Tree]) -> Tree:
         """A tree in the structure of a type, with a variable by `leaf` for each of its leaves."""
         kind = types.unliteral(kind)
         if not isinstance(kind, types.BaseTuple):
-            made: Tree = leaf(kind)
-            return made
+            return leaf(kind)
         cls = getattr(kind, "instance_class", None)
         return Node(tuple(self.variables(t, leaf) for t in kind.types), self.cls(cls) if cls is not None else None)
 
-    def of_residual(self, kind: NumbaType) -> Any:
+    def of_residual(self, kind: NumbaType) -> Atom:
         """The variable for a leaf of the residuals; types that the tape does not hold are refused."""
         numbers = (types.Float, types.Integer, types.Boolean)
         if isinstance(kind, types.NoneType):
@@ -193,7 +191,7 @@ class _OfVjp(_Sweeps):
         why = f"a residual of its fwd is of numba type {kind}"
         return self.rules.refuse(self.s, why, "numbers, arrays of numbers, and tuples of these")
 
-    def cls(self, cls: Any) -> Global:
+    def cls(self, cls: type) -> Global:
         """The class of a named tuple, as a global of the emitted code."""
         for ref in self.rules.front.refs.values():
             if ref.value is cls:
@@ -246,7 +244,7 @@ class _OfVjp(_Sweeps):
         doc = f"Add what the arguments of {self.f.name} contribute to its results, by its rule."
         self.put_reverse((), (*before.out, *self.unless_zero(w.out)), doc)
 
-    def cotangent(self, w: CoreBuilder, k: int, y: Any) -> Any:
+    def cotangent(self, w: CoreBuilder, k: int, y: Atom) -> Atom:
         """The cotangent of a leaf of the result, as `bwd` takes it: zeros if it is not wanted."""
         if k in self.asked:
             return self.asked[k]
@@ -311,5 +309,5 @@ class _OfJvp(_Sweeps):
         self.put_reverse(tuple(self.inputs), self.unless_zero(w.out), doc)
 
 
-def _of_value(kind: NumbaType) -> Any:
+def _of_value(kind: NumbaType) -> Atom:
     return Constant(None) if isinstance(kind, types.NoneType) else Var("_", kind)

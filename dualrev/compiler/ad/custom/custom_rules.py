@@ -17,8 +17,9 @@ For this, and for derivatives of higher order, the compiler has to know what bwd
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from numba.core import types
 from numba.core.errors import NumbaError
@@ -48,17 +49,17 @@ _NAMES = {"vjp": ("fwd", "bwd"), "jvp": ("rule",)}
 OPAQUE = "opaque"
 
 
-def has_rule(f: Any) -> bool:
+def has_rule(f: Dispatcher) -> bool:
     """Whether a numba function has a custom derivative rule, or is a random draw, with or without one."""
     return is_draw(f) or rule_kind(f) in (*_NEEDS, OPAQUE)
 
 
-def rule_kind(f: Any) -> str:
+def rule_kind(f: Dispatcher) -> str:
     """The kind of a numba function's rule: "vjp", "jvp", "checkpoint" or `OPAQUE`; an empty text if it has none."""
     return OPAQUE if rule_of(f) is not None else f.kind if isinstance(f, Ruled) else ""
 
 
-def is_checkpoint(f: Any) -> bool:
+def is_checkpoint(f: Dispatcher) -> bool:
     """Whether a numba function is a checkpoint: the reverse sweep recomputes it."""
     return isinstance(f, Ruled) and f.kind == "checkpoint"
 
@@ -75,8 +76,8 @@ class CustomRules:
 
     def __init__(self, front: FunctionTable) -> None:
         self.front = front
-        self.quiet: set[Any] = set()  # the functions that change nothing, with their types
-        self.cores: dict[Any, tuple[Symbol, Function]] = {}
+        self.quiet: set[tuple[int, NumbaTypes, bool]] = set()  # the functions that change nothing, with their types
+        self.cores: dict[tuple[int, NumbaTypes], tuple[Symbol, Function]] = {}
 
     # The function itself
 
@@ -121,7 +122,7 @@ class CustomRules:
             found.append(Role(role, static))
         return found
 
-    def refuse(self, s: Call, why: str, instead: str) -> Any:
+    def refuse(self, s: Call, why: str, instead: str) -> NoReturn:
         """Refuse a call of a function with a rule: UnsupportedError."""
         assert isinstance(s.function, Global)
         f = s.function.value
@@ -162,13 +163,13 @@ class CustomRules:
             found = refs[name] = anf.Ref(name, static.value, static.path)
         return Global(found.name, static.value, found.path, None)
 
-    def named_class(self, cls: Any, static: Static) -> Global:
+    def named_class(self, cls: type, static: Static) -> Global:
         """The class of a named tuple, as a global of the emitted code."""
         name = self.front.names.fresh(f"_{cls.__name__}")
         self.front.refs[name] = anf.Ref(name, cls, static.path)
         return Global(name, cls, static.path)
 
-    def compiled(self, g: Role, kinds: NumbaTypes, s: Call) -> Any:
+    def compiled(self, g: Role, kinds: NumbaTypes, s: Call) -> NumbaType:
         """The return type that numba infers for a function of a rule, at these argument types."""
         f = g.static.value
         try:
@@ -218,7 +219,7 @@ class CustomRules:
         """The same effects without a core: whether numba compiles the function for read-only arrays."""
         if not f._can_compile or any({"flat", "nditer"} & set(g.py_func.__code__.co_names) for g in called(f)):
             return True, True
-        made: Any = CPUDispatcher(f.py_func, dict(f.locals), dict(f.targetoptions), f._compiler.pipeline_class)
+        made: Dispatcher = CPUDispatcher(f.py_func, dict(f.locals), dict(f.targetoptions), f._compiler.pipeline_class)
         fixed = tuple(map(_read_only, kinds))
         try:
             made.compile(fixed)
@@ -250,7 +251,7 @@ def name_of(f: Dispatcher) -> str:
     return identifier(f.py_func.__name__, "function")
 
 
-def same_type(one: Any, other: Any) -> bool:
+def same_type(one: NumbaType, other: NumbaType) -> bool:
     """Whether two types are equal, whatever numba knows of an array's alignment and mutability."""
     if isinstance(one, types.Array) and isinstance(other, types.Array):
         return (one.dtype, one.ndim, one.layout) == (other.dtype, other.ndim, other.layout)
@@ -269,7 +270,7 @@ def _made(x: Var) -> Statement:
     return Copy(x, Constant(value, x.type), 0)
 
 
-def _arrays(kind: NumbaType) -> Any:
+def _arrays(kind: NumbaType) -> Iterator[types.Array]:
     """The array types in a type."""
     if isinstance(kind, types.BaseTuple):
         for part in kind.types:
@@ -282,7 +283,7 @@ def _has_arrays(kind: NumbaType) -> bool:
     return any(True for _ in _arrays(kind))
 
 
-def _read_only(kind: NumbaType) -> Any:
+def _read_only(kind: NumbaType) -> NumbaType:
     """The same type with read-only arrays."""
     if isinstance(kind, types.BaseTuple):
         return types.BaseTuple.from_types(list(map(_read_only, kind.types)), getattr(kind, "instance_class", None))

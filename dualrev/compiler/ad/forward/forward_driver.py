@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from dualrev.compiler.ad.forward.jvp_rules import WithTangents
 from dualrev.compiler.analysis.memory.alias import Classes, Memory
@@ -136,7 +136,7 @@ class Forward:
         s: Call,
         active: tuple[bool, ...],
         wanted: tuple[bool, ...],
-        pattern: tuple[Any, ...],
+        pattern: tuple[int | None, ...],
         wild: tuple[bool, ...] = (),
         marks: bool = False,
     ) -> Symbol:
@@ -160,7 +160,7 @@ class Forward:
         outputs = leaves(f.result)
         chosen = [x for x, flag in zip(inputs, active, strict=True) if flag]
         useful = {x for x, want in zip(outputs, wanted, strict=True) if want} | {x for x in inputs if is_real_array(x)}
-        groups: dict[Any, list[Var]] = {}
+        groups: dict[int, list[Var]] = {}
         for x, number in zip(inputs, pattern, strict=True):
             if number is not None:
                 groups.setdefault(number, []).append(x)

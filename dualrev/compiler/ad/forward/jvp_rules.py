@@ -24,12 +24,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol, TypeGuard
 
 from numba.core import types
 
 from dualrev.compiler.analysis.activity import Activity
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative, given
 from dualrev.compiler.analysis.values.finiteness import Wild
 from dualrev.compiler.analysis.values.infinite_partials import Steep
 from dualrev.compiler.ir.core.atom_types import is_array, is_real, is_real_array
@@ -81,7 +81,7 @@ class CallPushforwards(Protocol):
         s: Call,
         active: tuple[bool, ...],
         wanted: tuple[bool, ...],
-        pattern: tuple[Any, ...],
+        pattern: tuple[int | None, ...],
         wild: tuple[bool, ...] = (),
         marks: bool = False,
     ) -> Symbol:
@@ -116,7 +116,7 @@ class WithTangents(CoreBuilder):
 
     # Tangents
 
-    def is_active(self, x: Atom) -> bool:
+    def is_active(self, x: Atom) -> TypeGuard[Var]:
         """Whether an atom is active: it has a tangent."""
         return self.activity.has(x)
 
@@ -372,7 +372,7 @@ class WithTangents(CoreBuilder):
                 if self.is_active(x):
                     self.clear(x, s.line)
             return
-        numbers: dict[Any, int] = {}
+        numbers: dict[Representative, int] = {}
         pattern = tuple(numbers.setdefault(self.classes.find(x), len(numbers)) if is_array(x) else None for x in inputs)
         symbol = self.forward.called(s, active, wanted, pattern, tuple(map(self.wild.has, inputs)), self.marks)
         tangents = [

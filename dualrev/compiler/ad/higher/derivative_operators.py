@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from numba.core import types
 
@@ -194,7 +194,7 @@ class _DerivativeBuilder(CoreBuilder):
     def kept(self) -> Tree:
         """Result of `keep`: the value and copies of the arguments, which may be overwritten before the pullback."""
 
-        def copied(x: Any) -> Tree:
+        def copied(x: Var) -> Tree:
             """Copy an array; other leaves stay."""
             if not is_array(x):
                 return x
@@ -206,7 +206,7 @@ class _DerivativeBuilder(CoreBuilder):
         copies = Node(tuple(mapped(p, copied) for p in self.f.parameters))
         return self.filled(Node((self.run(), copies)))
 
-    def inner(self, values: list[Any], weights: list[Var]) -> Var:
+    def inner(self, values: list[Var], weights: list[Var]) -> Var:
         """Emit the inner product of values and weights, scalars and arrays."""
         total = self.temporary()
         self.write(Copy(total, ZERO, 0))
@@ -230,13 +230,15 @@ class _DerivativeBuilder(CoreBuilder):
 
     # What is given for a direction
 
-    def read(self, tree: Tree, given: Tree, kind: NumbaType, error: Any) -> Iterator[Var]:
+    def read(
+        self, tree: Tree, given: Tree, kind: NumbaType, error: type[TangentError | CotangentError]
+    ) -> Iterator[Var]:
         """Emit the tangents of a tree's leaves from the given ones, with checks and casts.
 
         As `_Reading` does in entrypoints/jvp.py.
         """
         if isinstance(tree, Node):
-            kinds: Any = getattr(kind, "types", ())
+            kinds: NumbaTypes = getattr(kind, "types", ())
             if not isinstance(given, Node) or len(kinds) != len(tree.parts):
                 raise error.of(str(kind), f"a tuple with {len(tree.parts)} entries")
             for x, t, inner in zip(tree.parts, given.parts, kinds, strict=True):
@@ -302,7 +304,7 @@ class _DerivativeBuilder(CoreBuilder):
                 self.write(Copy(t, ZERO, 0))
         parts = [self.f.parameters[k] for k in self.numbers]
 
-        def inside(y: Tree) -> Tree:
+        def inside(y: Var) -> Tree:
             """The blocks of one leaf of the rows, in the structure of the chosen arguments."""
             made = tuple(_mapped(p, lambda x: blocks[y, x]) for p in parts)
             return Node(made) if self.several else made[0]
@@ -320,7 +322,15 @@ class _DerivativeBuilder(CoreBuilder):
         self.write(Make(made, Applied("np.zeros", (shape, Global(f"np.{dtype}", None, ()))), 0))
         return made
 
-    def column(self, x: Var, index: tuple[Var, ...], found: Any, directions: Any, blocks: Any, work: Any) -> None:
+    def column(
+        self,
+        x: Var,
+        index: tuple[Var, ...],
+        found: list[Var],
+        directions: dict[Var, Var],
+        blocks: dict[tuple[Var, Var], Var],
+        work: Callable[[tuple[Atom, ...]], Tree],
+    ) -> None:
         """Emit one column: the derivatives by one scalar of an argument, stored into the blocks."""
         if is_array(x):
             self.write(Store(directions[x], index, _ONE, 0))
@@ -330,7 +340,7 @@ class _DerivativeBuilder(CoreBuilder):
         for y, t in zip(found, (t for t in leaves(made) if carries(t)), strict=True):
             block = blocks[y, x]
 
-            def put(inner: tuple[Var, ...], t: Any = t, block: Var = block) -> None:
+            def put(inner: tuple[Var, ...], t: Var = t, block: Var = block) -> None:
                 """Store one element of the column into its block."""
                 value = self.load(t, inner) if inner or is_array(t) else t
                 if is_array(block):
@@ -344,11 +354,11 @@ class _DerivativeBuilder(CoreBuilder):
                 put(())
 
 
-def _contiguous(kind: NumbaType) -> Any:
+def _contiguous(kind: NumbaType) -> NumbaType:
     return kind.copy(layout="C") if kind.layout == "A" else kind
 
 
-def _mapped(tree: Tree, leaf: Callable[[Any], Tree]) -> Tree:
+def _mapped(tree: Tree, leaf: Callable[[Var], Tree]) -> Tree:
     """Map the real leaves of a tree; the other leaves become None."""
     return mapped(tree, lambda x: leaf(x) if carries(x) else _NONE)
 
@@ -358,7 +368,7 @@ def _shadow(tree: Tree) -> Tree:
     return _fresh(_mapped(tree, lambda x: Var("_", _contiguous(x.type) if is_array(x) else x.type)))
 
 
-def _same(x: Atom) -> Any:
+def _same(x: Var) -> Var:
     return x
 
 
@@ -366,7 +376,7 @@ def _given(tree: Tree, kind: NumbaType) -> Tree:
     """The parameter for a tangent of type `kind`: a tree of variables."""
     if isinstance(kind, types.BaseTuple):
         parts = tree.parts if isinstance(tree, Node) else ()
-        inner: Any = kind.types
+        inner: NumbaTypes = kind.types
         named = [*parts, *(_NONE for _ in inner[len(parts) :])]
         return Node(tuple(_given(x, t) for x, t in zip(named, inner, strict=False)))
     return Var("t_{}", kind, tree) if isinstance(tree, Var) else Var("_", kind)

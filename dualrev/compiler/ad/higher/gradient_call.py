@@ -10,7 +10,6 @@ So no tape is needed, and nothing but the arguments has to be there in the rever
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
@@ -98,6 +97,6 @@ class CalledGradient:
         doc = f"Add what the arguments contribute to the gradient of {self.g.of.name}."
         self._define(self.unit.reverse, given, tuple(writing.out), several(back), doc)
 
-    def _define(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
+    def _define(self, symbol: Symbol, given: tuple[Tree, ...], body: Block, result: Tree, doc: str) -> None:
         f = self.g.of
         self.program.define(symbol, replace(f, name=symbol.name, parameters=given, body=body, result=result, doc=doc))

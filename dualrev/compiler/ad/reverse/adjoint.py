@@ -27,15 +27,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import overload
 
 from numba.core import types
 
 from dualrev.compiler.ad.reverse.gradient_context import Facts, Fused
-from dualrev.compiler.analysis.memory.alias import given
+from dualrev.compiler.analysis.memory.alias import Representative, given
 from dualrev.compiler.analysis.ssa import Reading, Region, Value, Versions
 from dualrev.compiler.ir.core.atom_types import is_array, is_real
-from dualrev.compiler.ir.core.atoms import SCALED, Atom, Constant, Global, Node, Tree, Var
+from dualrev.compiler.ir.core.atoms import SCALED, Atom, Constant, Global, Index, Node, Tree, Var
 from dualrev.compiler.ir.core.builder import CoreBuilder, partial
 from dualrev.compiler.ir.core.known_zeros import ALONG, PRODUCTS, times
 from dualrev.compiler.ir.core.nodes import (
@@ -82,7 +82,7 @@ class Adjoint(CoreBuilder):
         self.shadow_of: dict[Var, Value] = {}
         self.source: dict[Statement, Statement] = {}
         self.undone: dict[Statement, Store] = {}
-        self.touched: dict[Any, set[Reading]] = {}
+        self.touched: dict[Representative, set[Reading]] = {}
         self._refs: dict[tuple[Value, bool], Var] = {}
         self._current: Statement | None = None
         self._read: set[Value] = set()
@@ -116,16 +116,20 @@ class Adjoint(CoreBuilder):
             (self.shadow_of if shadow else self.value_of)[made] = v
         return self._refs[v, shadow]
 
-    def _at(self, s: Statement, x: Atom) -> Any:
+    @overload
+    def _at(self, s: Statement, x: Var) -> Var: ...
+    @overload
+    def _at(self, s: Statement, x: Atom) -> Atom: ...
+    def _at(self, s: Statement, x: Atom) -> Atom:
         """An atom in the version that a statement reads."""
         v = self.versions.reads[s].get(x) if isinstance(x, Var) else None
         return x if v is None else self._ref(v)
 
-    def _shadow(self, s: Statement, x: Any) -> Var:
+    def _shadow(self, s: Statement, x: Var) -> Var:
         """The shadow of an array in the version that a statement reads."""
         return self._ref(self.versions.at(s, x), shadow=True)
 
-    def _index(self, s: Load | Store) -> tuple[Any, ...]:
+    def _index(self, s: Load | Store) -> tuple[Index, ...]:
         return tuple(replaced(i, lambda x: self._at(s, x)) for i in s.index)
 
     def _touch(self, x: Atom, s: Statement) -> None:
@@ -169,7 +173,7 @@ class Adjoint(CoreBuilder):
     def _instead_of_zero(self, s: Store) -> Store:
         """Dead store elimination: `d_a[i] = 0`, then `d_a[i] += x`, is `d_a[i] = x` if nothing between may read it."""
 
-        def memory(x: Any) -> Any:
+        def memory(x: Var | Global) -> Representative | None:
             """The alias class of the array that has the shadow `x`."""
             return self.facts.classes.find(self.shadow_of[x].variable) if x in self.shadow_of else None
 
@@ -397,8 +401,8 @@ class Adjoint(CoreBuilder):
             self._zero |= {t for t in s.targets if facts.is_scalar(t)}
             return
         if isinstance(unit, Fused):  # the shadows have it all; a sum goes on from what it was before
-            for x, total in unit.totals.items():
-                self._contribute(x, total, s.line)
+            for of, total in unit.totals.items():
+                self._contribute(of, total, s.line)
             return
         inputs = given(s)
         args: list[Atom] = []
@@ -458,8 +462,8 @@ def zeros_like(writer: CoreBuilder, x: Atom, line: int) -> Var:
 
 
 def shadow_of(
-    writer: CoreBuilder, s: Statement, target: Var, shadow: Callable[[Var], Var], read: Callable[[Any], Any]
-) -> Statement:
+    writer: CoreBuilder, s: Statement, target: Var, shadow: Callable[[Var], Var], read: Callable[[Atom], Atom]
+) -> Copy | View | Make:
     """The statement that makes the shadow of the array that `s` makes; `target` is its variable.
 
     `shadow` tells the shadows of other arrays, `read` what the statement's atoms are called.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from dualrev.compiler.ad.reverse.adjoint import zeros_like
 from dualrev.compiler.ad.reverse.sweeps import Sweeps
-from dualrev.compiler.analysis.memory.shadow_flow import Carried
+from dualrev.compiler.analysis.memory.alias import Carried
 from dualrev.compiler.analysis.ssa import Value
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known
 from dualrev.compiler.ir.core.atom_types import is_array, is_real
@@ -180,7 +179,7 @@ class CallPair:
         doc = f"Add what the arguments of {self.f.name} contribute to its results, backwards."
         self._define(self.unit.reverse, tuple(given), self.sweeps.reverse_body, several(back), doc)
 
-    def _define(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
+    def _define(self, symbol: Symbol, given: tuple[Tree, ...], body: Block, result: Tree, doc: str) -> None:
         made = replace(
             self.f,
             name=symbol.name,

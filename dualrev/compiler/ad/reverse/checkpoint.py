@@ -9,7 +9,6 @@ So the tape holds no more than the arguments of such a call, and what g records 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
@@ -97,7 +96,7 @@ class Checkpoint:
             targets = tuple(x for x in [*again, *shadows.values()] if isinstance(x, Var))
             made = several([*again, *shadows.values()])
             w.write(Call(targets, inner.forward, (*self.inputs, *self.shadows), made, 0, inner.uses_tape, self.s))
-        given: list[Any] = [*self.inputs, *self.shadows]
+        given: list[Var] = [*self.inputs, *self.shadows]
         args = [x for k, x in enumerate(self.inputs) if inner.needs(k)] + [*self.shadows]
         for k, shadow in shadows.items():
             given.append(Var(f"_d_result_{k}", shadow.type))
@@ -115,7 +114,7 @@ class Checkpoint:
         for x, copy in self.copies.items():
             w.write(Store(x, (...,), copy, 0))
 
-    def _define(self, symbol: Symbol, given: tuple[Any, ...], body: Block, result: Tree, doc: str) -> None:
+    def _define(self, symbol: Symbol, given: tuple[Tree, ...], body: Block, result: Tree, doc: str) -> None:
         made = replace(self.f, name=symbol.name, parameters=given, body=body, result=result, doc=doc)
         self.program.define(symbol, replace(made, tape=self.unit.uses_tape, again=False))
 
@@ -130,6 +129,6 @@ def call_and_keep(w: CoreBuilder, s: Call, f: Function, copies: dict[Var, Var]) 
     return y
 
 
-def copied(kind: NumbaType) -> Any:
+def copied(kind: NumbaType) -> NumbaType:
     """The type of an array's copy: in C order, unless the array is contiguous."""
     return kind if kind.layout in ("C", "F") else kind.copy(layout="C")

@@ -6,7 +6,6 @@ That is the function as it is, which also makes shadows, and records what the pl
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
@@ -14,7 +13,7 @@ from dualrev.compiler.ad.reverse.adjoint import shadow_of, zeros_like
 from dualrev.compiler.ad.reverse.gradient_context import Callee, Fused
 from dualrev.compiler.ad.tape_plan.residuals import Crossing
 from dualrev.compiler.ad.tape_plan.tape_columns import Saved, filled, is_measured
-from dualrev.compiler.analysis.memory.alias import given
+from dualrev.compiler.analysis.memory.alias import Representative, given
 from dualrev.compiler.analysis.ssa import Loop, Region, Value
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Constant, Global, Node, Operator, Tree, Var
@@ -60,7 +59,7 @@ class ForwardSweep(CoreBuilder):
         self.crossing, self.facts, self.versions = crossing, crossing.facts, crossing.versions
         self.slots = 0
         self.saved: dict[For, Saved] = {}
-        self.held_classes: set[Any] = set()
+        self.held_classes: set[Representative] = set()
         arrays = [x for x in self.facts.parameters if is_array(x)]
         self._parameter_classes = {self.facts.classes.find(x) for x in arrays}
         self.body: Block = ()
@@ -140,7 +139,7 @@ class ForwardSweep(CoreBuilder):
             shadow = self.facts.cotangent(s.target)
             self._made(v, shadow_of(self, s, shadow, self.facts.cotangent, lambda x: x), lent)
 
-    def _made(self, v: Value, s: Any, lent: bool) -> None:
+    def _made(self, v: Value, s: Copy | View | Make | Whole, lent: bool) -> None:
         if lent or not self._is_held(v):
             self.write(s)
         else:

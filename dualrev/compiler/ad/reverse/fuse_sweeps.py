@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import overload
 
 from numba.core import types
 
@@ -150,9 +150,9 @@ class _Linear:
     def cotangents(self, sums: list[Var], later: Block) -> dict[Var, Atom] | None:
         """The cotangent of each sum; None if one is not known before the loop."""
         tainted = set(sums)
-        chain: list[tuple[Real | Copy, set[Any]]] = []
+        chain: list[tuple[Real | Copy, set[Var]]] = []
         for s in later:
-            read = {x for x in reads(s) if x in tainted}
+            read = {x for x in reads(s) if isinstance(x, Var) and x in tainted}
             if isinstance(s, (Real, Copy)) and is_real(s.target):
                 if read and not self._is_linear(s, tainted):
                     return None
@@ -172,7 +172,7 @@ class _Linear:
             return (a in tainted) != (b in tainted) and self._known(s, b if a in tainted else a) is not None
         return s.rule.name == "div" and b not in tainted and self._known(s, b) is not None
 
-    def _known(self, s: Statement, x: Any) -> Atom | None:
+    def _known(self, s: Statement, x: Atom | None) -> Atom | None:
         """An atom with the value of a factor, available before the loop; None if it cannot be computed there.
 
         The factor may have a derivative of its own: the sum that it goes by is known in the reverse sweep.
@@ -203,8 +203,8 @@ class _Linear:
         self.writing.write(replace(made, target=target, args=args, checked=False))
         return target
 
-    def _backwards(self, sums: list[Var], chain: list[tuple[Real | Copy, set[Any]]]) -> dict[Var, Atom]:
-        found: dict[Any, Atom] = dict(self.seeds)
+    def _backwards(self, sums: list[Var], chain: list[tuple[Real | Copy, set[Var]]]) -> dict[Var, Atom]:
+        found = dict(self.seeds)
         for s, read in reversed(chain):
             ct = found.pop(s.target, None)
             if ct is None:
@@ -212,7 +212,7 @@ class _Linear:
             args = (s.source,) if isinstance(s, Copy) else s.args
             name = "add" if isinstance(s, Copy) else s.rule.name
             for k, x in enumerate(args):
-                if x in read:
+                if isinstance(x, Var) and x in read:
                     part = self._part(s, name, k, args, ct)
                     found[x] = self.writing.real("add", "+", found[x], part, line=s.line) if x in found else part
         marks = self.facts.f.marked
@@ -268,7 +268,11 @@ def rounds_of(loop: Fusable, f: Function) -> tuple[Fusable, Function]:
     assigned = {x: None for t in statements((s,)) for x in writes(t) if x not in loop.live}
     new = {x: Var(x.name, x.type, x.of) for x in assigned}
 
-    def of(x: Atom) -> Any:
+    @overload
+    def of(x: Var) -> Var: ...
+    @overload
+    def of(x: Atom) -> Atom: ...
+    def of(x: Atom) -> Atom:
         """The new variable for an iteration-local one; other atoms stay."""
         return new.get(x, x) if isinstance(x, Var) else x
 

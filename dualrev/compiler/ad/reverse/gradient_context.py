@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol, TypeGuard
 
 from numba.core import types
 
@@ -84,12 +84,12 @@ class Facts:
     spent: dict[Call, frozenset[int]] = field(default_factory=dict)
 
     @cached_property
-    def parameters(self) -> list[Any]:
+    def parameters(self) -> list[Var]:
         """Leaves of the parameters."""
         return [x for p in self.f.parameters for x in leaves(p)]
 
     @cached_property
-    def results(self) -> list[Any]:
+    def results(self) -> list[Atom]:
         """Leaves of the result."""
         return leaves(self.f.result)
 
@@ -118,15 +118,15 @@ class Facts:
                     found.setdefault(x, []).append(self.versions.region_of[s])
         return found
 
-    def is_scalar(self, x: Atom) -> bool:
+    def is_scalar(self, x: Atom) -> TypeGuard[Var]:
         """Whether an atom is an active scalar: it has a cotangent."""
         return is_real(x) and self.activity.has(x)
 
-    def has_shadow(self, x: Atom) -> bool:
+    def has_shadow(self, x: Atom) -> TypeGuard[Var]:
         """Whether an atom is an active array: it has a shadow."""
         return is_real_array(x) and self.activity.has(x)
 
-    def shares(self, x: Atom) -> bool:
+    def shares(self, x: Atom) -> TypeGuard[Var | Global]:
         """Whether an argument may alias arrays that have shadows."""
         return is_real_array(x) and (self.activity.has_class(x) if isinstance(x, Global) else self.activity.has(x))
 

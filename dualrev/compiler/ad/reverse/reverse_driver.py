@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from numba.core import types
 
@@ -29,13 +29,13 @@ from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.ad.reverse.sweeps import Sweeps
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.cost_model import Cost
-from dualrev.compiler.analysis.memory.alias import Memory, given
-from dualrev.compiler.analysis.memory.shadow_flow import Carried, carried
+from dualrev.compiler.analysis.memory.alias import Carried, Memory, Representative, given
+from dualrev.compiler.analysis.memory.shadow_flow import carried
 from dualrev.compiler.analysis.values.nonzero_cotangents import NOTHING, Known
 from dualrev.compiler.ir.core.atom_types import is_array, is_real
-from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Node, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Global, Node, Symbol, Var
 from dualrev.compiler.ir.core.builder import ZERO, CoreBuilder
-from dualrev.compiler.ir.core.nodes import Accumulate, Block, Call, Copy, Function, Make
+from dualrev.compiler.ir.core.nodes import Accumulate, Block, Call, Copy, Function, Make, Statement
 from dualrev.compiler.ir.core.program import Gradient, Program
 from dualrev.compiler.ir.core.traverse import leaves, mapped
 from dualrev.compiler.ir.pass_manager import PassManager
@@ -61,7 +61,7 @@ class Reverse:
         self.cost = Cost(program)
         self._units: dict[Hashable, SweepPair] = {}
         self._made: dict[Hashable, list[tuple[Signature, SweepPair]]] = {}  # by the key of the function
-        self._fused: dict[Any, Fused] = {}
+        self._fused: dict[Global | Symbol, Fused] = {}
 
     def _swept(self, sweeps: Sweeps) -> Sweeps:
         """Run the passes of reverse mode; return the sweeps."""
@@ -86,10 +86,12 @@ class Reverse:
         fuses = all(isinstance(ct, Constant) for ct in seeds.values())
         return self._swept(Sweeps(self, f, [*varied], useful, seeds, wanted, known=known, fuses=fuses, fresh=fresh))
 
-    def fused_loops(self, sweeps: Sweeps) -> dict[Any, Block]:
+    def fused_loops(self, sweeps: Sweeps) -> dict[Statement, Block]:
         """Replacement statements for the loops, and the calls of parallel loops, whose sweeps are fused."""
         facts, seeds, shadows = sweeps.facts, sweeps.seeds, sweeps.shadows
-        calls: dict[Any, Block] = {x.loop: x.call() for x in fusable(facts, seeds) if self._fuse(facts, x, shadows)}
+        calls: dict[Statement, Block] = {
+            x.loop: x.call() for x in fusable(facts, seeds) if self._fuse(facts, x, shadows)
+        }
         if sweeps.repeats:  # an iteration of a fused loop has no parallel loops
             for s, (code, symbol, both) in fused_calls(self, facts, seeds, shadows).items():
                 calls[s], self._fused[symbol] = code, both
@@ -105,7 +107,7 @@ class Reverse:
         renamed, f = rounds_of(loop, facts.f)
         inputs = [x for p in f.parameters for x in leaves(p)]
         varied = [x for x in loop.given if x not in loop.live and facts.activity.has(x)]
-        groups: dict[Any, list[Var]] = {}
+        groups: dict[Representative, list[Var]] = {}
         for x in filter(is_array, loop.given):
             groups.setdefault(facts.classes.find(x), []).append(x)
         results = leaves(f.result)
@@ -161,7 +163,7 @@ class Reverse:
             return self._gradient(gradient, s, flags, wanted)
         if self._ruled is not None and (unit := self._ruled(s, caller, flags, wanted)) is not None:
             return unit
-        numbers: dict[Any, int] = {}
+        numbers: dict[Representative, int] = {}
         pattern = tuple(
             numbers.setdefault(caller.classes.find(x), len(numbers)) if isinstance(x, Var) and is_array(x) else None
             for x in inputs

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import Any
 
 from numba.core import types
 
@@ -18,7 +17,7 @@ from dualrev.compiler.analysis.memory.loop_context import LoopContext
 from dualrev.compiler.analysis.ssa import Loop, Region, Value
 from dualrev.compiler.analysis.values.induction import length
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Operator, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Constant, Expr, Operator, Var
 from dualrev.compiler.ir.core.builder import CoreBuilder
 from dualrev.compiler.ir.core.nodes import (
     Block,
@@ -81,8 +80,10 @@ class ReverseSweep(CoreBuilder):
 
     # Values
 
-    def _read(self, x: Any) -> Any:
+    def _read(self, x: Atom) -> Atom:
         """The name of an adjoint's atom in the reverse sweep; an unavailable value is recomputed first."""
+        if not isinstance(x, Var):
+            return x
         if x in self.adjoint.value_of:
             return self._value(self.adjoint.value_of[x])
         if x in self.adjoint.shadow_of:
@@ -126,7 +127,7 @@ class ReverseSweep(CoreBuilder):
             self._compute_branch(v)
             return
 
-        def read(x: Atom) -> Any:
+        def read(x: Atom) -> Atom:
             """An operand in the reverse sweep."""
             u = self.versions.reads[s].get(x) if isinstance(x, Var) else None
             return x if u is None else self._value(u)
@@ -145,7 +146,7 @@ class ReverseSweep(CoreBuilder):
                 """The shadow of an operand in the reverse sweep."""
                 return self._value(self.versions.at(s, x), shadow=True)
 
-            def of_shadow(x: Atom) -> Any:
+            def of_shadow(x: Atom) -> Atom:
                 """An atom of the statement that makes the shadow, in the reverse sweep."""
                 return crossing.names[v] if x is v.variable else read(x)
 
@@ -155,12 +156,14 @@ class ReverseSweep(CoreBuilder):
     def _compute_progression(self, v: Value) -> None:
         """Recompute an induction variable by its closed form, from the number of iterations that have run."""
         loop: Loop = v.statement
-        start: Any = _ZERO
+        start: Expr = _ZERO
         if isinstance(loop, For):
-            reads: dict[Any, Value] = self.versions.reads[loop]
-            start, stop = (self._value(reads[x]) if x in reads else x for x in (loop.start, loop.stop))
+            reads = self.versions.reads[loop]
+            start, stop = (
+                self._value(reads[x]) if isinstance(x, Var) and x in reads else x for x in (loop.start, loop.stop)
+            )
         if v.kind == "header":
-            rounds: Any = next(frame.rounds for frame in self._frames if frame.loop is loop)
+            rounds: Expr = next(frame.rounds for frame in self._frames if frame.loop is loop)
             rounds = rounds if start == _ZERO else Operator("-", (rounds, start))
         else:
             rounds = length(start, stop) if isinstance(loop, For) else self._value(self.versions.trips[loop])
@@ -183,7 +186,7 @@ class ReverseSweep(CoreBuilder):
             """The variable of a value, defined inside or outside of the branch."""
             return inside(u.variable) if u.region.is_inside(whole) else self._value(u)
 
-        def read(t: Statement, x: Atom) -> Any:
+        def read(t: Statement, x: Atom) -> Atom:
             """An operand of a statement of the branch, in the reverse sweep."""
             u = self.versions.reads[t].get(x) if isinstance(x, Var) else None
             return x if u is None else named(u)
@@ -314,7 +317,7 @@ class ReverseSweep(CoreBuilder):
             self._down(s.target, count, code, line)
             return
         k = Var("_k{k}", _I64)
-        place: Any = k if step == _ONE else Operator("*", (k, step))
+        place: Expr = k if step == _ONE else Operator("*", (k, step))
         place = place if start == _ZERO else Operator("+", (start, place))
         self._down(k, count, (Discrete(s.target, place, line), *code), line)
 

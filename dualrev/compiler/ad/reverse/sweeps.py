@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from dualrev.compiler.ad.reverse.adjoint import Adjoint
 from dualrev.compiler.ad.reverse.forward_sweep import ForwardSweep
@@ -26,7 +26,7 @@ from dualrev.compiler.ad.tape_plan.needed_values import Needs
 from dualrev.compiler.ad.tape_plan.residuals import Crossing
 from dualrev.compiler.analysis.activity import Activity
 from dualrev.compiler.analysis.cost_model import Cost
-from dualrev.compiler.analysis.memory.alias import Classes, Memory
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative
 from dualrev.compiler.analysis.ssa import Value, Versions
 from dualrev.compiler.analysis.values.finiteness import Wild
 from dualrev.compiler.analysis.values.nonzero_cotangents import NOTHING, Known, Reached
@@ -84,7 +84,7 @@ class ReverseMode(Protocol):
     def may_spend(self, s: Call, facts: Facts) -> bool:
         """Whether a callee restores the arrays that it has changed, and is not recursive."""
 
-    def fused_loops(self, sweeps: Sweeps) -> dict[Any, Block]:
+    def fused_loops(self, sweeps: Sweeps) -> dict[Statement, Block]:
         """Replacement statements for loops whose sweeps are fused."""
 
     def round(
@@ -132,9 +132,9 @@ class Sweeps:
     repeats: bool = True  # whether it may compute something twice; the iterations of a loop that is fused do not
     shadows: dict[Var, Var] = field(default_factory=dict)
     fresh: Callable[[Facts], Iterable[Var]] | None = None
-    spent: Sequence[Any] = ()
-    left: Sequence[Any] = ()
-    back: Sequence[Any] = ()
+    spent: Sequence[Atom] = ()
+    left: Sequence[Atom] = ()
+    back: Sequence[Atom] = ()
     holds: set[str] = field(default_factory=lambda: {"core"})
     covered: set[Var] = field(default_factory=set)  # the fresh shadows that need not be zeros
 
@@ -153,7 +153,7 @@ class Sweeps:
         return self.f.origin.dispatcher if self.repeats else None
 
     @property
-    def undone_classes(self) -> set[Any]:
+    def undone_classes(self) -> set[Representative]:
         """The alias classes that undone stores, or calls, have changed."""
         found = set()
         for s in statements(self.facts.f.body):

@@ -14,27 +14,25 @@ has a value of it.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dualrev.compiler.ad.reverse.gradient_context import Facts, Fused
-from dualrev.compiler.analysis.memory.alias import given
+from dualrev.compiler.analysis.memory.alias import Representative, given
 from dualrev.compiler.analysis.ssa import Region, Value
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Applied, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Var
 from dualrev.compiler.ir.core.nodes import Call, Make, View, While
 from dualrev.compiler.ir.core.traverse import leaves, statements
 
 __all__ = ["can_be_made_again", "late_arrays"]
 
 
-def late_arrays(facts: Facts, joint: bool) -> dict[Any, Value]:
+def late_arrays(facts: Facts, joint: bool) -> dict[Representative, Value]:
     """Arrays with lazy shadows, by alias class; arrays that live as long as the call have none."""
     versions, find = facts.versions, facts.classes.find
     out = {find(x) for x in [*facts.parameters, *facts.results] if is_array(x)}
     for s in statements(facts.f.body):
         if isinstance(s, Call):
             out |= {find(x) for x in _carried(facts, s)}
-    made: dict[Any, list[Value]] = {}
+    made: dict[Representative, list[Value]] = {}
     counts: dict[Var, int] = {}
     for v in versions.values:
         if not is_array(v.variable):
@@ -52,7 +50,7 @@ def late_arrays(facts: Facts, joint: bool) -> dict[Any, Value]:
     return {key: v for key, v in found.items() if v.domain is not None or not joint}
 
 
-def _carried(facts: Facts, s: Call) -> list[Any]:
+def _carried(facts: Facts, s: Call) -> list[Atom]:
     """Arrays of a call whose shadows the forward sweep needs for it."""
     arrays, results = given(s), leaves(s.result)
     unit = facts.callee(s, facts)

@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.ad.tape_plan.recompute_branches import sources
 from dualrev.compiler.analysis.cost_model import Cost
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents, given
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative, contents, given
 from dualrev.compiler.analysis.mincut import INFINITE, SINK, SOURCE, Network
 from dualrev.compiler.analysis.opaque_flows import is_opaque_atom
 from dualrev.compiler.analysis.ssa import Loop, Value, Versions
@@ -44,12 +43,12 @@ class Subject:
     cost: Cost
     joint: bool  # both sweeps are one function
     given: frozenset[Value]  # arrays that the reverse sweep gets from its caller
-    spent: frozenset[Any] = frozenset()  # classes of parameters whose old elements its caller does not need
-    left: frozenset[Any] = frozenset()  # classes of results whose shadows its caller makes
+    spent: frozenset[Representative] = frozenset()  # classes of parameters whose old elements its caller does not need
+    left: frozenset[Representative] = frozenset()  # classes of results whose shadows its caller makes
 
-    def changes(self) -> dict[Any, list[int]]:
+    def changes(self) -> dict[Representative, list[int]]:
         """The positions at which the elements of each alias class may change."""
-        found: dict[Any, list[int]] = {}
+        found: dict[Representative, list[int]] = {}
         for s in statements(self.f.body):
             for x in self.memory.changed(s):
                 found.setdefault(self.classes.find(x), []).append(self.versions.extent[s][1])
@@ -63,7 +62,9 @@ class Plan:
     elements are not read again. `unread`: new arrays that may be made again, since no elements of them are read.
     """
 
-    def __init__(self, subject: Subject, needs: dict[Value, int], forbidden: set[Any], unread: set[Value]) -> None:
+    def __init__(
+        self, subject: Subject, needs: dict[Value, int], forbidden: set[Representative], unread: set[Value]
+    ) -> None:
         self.subject, self.versions, self._forbidden, self._unread = subject, subject.versions, forbidden, unread
         self.recorded: set[Value] = set()
         self.again: set[Value] = set()
@@ -78,7 +79,7 @@ class Plan:
         return progressions(self.versions)
 
     @cached_property
-    def _changes(self) -> dict[Any, list[int]]:
+    def _changes(self) -> dict[Representative, list[int]]:
         return self.subject.changes()
 
     def made(self) -> Plan:
@@ -229,7 +230,7 @@ class Plan:
         keys = [self.subject.classes.find(x) for x in contents(s)]
         return not any(key in self._forbidden or self._is_changed(key, v.position, last) for key in keys)
 
-    def _is_changed(self, key: Any, after: int, last: int) -> bool:
+    def _is_changed(self, key: Representative, after: int, last: int) -> bool:
         return any(after < p <= last for p in self._changes.get(key, ()))
 
     def _cut(self, domain: Loop | None, mine: dict[Value, int], last: dict[Value, int]) -> set[Value]:

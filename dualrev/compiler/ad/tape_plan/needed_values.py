@@ -7,13 +7,11 @@ undone.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dualrev.compiler.ad.reverse.adjoint import Adjoint
 from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.ad.tape_plan.late_shadows import can_be_made_again, late_arrays
 from dualrev.compiler.ad.tape_plan.mincut_plan import Plan, Subject
-from dualrev.compiler.analysis.memory.alias import contents, given
+from dualrev.compiler.analysis.memory.alias import Representative, contents, given
 from dualrev.compiler.analysis.ssa import Reading, Value
 from dualrev.compiler.ir.core.atom_types import is_array, is_real_array
 from dualrev.compiler.ir.core.atoms import Atom, Global, Var
@@ -42,7 +40,7 @@ class Needs:
         self._versions = facts.versions
         self._stores = [s for s in statements(facts.f.body) if isinstance(s, Store)]
         self._parameter_classes = {facts.classes.find(x) for x in facts.parameters if is_array(x)}
-        self._made: dict[Any, list[tuple[int, int]]] = {}
+        self._made: dict[Representative, list[tuple[int, int]]] = {}
         for s in statements(facts.f.body):
             if isinstance(s, (Make, Whole, Call)):
                 for x in s.targets if isinstance(s, Call) else (s.target,):
@@ -52,7 +50,7 @@ class Needs:
 
     def chosen(self) -> Needs:
         """Choose the cheapest plan, greedily by alias classes: record loaded elements, or undo the stores."""
-        forbidden: set[Any] = set()  # classes whose elements are not read again
+        forbidden: set[Representative] = set()  # classes whose elements are not read again
         best = self._solve(forbidden)
         for key in sorted(self.content, key=lambda k: min(place for place, _ in self.content[k])):
             if any(self._facts.classes.find(s.array) == key for s in self._stores if s in self.undone):
@@ -62,9 +60,9 @@ class Needs:
         self._solve(forbidden)
         return self
 
-    def _solve(self, forbidden: set[Any]) -> float:
+    def _solve(self, forbidden: set[Representative]) -> float:
         """Iterate plan and store undoing to their fixpoint; return the cost, with inner loops weighted more."""
-        self.content: dict[Any, set[Reading]] = {}
+        self.content: dict[Representative, set[Reading]] = {}
         while True:
             self.undone = {s for s in self._stores if self._must_come_back(s)}
             self.needs: dict[Value, int] = {}
@@ -88,7 +86,7 @@ class Needs:
         cost = sum(self.plan.price(v) * 30.0**v.region.depth for v in self.plan.recorded)
         return cost + sum(10.0 * 30.0 ** self._versions.region_of[s].depth for s in self.undone)
 
-    def _views_on_the_tape(self) -> set[Any]:
+    def _views_on_the_tape(self) -> set[Representative]:
         """Alias classes that must not have lazy shadows: the plan records a view, and its shadow has to exist."""
         views = (v for v in self.plan.recorded if is_array(v.variable) and isinstance(v.statement, View))
         return {self._facts.classes.find(v.variable) for v in views} & self.late.keys()

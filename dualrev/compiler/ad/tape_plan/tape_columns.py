@@ -14,8 +14,6 @@ memory: if it were written after them, the next iteration could not have what th
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.ir.core.atom_types import is_array
@@ -92,7 +90,7 @@ def read_back(s: For, code: Block, saved: Saved) -> Block:
 def _last_stores(body: Block) -> list[Store]:
     """Stores that can sink to the end of a block: nothing but scalars is read or written after them."""
     found: list[Store] = []
-    wrote: set[Any] = set()
+    wrote: set[Var] = set()
     for t in reversed(body):
         if isinstance(t, Store) and wrote.isdisjoint(reads(t)):
             found.insert(0, t)

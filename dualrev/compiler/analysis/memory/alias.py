@@ -6,20 +6,24 @@ Arrays of one function that may share memory form a class. What a function does 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import NoReturn, TypeAlias
 
 from dualrev.compiler.analysis.fixpoint import FixedPoint
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Applied, Atom, Expr, Field, Global, Var
+from dualrev.compiler.ir.core.atoms import Applied, Atom, Field, Global, Index, Var
 from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Function, Hold, Load, Statement, Store, View
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, parts, statements
 from dualrev.compiler.ir.union_find import Sets
+from dualrev.compiler.types.aliases import UserValue
 from dualrev.rules.library.random.drawing import is_draw
 
-__all__ = ["Classes", "Effects", "Memory", "contents", "given"]
+__all__ = ["Carried", "Classes", "Effects", "Memory", "Representative", "contents", "given"]
+
+#: What stands for an alias class: one of its arrays, or the name of a global. Any other atom is a class of its own.
+Representative: TypeAlias = Atom | str
 
 
 @dataclass
@@ -32,12 +36,20 @@ class Effects:
     groups: list[list[int]] = field(default_factory=list)  # arguments that it treats as one memory
 
 
+@dataclass(frozen=True)
+class Carried:
+    """Indices of the array arguments and results whose shadows cross a call in the augmented primal: shadow_flow.py."""
+
+    arguments: frozenset[int]
+    results: frozenset[int]
+
+
 class Classes:
     """Alias classes of a function's arrays."""
 
     def __init__(self, f: Function, memory: Memory, together: Iterable[tuple[Var, ...]] = ()) -> None:
         """`together`: parameters that may share memory."""
-        self._sets = Sets[Any]()
+        self._sets = Sets[Representative]()
         for group in together:
             self.join(group)
         for s in statements(f.body):
@@ -58,18 +70,18 @@ class Classes:
         if effects.shared:
             self.join([t for t in s.targets if is_array(t)])
 
-    def find(self, x: Atom) -> Any:
+    def find(self, x: Atom) -> Representative:
         """Return the representative of an array's alias class. Globals are known by their names."""
         return self._sets.find(_known_as(x))
 
-    def join(self, some: Iterable[Any]) -> None:
+    def join(self, some: Iterable[Atom]) -> None:
         """Merge the alias classes of several arrays."""
-        first, *rest = [*some] or [None]
-        for x in rest:
-            self._sets.join(_known_as(x), _known_as(first))
+        known = [*map(_known_as, some)]
+        for x in known[1:]:
+            self._sets.join(x, known[0])
 
 
-def _known_as(x: Atom) -> Any:
+def _known_as(x: Atom) -> Representative:
     return x.name if isinstance(x, Global) else x
 
 
@@ -83,15 +95,16 @@ class Memory:
     def __init__(self, program: Program, refuse_draw: Callable[[Call], NoReturn] = _no_place) -> None:
         """`refuse_draw` raises for a call that draws by parameters that are differentiated: see activity.py."""
         self.program, self.refuse_draw = program, refuse_draw
-        self.entered: set[Any] = set()  # calls that activity.py has looked into, for opaque values
+        #: Calls that activity.py has looked into, for opaque values: keys, and what varies.
+        self.entered: set[tuple[Hashable, tuple[bool, ...]]] = set()
         self.opaque = FixedPoint[bool]()  # whether a function has to do with these
         self.flows = FixedPoint[tuple[frozenset[int], ...]]()  # see summaries.py
-        self.carried = FixedPoint[Any]()  # see shadow_flow.py
+        self.carried = FixedPoint[Carried]()  # see shadow_flow.py
         self.wild = FixedPoint[tuple[bool, ...]]()  # see finiteness.py
         self._effects = FixedPoint[Effects]()
-        self._asked: dict[Any, tuple[Any, bool]] = {}
+        self._asked: dict[tuple[Callable[[UserValue], bool], int], tuple[UserValue, bool]] = {}
 
-    def asked(self, question: Callable[[Any], bool], x: Any) -> bool:
+    def asked(self, question: Callable[[UserValue], bool], x: UserValue) -> bool:
         """Memoised predicate on a frozen value, such as a large array."""
         key = question, id(x)
         if key not in self._asked:
@@ -133,7 +146,7 @@ class Memory:
         inputs = [x for p in f.parameters for x in leaves(p)]
         results = leaves(f.result)
         classes = Classes(f, self)
-        of_class: dict[Any, list[int]] = {}
+        of_class: dict[Representative, list[int]] = {}
         for k, x in enumerate(inputs):
             if is_array(x):
                 of_class.setdefault(classes.find(x), []).append(k)
@@ -149,19 +162,19 @@ class Memory:
         )
 
 
-def given(s: Call) -> list[Any]:
+def given(s: Call) -> list[Atom]:
     """Leaves of a call's arguments."""
     return [x for tree in s.args for x in leaves(tree)]
 
 
-def contents(s: Statement) -> list[Any]:
+def contents(s: Statement) -> list[Var | Global]:
     """Arrays whose elements an operation reads (not only their shape)."""
     if isinstance(s, Load):
         return [s.array]
     return list(dict.fromkeys(_read_in(s.value))) if isinstance(s, Discrete) else []
 
 
-def _read_in(e: Expr) -> Iterator[Any]:
+def _read_in(e: Index) -> Iterator[Var | Global]:
     if isinstance(e, (Var, Global)):
         if is_array(e):
             yield e

@@ -10,12 +10,10 @@ numba compiles what such a function calls without counting, too: so its calls ar
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Applied, Constant, Global, Method, Pack, Symbol, Var
+from dualrev.compiler.ir.core.atoms import Applied, Constant, Global, Index, Method, Pack, Symbol, Var
 from dualrev.compiler.ir.core.nodes import (
     Call,
     Copy,
@@ -33,8 +31,9 @@ from dualrev.compiler.ir.core.nodes import (
     Store,
     While,
 )
-from dualrev.compiler.ir.core.program import Program
+from dualrev.compiler.ir.core.program import Gradient, Program
 from dualrev.compiler.ir.core.traverse import leaves, parts, statements, variables, writes
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["handed_on", "only_borrows"]
 
@@ -57,11 +56,11 @@ def handed_on(f: Function, symbol: Symbol, program: Program) -> list[int]:
     return [k for k, x in fixed.items() if all(s.args[k] is x for s in own)]
 
 
-def _calls(f: Any) -> list[Call]:
+def _calls(f: Function | Gradient) -> list[Call]:
     return [s for s in statements(f.body) if isinstance(s, Call)] if isinstance(f, Function) else []
 
 
-def _leads_to(symbol: Symbol, s: Call, program: Program, seen: set[Any]) -> bool:
+def _leads_to(symbol: Symbol, s: Call, program: Program, seen: set[Symbol]) -> bool:
     """Whether a call reaches a function, at any depth."""
     if s.function in seen or not isinstance(s.function, Symbol):
         return s.function is symbol
@@ -87,11 +86,11 @@ def _all_borrow(f: Function, program: Program, seen: set[Symbol]) -> bool:
     return True
 
 
-def _is_number(t: Any) -> bool:
+def _is_number(t: NumbaType) -> bool:
     return isinstance(t, _SCALAR) and not isinstance(t, types.Complex)
 
 
-def _is_array(t: Any) -> bool:
+def _is_array(t: NumbaType) -> bool:
     return isinstance(t, types.Array) and _is_number(t.dtype)
 
 
@@ -111,7 +110,7 @@ def _borrows(s: Statement) -> bool:
     return isinstance(s, (If, For, While, Push, Pop, Reserve))
 
 
-def _is_plain(e: Any) -> bool:
+def _is_plain(e: Index) -> bool:
     """Whether an expression allocates nothing: only atoms and listed functions occur in it."""
     if isinstance(e, (Var, Constant, Global)):
         return True
@@ -120,5 +119,5 @@ def _is_plain(e: Any) -> bool:
     return all(map(_is_plain, parts(e)))
 
 
-def _is_listed(function: Any) -> bool:
+def _is_listed(function: str | Global) -> bool:
     return isinstance(function, str) and (function in _FUNCTIONS or function.startswith("math."))

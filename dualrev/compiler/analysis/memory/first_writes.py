@@ -13,10 +13,9 @@ memory (a call, or a store by another name for it) are first ones if no element 
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 from dualrev.compiler.analysis.dependence import Access, Dependence
-from dualrev.compiler.analysis.memory.alias import Classes, Memory
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative
 from dualrev.compiler.analysis.ssa import Loop, Versions
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Field
@@ -28,7 +27,7 @@ __all__ = ["first_stores"]
 
 def first_stores(f: Function, dependence: Dependence, classes: Classes, memory: Memory) -> dict[Store, bool]:
     """First writes to the elements of new arrays; True if the old content is undefined (np.empty)."""
-    changes: dict[Any, list[Statement]] = {}
+    changes: dict[Representative, list[Statement]] = {}
     for s in statements(f.body):
         for x in memory.changed(s):
             changes.setdefault(classes.find(x), []).append(s)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol, TypeAlias, overload
 
 from dualrev.compiler.analysis.dependence import Dependence
-from dualrev.compiler.analysis.memory.alias import Classes
+from dualrev.compiler.analysis.memory.alias import Classes, Representative
 from dualrev.compiler.analysis.ssa import Loop, Versions
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Global, Node, Var
@@ -16,7 +16,10 @@ from dualrev.compiler.ir.core.nodes import For, Function, Statement, While
 from dualrev.compiler.ir.core.printer import show
 from dualrev.compiler.ir.core.verify import check
 
-__all__ = ["LoopContext"]
+__all__ = ["LoopContext", "MemoryKey"]
+
+#: Memory of the reverse sweep: whether it is that of shadows, and the alias class of the function's arrays.
+MemoryKey: TypeAlias = tuple[bool, Representative]
 
 
 class FunctionFacts(Protocol):
@@ -27,7 +30,7 @@ class FunctionFacts(Protocol):
     cotangents: dict[Var, Var]
 
     @property
-    def parameters(self) -> list[Any]:
+    def parameters(self) -> list[Var]:
         """Leaves of the parameters."""
 
     @property
@@ -59,32 +62,39 @@ class LoopContext:
         self._analysed: tuple[For, Dependence] | None = None
 
     @cached_property
-    def shadows(self) -> dict[Any, Any]:
+    def shadows(self) -> dict[Var, Representative]:
         """Shadow arrays, each with the alias class of its primal array."""
         facts = self.facts
         return {d: facts.classes.find(self.original(x)) for x, d in facts.cotangents.items() if is_array(x)}
 
     @cached_property
-    def primal(self) -> dict[Any, Var]:
+    def primal(self) -> dict[Var, Var]:
         """Primal variables, by their cotangents and shadows."""
         return {d: x for x, d in self.facts.cotangents.items()}
 
-    def original(self, x: Any) -> Any:
+    @overload
+    def original(self, x: Var) -> Var: ...
+    @overload
+    def original(self, x: Var | Global) -> Var | Global: ...
+    def original(self, x: Var | Global) -> Var | Global:
         """The primal variable that a residual (residuals.py) is an earlier value of; any other variable itself."""
         return x if isinstance(x, Global) or x in self.facts.order or x.of is None else x.of
 
-    def memory(self, array: Any) -> Any:
+    def memory(self, array: Var | Global) -> MemoryKey:
         """Memory that an array lies in: whether it is a shadow, and the alias class."""
-        is_shadow = array in self.shadows
-        return is_shadow, self.shadows[array] if is_shadow else self.facts.classes.find(self.original(array))
+        if isinstance(array, Var) and array in self.shadows:
+            return True, self.shadows[array]
+        return False, self.facts.classes.find(self.original(array))
 
     def dependence(self, s: For) -> Dependence:
         """Dependence analysis of a loop of the reverse sweep."""
         if self._analysed is None or self._analysed[0] is not s:
             of = replace(self.facts.f, parameters=(), body=(s,), result=Node(()))
-            outer, primal = self.facts.dependence, lambda x: self.original(self.primal.get(x, x))
-            self._analysed = s, Dependence(Versions(of), outer, primal)
+            self._analysed = s, Dependence(Versions(of), self.facts.dependence, self._primal)
         return self._analysed[1]
+
+    def _primal(self, x: Var) -> Var:
+        return self.original(self.primal.get(x, x))
 
     # For the pass manager
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import Any
 
 from dualrev.compiler.analysis.dependence import Element
 from dualrev.compiler.analysis.memory.alias import contents
-from dualrev.compiler.analysis.memory.loop_context import LoopContext
-from dualrev.compiler.ir.core.atoms import Constant
+from dualrev.compiler.analysis.memory.loop_context import LoopContext, MemoryKey
+from dualrev.compiler.ir.core.atoms import Constant, Var
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, If, Load, Make, Real, Statement, Store, View
 from dualrev.compiler.ir.core.traverse import blocks, reads, statements, writes
 
@@ -41,8 +40,8 @@ class _Iterations:
         self.shadows = at.shadows
         self.wrote = wrote = {x for t in statements(code) for x in writes(t)}
         self.shared = {at.facts.cotangent(x) for x in at.facts.crossing(s)} & wrote
-        self.taken: dict[Any, list[Element | None]] = {}
-        self.changed: dict[Any, list[Element]] = {}
+        self.taken: dict[MemoryKey, list[Element | None]] = {}
+        self.changed: dict[MemoryKey, list[Element]] = {}
 
     def commute(self) -> bool:
         """Whether no iteration depends on another one, but for sums."""
@@ -58,7 +57,7 @@ class _Iterations:
         pairs = itertools.product(some, others)
         return None not in taken and all(dependence.same_element(a, b, across=self.s) == "never" for a, b in pairs)
 
-    def hands_on(self, code: Block, known: set[Any]) -> bool:
+    def hands_on(self, code: Block, known: set[Var]) -> bool:
         """Whether a variable is loop-carried; `known` gains the variables that the block certainly writes.
 
         Sums do not count: their order is left open.

@@ -15,12 +15,9 @@ it. So the arrays of recursive functions and of loops have no shadows before the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-from dualrev.compiler.analysis.memory.alias import Memory, given
+from dualrev.compiler.analysis.memory.alias import Carried, Memory, given
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Var
+from dualrev.compiler.ir.core.atoms import Atom, Var
 from dualrev.compiler.ir.core.nodes import (
     Call,
     Discrete,
@@ -38,15 +35,7 @@ from dualrev.compiler.ir.core.nodes import (
 )
 from dualrev.compiler.ir.core.traverse import leaves, reads, statements, writes
 
-__all__ = ["Carried", "carried"]
-
-
-@dataclass(frozen=True)
-class Carried:
-    """Indices of the array arguments and results whose shadows cross a call in the augmented primal."""
-
-    arguments: frozenset[int]
-    results: frozenset[int]
+__all__ = ["carried"]
 
 
 def carried(s: Call, memory: Memory) -> Carried:
@@ -66,7 +55,7 @@ def _of_function(f: Function, memory: Memory) -> Carried:
     inputs = [x for p in f.parameters for x in leaves(p)]
     results = leaves(f.result)
     moved = {x for x in results if x in inputs or results.count(x) > 1}
-    written: set[Any] = set(inputs)
+    written: set[Atom] = set(inputs)
     for s in statements(f.body):
         moved |= _moved(s, memory)
         moved |= written.intersection(writes(s))
@@ -78,7 +67,7 @@ def _of_function(f: Function, memory: Memory) -> Carried:
     )
 
 
-def _moved(s: Statement, memory: Memory) -> set[Any]:
+def _moved(s: Statement, memory: Memory) -> set[Atom]:
     """Arrays whose shadows the forward sweep of a statement takes or makes."""
     match s:
         case Load() | Store() | Real() | Discrete() | Make() | Whole() | Effect() | If() | For() | While():

@@ -15,12 +15,11 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numba.core import types
 
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative, given
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import (
     Applied,
@@ -30,6 +29,7 @@ from dualrev.compiler.ir.core.atoms import (
     Expr,
     Field,
     Global,
+    Index,
     Item,
     Method,
     Operator,
@@ -51,6 +51,7 @@ from dualrev.compiler.ir.core.nodes import (
     Whole,
 )
 from dualrev.compiler.ir.core.traverse import leaves, parts, reads, statements
+from dualrev.compiler.types.aliases import UserValue
 
 __all__ = ["Wild", "holds_wild", "names_in"]
 
@@ -69,9 +70,9 @@ _LARGE_EXPONENT = 32
 class Wild:
     """Variables of a function that may be infinite or NaN; `wild` are the arguments that may be."""
 
-    def __init__(self, f: Function, memory: Memory, classes: Classes, wild: Iterable[Any] = ()) -> None:
+    def __init__(self, f: Function, memory: Memory, classes: Classes, wild: Iterable[Atom] = ()) -> None:
         self._memory, self._classes = memory, classes
-        self._found: set[Any] = set()
+        self._found: set[Representative] = set()
         for x in (*wild, *f.wild):
             self._add(x)
         count = -1
@@ -97,7 +98,7 @@ class Wild:
             self.has(x) for p, x in zip(s.rule.parameters, s.args, strict=True) if p in names or "y" in names
         )
 
-    def _key(self, x: Atom) -> Any:
+    def _key(self, x: Atom) -> Representative:
         return self._classes.find(x) if is_array(x) else x
 
     def _add(self, x: Atom) -> None:
@@ -122,7 +123,7 @@ class Wild:
                 if not tame or any(map(self.has, reads(s))):
                     self._add(s.target)
 
-    def _expression(self, e: Expr) -> bool:
+    def _expression(self, e: Index) -> bool:
         """Whether the value of a float expression, or an element of its array, may be infinite or NaN."""
         match e:
             case Operator("+" | "-" | "*") | Pack() | Choice() | Item() | Field():
@@ -153,7 +154,7 @@ class Wild:
             if is_so and (x in s.targets or x in written):
                 self._add(x)
 
-    def _first(self, x: Atom, inputs: list[Any]) -> Any:
+    def _first(self, x: Atom, inputs: list[Atom]) -> Atom:
         """The first argument in the alias class of `x`."""
         return next(y for y in inputs if is_array(y) and self._key(y) == self._key(x))
 
@@ -175,7 +176,7 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset(n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name))
 
 
-def holds_wild(x: Atom) -> bool:
+def holds_wild(x: UserValue) -> bool:
     """Whether a number, or one in an array or a tuple, is infinite, NaN or huge; also true of any text."""
     if isinstance(x, tuple):
         return any(map(holds_wild, x))
@@ -195,7 +196,7 @@ def _is_whole(x: Atom) -> bool:
     return isinstance(kind, (types.Integer, types.Boolean, types.NoneType))
 
 
-def _chosen(e: Expr) -> tuple[Any, ...]:
+def _chosen(e: Expr) -> tuple[Index, ...]:
     """The operands that an expression takes its value from."""
     match e:
         case Choice():

@@ -17,7 +17,7 @@ function is followed from its start to its end, with a linear form (linear_forms
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from types import EllipsisType
 
 from numba.core import types
 
@@ -30,9 +30,9 @@ from dualrev.compiler.analysis.values.linear_bounds import (
     minus,
     scaled,
 )
-from dualrev.compiler.analysis.values.linear_forms import COUNT, SUM, ZERO, LinearForms, is_whole
+from dualrev.compiler.analysis.values.linear_forms import COUNT, SUM, ZERO, Axis, LinearForms, is_whole
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Constant, Var
+from dualrev.compiler.ir.core.atoms import Constant, Span, Var
 from dualrev.compiler.ir.core.nodes import Block, Columns, Copy, Discrete, For, If, Load, Statement, Store, While
 from dualrev.compiler.ir.core.traverse import statements, writes
 
@@ -74,12 +74,12 @@ class _Walk(LinearForms):
         self.counters: set[For] = set()
         self.read: set[Var] = set()  # columns that it has relied on
         self.filled: set[Var] = set()  # columns that are made here, until something below 0 is stored
-        self.known: dict[Any, Form] = {}  # of variables, and of axes of arrays
+        self.known: dict[Var | Axis, Form] = {}  # of variables, and of axes of arrays
         self.seen: set[Number] = set()  # counters of which LLVM sees it
         self.told: dict[Number, For] = {}  # those of which it can be told
         self.depth = 0  # of loops around
 
-    def look_up(self, key: Any, lower: Iterable[Form] = ()) -> Form:
+    def look_up(self, key: Var | Axis, lower: Iterable[Form] = ()) -> Form:
         """The form of a key; an unassigned one is an argument, or the extent of an axis."""
         if key not in self.known:
             self.known[key] = self.number(COUNT, lower)
@@ -129,7 +129,7 @@ class _Walk(LinearForms):
     def access(self, s: Load | Store) -> None:
         """Record which indices of an access are nonnegative; an access outside of all loops is not worth it."""
         for k, i in enumerate(s.index):
-            if isinstance(i, Constant) or not is_whole(i):
+            if isinstance(i, (Constant, Span, EllipsisType)) or i is None or not is_whole(i):
                 continue
             form = self.value(i)
             if not is_natural(form):

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.analysis.ssa import Loop, Value, Versions
-from dualrev.compiler.ir.core.atoms import Applied, Constant, Operator, Var
+from dualrev.compiler.ir.core.atoms import Applied, Constant, Expr, Operator, Var
 from dualrev.compiler.ir.core.nodes import Copy, Discrete, For, While
 from dualrev.compiler.ir.core.traverse import statements, writes
 
@@ -42,9 +41,9 @@ class _Sum:
         more = tuple((sign * k, v) for k, v in other.terms)
         return _Sum(self.constant + sign * other.constant, self.terms + more, self.by + sign * other.by)
 
-    def expression(self, part: Callable[[Value], Any]) -> Any:
+    def expression(self, part: Callable[[Value], Expr]) -> Expr:
         """Emit the form without the counter term; `part` gives the atom for a value."""
-        made: Any = None
+        made: Expr | None = None
         for k, v in sorted(self.terms, key=lambda term: -term[0]):
             x = part(v)
             if made is None:
@@ -75,7 +74,7 @@ class _Range:
         """Values that the inner trip count depends on."""
         return [v for _, v in (*self.start.terms, *self.stop.terms)]
 
-    def total(self, rounds: Any, first: Any, part: Callable[[Value], Any]) -> Any:
+    def total(self, rounds: Expr, first: Expr, part: Callable[[Value], Expr]) -> Expr:
         """Total inner trip count over a number of outer iterations; `first` is their counter's first value."""
         if self.by == 0:
             each = length(*(x.expression(part) for x in (self.start, self.stop)))
@@ -115,7 +114,7 @@ class Progression:
         """Values that the closed form depends on, but for the trip count."""
         return [*_values(self.first), *(v for c in self.changes for v in c.values)]
 
-    def after(self, rounds: Any, counter: Any, part: Callable[[Value], Any]) -> Any:
+    def after(self, rounds: Expr, counter: Expr, part: Callable[[Value], Expr]) -> Expr:
         """Closed form of the value after a number of iterations; `counter` is the loop counter's first value.
 
         `part` tells what a value is called.
@@ -151,7 +150,7 @@ def progressions(versions: Versions) -> dict[Value, Progression]:
     return found
 
 
-def length(start: Any, stop: Any) -> Any:
+def length(start: Expr, stop: Expr) -> Expr:
     """Trip count of a loop over `range(start, stop)`, as an expression."""
     if isinstance(start, Constant) and isinstance(stop, Constant):
         return Constant(max(stop.value - start.value, 0), _I64)
@@ -219,14 +218,14 @@ class _Search:
             v = self.versions.at(v.statement, v.statement.source)
         return v
 
-    def _fixed(self, x: Any, s: Discrete) -> Constant | Value | None:
+    def _fixed(self, x: Expr, s: Discrete) -> Constant | Value | None:
         """A loop-invariant integer operand of a statement; None for others."""
         if isinstance(x, Constant):
             return x if type(x.value) is int else None
         v = self.versions.reads[s].get(x) if isinstance(x, Var) and x.type == _I64 else None
         return v if v is not None and not v.region.is_inside(self.loop) else None
 
-    def _sum(self, x: Any, s: For | Discrete) -> _Sum | None:
+    def _sum(self, x: Expr, s: For | Discrete) -> _Sum | None:
         """An integer operand as an affine form in the counter and loop-invariant values; None if it is not."""
         if isinstance(x, Constant):
             return _Sum(x.value) if type(x.value) is int else None

@@ -16,9 +16,9 @@ the matter of nonzero_cotangents.py.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Hashable
 
-from dualrev.compiler.analysis.memory.alias import Classes, Memory
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative
 from dualrev.compiler.analysis.values.finiteness import names_in
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Atom, Constant, Var
@@ -45,8 +45,8 @@ class Steep:
     def __init__(self, f: Function, memory: Memory, classes: Classes, called: bool = False) -> None:
         self._memory, self._classes, self._every = memory, classes, called
         self._steep: set[Statement] = set()
-        self._after: set[Any] = set()
-        self._before: set[Any] = set()
+        self._after: set[Representative] = set()
+        self._before: set[Representative] = set()
         if called:
             return
         body = [*statements(f.body)]
@@ -79,13 +79,13 @@ class Steep:
             named.add("y")
         return not named.isdisjoint(names_in(s.rule.partials[k]))
 
-    def _key(self, x: Atom) -> Any:
+    def _key(self, x: Atom) -> Representative:
         return self._classes.find(x) if is_array(x) else x
 
     def _comes_after(self, s: Statement) -> bool:
         return s in self._steep or any(map(self.after, reads(s)))
 
-    def _met(self, s: Statement) -> list[Any]:
+    def _met(self, s: Statement) -> list[Atom]:
         """Operands whose tangents a statement multiplies by such a partial, or passes on to one that does."""
         made = any(map(self.before, (*writes(s), *self._memory.changed(s))))
         if isinstance(s, Real):
@@ -95,7 +95,7 @@ class Steep:
         return []
 
 
-def _is_steep(s: Statement, program: Program, seen: set[Any]) -> bool:
+def _is_steep(s: Statement, program: Program, seen: set[Hashable]) -> bool:
     """Whether a statement is such an operation, or calls a function that has one."""
     if isinstance(s, Call):
         key = program.key(s)

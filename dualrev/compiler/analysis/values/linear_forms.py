@@ -12,7 +12,7 @@ numbers that come from elsewhere (arrays of whole numbers, conversions, calls) n
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TypeAlias
 
 from numba.core import types
 
@@ -28,15 +28,18 @@ from dualrev.compiler.analysis.values.linear_bounds import (
     single,
 )
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Applied, Choice, Constant, Expr, Field, Item, Operator, Var
+from dualrev.compiler.ir.core.atoms import Applied, Choice, Constant, Expr, Field, Global, Index, Item, Operator, Var
 from dualrev.compiler.ir.core.traverse import atoms_of
 
-__all__ = ["COUNT", "SUM", "ZERO", "LinearForms", "is_whole", "larger"]
+__all__ = ["COUNT", "SUM", "ZERO", "Axis", "LinearForms", "is_whole", "larger"]
 
 _LARGEST = 2**63  # what no whole number of numba's reaches
 COUNT = 2**31 - 1  # of iterations, and of elements along an axis
 SUM = 2**62  # what loops count up
 ZERO = constant(0)
+
+#: An axis of an array, by its number; "size" stands for all of them together.
+Axis: TypeAlias = tuple[Var | Global, int | str]
 
 
 class LinearForms:
@@ -46,7 +49,7 @@ class LinearForms:
         self.count = 0  # of numbers
         self._wrapped: dict[Form, Form] = {}  # numbers for forms that may overflow
 
-    def look_up(self, key: Any, lower: Iterable[Form] = ()) -> Form:
+    def look_up(self, key: Var | Axis, lower: Iterable[Form] = ()) -> Form:
         """The form of a variable, or of (array, axis)."""
         raise NotImplementedError
 
@@ -55,7 +58,7 @@ class LinearForms:
         self.count += 1
         return single(Number(self.count, most, [*lower], [*upper]))
 
-    def value(self, e: Any) -> Form:
+    def value(self, e: Expr) -> Form:
         """The linear form of an expression."""
         match e:
             case Constant(value=c) if type(c) is int:
@@ -74,11 +77,11 @@ class LinearForms:
                 return self.number(COUNT, [ZERO])
             case Applied("runtime.rising" | "runtime.falling"):
                 return self.number(SUM, [ZERO])
-            case Applied("len", (x,)) if is_array(x):
+            case Applied("len", (Var() | Global() as x,)) if is_array(x):
                 return self.look_up((x, 0), [ZERO])
-            case Item(Field(x, "shape"), (Constant(value=axis),)) if is_array(x) and axis >= 0:
+            case Item(Field(Var() | Global() as x, "shape"), (Constant(value=axis),)) if is_array(x) and axis >= 0:
                 return self.look_up((x, axis), [ZERO])
-            case Field(x, "size") if is_array(x):
+            case Field(Var() | Global() as x, "size") if is_array(x):
                 return self.look_up((x, "size"), [ZERO])
         return self.number()
 
@@ -115,7 +118,7 @@ class LinearForms:
                 return self.number(my, [ZERO], [y])
         return self.number()
 
-    def counter(self, start: Form, stop: Form, step: Any) -> Form:
+    def counter(self, start: Form, stop: Form, step: Expr) -> Form:
         """The form of the counter of a loop over `range(start, stop, step)`, in its iterations."""
         by = step.value if isinstance(step, Constant) else 0
         if not by:
@@ -144,7 +147,7 @@ def larger(x: int | None, y: int | None) -> int | None:
     return None if x is None or y is None else max(x, y)
 
 
-def is_whole(e: Expr | Any) -> bool:
+def is_whole(e: Index) -> bool:
     """Whether an expression has numba's default integer type, int64."""
     if isinstance(e, Var):
         return bool(types.unliteral(e.type) == types.int64)

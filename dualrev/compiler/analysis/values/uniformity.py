@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from dualrev.compiler.analysis.activity import carries, sources
 from dualrev.compiler.analysis.fixpoint import FixedPoint
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, given
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative, given
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Atom, Var
 from dualrev.compiler.ir.core.nodes import Accumulate, Call, Discrete, Function, Make, Pop, Statement, Store
@@ -38,12 +38,12 @@ class Site:
         return len(self.calls) == 2
 
     @property
-    def ends(self) -> list[Any]:
+    def ends(self) -> list[Atom]:
         """Result and argument leaves of the calls."""
         return [x for s in self.calls for x in (*leaves(s.result), *given(s))]
 
 
-def ends_of(f: Function) -> list[Any]:
+def ends_of(f: Function) -> list[Atom]:
     """Result and parameter leaves of a function."""
     return [*leaves(f.result), *(x for p in f.parameters for x in leaves(p))]
 
@@ -89,7 +89,7 @@ class Varying:
 class Flow:
     """Uniformity of the variables of a function, or of both its sweeps together."""
 
-    def __init__(self, whole: Varying, functions: tuple[Function, ...], varied: Iterable[Var]) -> None:
+    def __init__(self, whole: Varying, functions: tuple[Function, ...], varied: Iterable[Atom]) -> None:
         self.whole, self.functions = whole, functions
         body = tuple(s for f in functions for s in f.body)
         self._classes = Classes(replace(functions[0], body=body), whole.memory)
@@ -111,14 +111,14 @@ class Flow:
         """Varying flags of the functions' ends."""
         return tuple(self.varies(x) for f in self.functions for x in ends_of(f))
 
-    def _key(self, x: Atom) -> Any:
+    def _key(self, x: Atom) -> Representative:
         return self._classes.find(x) if is_array(x) else x
 
-    def varies(self, x: Any) -> bool:
+    def varies(self, x: Atom | None) -> TypeGuard[Var]:
         """Whether an atom varies over the lanes."""
         return carries(x) and self._key(x) in self._varied
 
-    def _spreads(self, s: Statement) -> list[Any]:
+    def _spreads(self, s: Statement) -> list[Atom]:
         """Transfer function of a statement: the atoms that it makes vary."""
         match s:
             case Store():

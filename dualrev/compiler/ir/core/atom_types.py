@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeGuard
 
 import numba
 from numba.core import types
@@ -19,12 +19,12 @@ def kind_of(x: Atom) -> NumbaType:
     return x.type if isinstance(x, (Var, Global)) else None
 
 
-def is_real(x: Any) -> bool:
+def is_real(x: object) -> TypeGuard[Var]:
     """Whether an atom is a real scalar variable."""
     return isinstance(x, Var) and isinstance(x.type, types.Float)  # passes ask it too often for one more call
 
 
-def is_array(x: Any) -> bool:
+def is_array(x: object) -> bool:
     """Whether an atom is an array."""
     return isinstance(x, (Var, Global)) and isinstance(x.type, types.Array)
 
@@ -34,7 +34,7 @@ def is_real_array(x: Atom) -> bool:
     return predicates.is_real_array(kind_of(x))
 
 
-def type_of(tree: Tree) -> Any:
+def type_of(tree: Tree) -> NumbaType:
     """Numba type of a tree."""
     if isinstance(tree, Node) and tree.kind is not None:
         return tree.kind

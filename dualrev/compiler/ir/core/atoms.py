@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import EllipsisType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from dualrev.compiler.types.aliases import AccessPath, NumbaType
+from dualrev.compiler.types.aliases import AccessPath, NumbaType, UserValue
 from dualrev.rules.primitives import Primitive
 
 __all__ = [
@@ -30,7 +30,7 @@ class Var:
     """
 
     name: str
-    type: Any  # of numba
+    type: NumbaType
     of: Var | None = None
 
     def __repr__(self) -> str:
@@ -42,8 +42,8 @@ class Var:
 class Constant:
     """A constant: a number, a bool, a string or None."""
 
-    value: Any
-    type: Any = field(compare=False, default=None)
+    value: UserValue
+    type: NumbaType = field(compare=False, default=None)
 
     def __hash__(self) -> int:
         return hash((type(self.value), repr(self.value)))
@@ -60,9 +60,9 @@ class Global:
     """A function, class or frozen array of the user's program; `path` leads to it from the function."""
 
     name: str
-    value: Any = field(compare=False, repr=False)
+    value: UserValue = field(compare=False, repr=False)
     path: AccessPath
-    type: Any = field(compare=False, default=None)
+    type: NumbaType = field(compare=False, default=None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -201,7 +201,7 @@ class CoreBuilder:
         self.write(Discrete(target, Comparison(tuple(SYMBOLS[type(op)] for op in e.ops), atoms), line))
         return target
 
-    def loop(self, array: Any, work: Callable[[tuple[Var, ...]], None], line: int) -> None:
+    def loop(self, array: Var, work: Callable[[tuple[Var, ...]], None], line: int) -> None:
         """Emit a loop nest over all indices of an array; `work` emits its body."""
         counters = tuple(Var("_", _I64) for _ in range(array.type.ndim))
         counts = tuple(Var("_", _I64) for _ in counters)

@@ -17,7 +17,6 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numba.core import types
@@ -25,18 +24,18 @@ from numba.core import types
 from dualrev.compiler import runtime
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core import atoms, nodes
-from dualrev.compiler.ir.core.atoms import Atom, Global, Var
+from dualrev.compiler.ir.core.atoms import Global, Var
 from dualrev.compiler.ir.core.known_zeros import MARKING, marked
 from dualrev.compiler.ir.core.nodes import Function, Statement
-from dualrev.compiler.types.aliases import NumbaType
+from dualrev.compiler.types.aliases import NumbaType, UserValue
 from dualrev.diagnostics.quoting import execute
 
 __all__ = ["Tape", "run"]
 
 #: What a call does: the function, and the values of its arguments.
-Caller = Callable[[nodes.Call, tuple[Any, ...]], Any]
+Caller = Callable[[nodes.Call, tuple[UserValue, ...]], UserValue]
 
-_OPERATORS: dict[str, Callable[..., Any]] = {
+_OPERATORS: dict[str, Callable[..., UserValue]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -48,13 +47,13 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "<<": operator.lshift,
     ">>": operator.rshift,
 }
-_UNARY: dict[str, Callable[[Any], Any]] = {
+_UNARY: dict[str, Callable[[UserValue], UserValue]] = {
     "-": operator.neg,
     "+": operator.pos,
     "not": operator.not_,
     "~": lambda x: not x if isinstance(x, (bool, np.bool_)) else ~x,
 }
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+_COMPARE: dict[str, Callable[[UserValue, UserValue], UserValue]] = {
     "==": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -72,16 +71,16 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 class Tape:
     """Stacks of numbers and arrays between a forward and a reverse sweep."""
 
-    numbers: list[Any] = field(default_factory=list)
-    arrays: list[Any] = field(default_factory=list)
+    numbers: list[tuple[UserValue, ...]] = field(default_factory=list)
+    arrays: list[np.ndarray] = field(default_factory=list)
 
 
-def run(f: Function, args: tuple[Any, ...], call: Caller | None = None, tape: Tape | None = None) -> Any:
+def run(f: Function, args: tuple[UserValue, ...], call: Caller | None = None, tape: Tape | None = None) -> UserValue:
     """Interpret `f`; `call` evaluates its calls (by the numba function itself, if not given)."""
     return _Run(f, call or _itself, tape or Tape()).value(args)
 
 
-def _itself(s: nodes.Call, args: tuple[Any, ...]) -> Any:
+def _itself(s: nodes.Call, args: tuple[UserValue, ...]) -> UserValue:
     if isinstance(s.function, atoms.Symbol):
         raise ValueError(f"only a program knows {s.function}")
     if to_python.takes_rest(s.function.value):
@@ -92,9 +91,9 @@ def _itself(s: nodes.Call, args: tuple[Any, ...]) -> Any:
 class _Run:
     def __init__(self, f: Function, call: Caller, tape: Tape) -> None:
         self.f, self.call, self.tape = f, call, tape
-        self.env: dict[Var, Any] = {}
+        self.env: dict[Var, UserValue] = {}
 
-    def value(self, args: tuple[Any, ...]) -> Any:
+    def value(self, args: tuple[UserValue, ...]) -> UserValue:
         """Run the function on these arguments, and return its result."""
         for p, x in zip(self.f.parameters, args, strict=True):
             self.bind(p, x)
@@ -102,7 +101,7 @@ class _Run:
             self.block(self.f.body)
             return boxed(self.tree(self.f.result))
 
-    def bind(self, tree: atoms.Tree, x: Any) -> None:
+    def bind(self, tree: atoms.Tree, x: UserValue) -> None:
         """Bind the variables of a tree to values."""
         if isinstance(tree, atoms.Node):
             for part, value in zip(tree.parts, x, strict=True):
@@ -110,7 +109,7 @@ class _Run:
         elif isinstance(tree, Var):
             self.env[tree] = cast(x, tree.type)
 
-    def tree(self, tree: atoms.Tree) -> Any:
+    def tree(self, tree: atoms.Tree) -> UserValue:
         """Evaluate a tree."""
         if not isinstance(tree, atoms.Node):
             return self.atom(tree)
@@ -119,7 +118,7 @@ class _Run:
 
     # Expressions
 
-    def atom(self, x: atoms.Atom) -> Any:
+    def atom(self, x: atoms.Atom) -> UserValue:
         """Evaluate an atom."""
         if isinstance(x, Var):
             return self.env[x]
@@ -127,7 +126,7 @@ class _Run:
             return named(x.name)
         return np.float64(x.value) if type(x.value) is float else x.value
 
-    def expr(self, e: atoms.Expr) -> Any:
+    def expr(self, e: atoms.Expr) -> UserValue:
         """Evaluate an expression."""
         match e:
             case atoms.Operator(symbol, (x,)):
@@ -137,7 +136,7 @@ class _Run:
             case atoms.Comparison(symbols, (first, *rest)):
                 return self.compare(first, symbols, rest)
             case atoms.Logical(symbol, args):
-                value: Any = None
+                value: UserValue = None
                 for x in args:
                     value = self.expr(x)
                     if bool(value) is (symbol == "or"):
@@ -158,7 +157,7 @@ class _Run:
                 return [*map(self.expr, args)] if listed else tuple(map(self.expr, args))
         return self.atom(e)  # type: ignore[arg-type]
 
-    def operate(self, symbol: str, x: Any, y: Any, checked: bool) -> Any:
+    def operate(self, symbol: str, x: UserValue, y: UserValue, checked: bool) -> UserValue:
         """Apply a binary operator."""
         if symbol in ("/", "//", "%"):
             return divide(symbol, x, y, checked)
@@ -166,10 +165,10 @@ class _Run:
             x = np.float64(x)
         return _OPERATORS[symbol](x, y)
 
-    def compare(self, first: atoms.Expr, symbols: tuple[str, ...], rest: list[atoms.Expr]) -> Any:
+    def compare(self, first: atoms.Expr, symbols: tuple[str, ...], rest: list[atoms.Expr]) -> UserValue:
         """Evaluate a chained comparison."""
         left = self.expr(first)
-        result: Any = True
+        result: UserValue = True
         for k, (symbol, e) in enumerate(zip(symbols, rest, strict=True)):
             right = self.expr(e)
             result = _COMPARE[symbol](left, right)
@@ -178,10 +177,10 @@ class _Run:
             left = right
         return result
 
-    def index(self, index: tuple[atoms.Index, ...]) -> Any:
+    def index(self, index: tuple[atoms.Index, ...]) -> UserValue:
         """Evaluate an index."""
 
-        def entry(i: Any) -> Any:
+        def entry(i: atoms.Index) -> UserValue:
             """Evaluate one entry of an index."""
             if isinstance(i, atoms.Span):
                 return slice(*(None if x is None else self.expr(x) for x in (i.lower, i.upper, i.step)))
@@ -265,7 +264,7 @@ class _Run:
                 break
             self.block(s.before)
 
-    def real(self, s: nodes.Real) -> Any:
+    def real(self, s: nodes.Real) -> UserValue:
         """Evaluate an operation of real numbers."""
         args = [self.atom(x) for x in s.args]
         if s.rule in MARKING:
@@ -306,14 +305,14 @@ class _Run:
                 self.bind(x, space[name])
 
 
-def named(name: str) -> Any:
+def named(name: str) -> UserValue:
     """Resolve a dotted name of emitted code to its object."""
     first, _, rest = name.partition(".")
-    spaces: dict[str, Any] = {"math": math, "np": np, "runtime": runtime}
+    spaces: dict[str, UserValue] = {"math": math, "np": np, "runtime": runtime}
     return operator.attrgetter(rest)(spaces[first]) if rest else getattr(builtins, first)
 
 
-def divide(symbol: str, x: Any, y: Any, checked: bool) -> Any:
+def divide(symbol: str, x: UserValue, y: UserValue, checked: bool) -> UserValue:
     """Compute `x / y`, `x // y` or `x % y` by numba's error model."""
     if not isinstance(y, np.ndarray) and y == 0 and checked:
         raise ZeroDivisionError("division by zero")
@@ -323,7 +322,7 @@ def divide(symbol: str, x: Any, y: Any, checked: bool) -> Any:
     return {"/": operator.truediv, "//": operator.floordiv, "%": operator.mod}[symbol](x, y)
 
 
-def total(f: Callable[..., Any], args: list[Any]) -> Any:
+def total(f: Callable[..., UserValue], args: list[UserValue]) -> UserValue:
     """Compute `f(*args)`, with NaN or infinity where Python's math raises and machine code does not."""
     try:
         return f(*args)
@@ -335,7 +334,7 @@ def total(f: Callable[..., Any], args: list[Any]) -> Any:
         return math.inf
 
 
-def cast(x: Any, kind: NumbaType) -> Any:
+def cast(x: UserValue, kind: NumbaType) -> UserValue:
     """Convert a number to its variable's type; leave any other value unchanged."""
     if isinstance(kind, types.Boolean):
         return bool(x)
@@ -346,7 +345,7 @@ def cast(x: Any, kind: NumbaType) -> Any:
     return x
 
 
-def boxed(x: Atom) -> Any:
+def boxed(x: UserValue) -> UserValue:
     """Convert numpy scalars to Python's numbers, as numba returns them."""
     if isinstance(x, tuple):
         return x._make(map(boxed, x)) if hasattr(x, "_make") else tuple(map(boxed, x))

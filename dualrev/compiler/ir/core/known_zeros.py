@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from dualrev.rules.primitives import Primitive
 
@@ -31,7 +30,7 @@ PRODUCTS = (ALONG, ALONG_BOTH)
 MARKING = (KNOWN, *PRODUCTS)
 
 
-def marked(rule: Primitive, args: Sequence[Any]) -> Any:
+def marked(rule: Primitive, args: Sequence[float]) -> float:
     """Evaluate a primitive that marks known zeros."""
     if rule is KNOWN:
         return args[0] if args[0] != 0.0 else -0.0
@@ -39,7 +38,7 @@ def marked(rule: Primitive, args: Sequence[Any]) -> Any:
     return -0.0 if any(_is_known(t) for t in looked) else args[0] * args[1] + 0.0
 
 
-def _is_known(t: Any) -> bool:
+def _is_known(t: float) -> bool:
     return t == 0.0 and math.copysign(1.0, t) < 0.0
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import ast
 import functools
 import math
-from typing import Any
 
 from dualrev.compiler.ir.core.atoms import Constant
 from dualrev.compiler.ir.core.nodes import Real
@@ -71,7 +70,7 @@ def slope_of(s: Real, k: int) -> Derived | None:
 
 
 @functools.cache
-def _slope(rule: Primitive, k: int, text: str, exponent: Any) -> Derived | None:
+def _slope(rule: Primitive, k: int, text: str, exponent: float | None) -> Derived | None:
     partials = tuple(row(rule, k)) if exponent is None else (_second_of_power(exponent), "0.0")
     if rule.name == "div":
         partials = _SECOND_OF_QUOTIENT[k]
@@ -80,12 +79,12 @@ def _slope(rule: Primitive, k: int, text: str, exponent: Any) -> Derived | None:
     return with_partials(rule, k, text, partials)
 
 
-def _exponent(s: Real) -> Any:
+def _exponent(s: Real) -> float | None:
     """Constant exponent of a power; None for another operation."""
     return s.args[1].value if s.rule.name == "pow" and isinstance(s.args[1], Constant) else None
 
 
-def _power(n: Any) -> str:
+def _power(n: float) -> str:
     """Derivative of `a ** n` by `a`, for a constant `n`, as text of the table."""
     if n in (0, 1, 2):
         return ("0.0", "1.0", "2.0 * a")[int(n)]
@@ -96,7 +95,7 @@ def _power(n: Any) -> str:
     return f"{float(n)} * power(a, {n - 1})" if n >= 0 else f"-{-float(n)} * power(a, -{1 - n})"
 
 
-def _second_of_power(n: Any) -> str:
+def _second_of_power(n: float) -> str:
     """Second derivative of `a ** n` by `a`, as text of the table."""
     factor = float(n * (n - 1))
     if n == 3:

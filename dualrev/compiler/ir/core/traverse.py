@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 from dualrev.compiler.ir.core.atoms import (
     Applied,
@@ -73,16 +73,15 @@ __all__ = [
 
 
 def leaves(tree: Tree) -> list[Any]:
-    """Return the atoms of a tree, from left to right."""
+    """Return the atoms of a tree, from left to right; its names, of a tree in which entry points have put some."""
     return [x for part in tree.parts for x in leaves(part)] if isinstance(tree, Node) else [tree]
 
 
-def mapped(tree: Tree, leaf: Callable[[Any], Any]) -> Tree:
+def mapped(tree: Tree, leaf: Callable[[Any], Tree]) -> Tree:
     """Map a function over the leaves of a tree."""
     if isinstance(tree, Node):
         return Node(tuple(mapped(x, leaf) for x in tree.parts), tree.cls, tree.kind)
-    made: Tree = leaf(tree)
-    return made
+    return leaf(tree)
 
 
 def renewed(tree: Tree) -> Tree:
@@ -90,7 +89,7 @@ def renewed(tree: Tree) -> Tree:
     return mapped(tree, lambda x: Var("_", x.type) if isinstance(x, Var) else x)
 
 
-def several(parts: list[Any]) -> Tree:
+def several(parts: Sequence[Tree]) -> Tree:
     """Return the only result, or a tuple of several."""
     return parts[0] if len(parts) == 1 else Node(tuple(parts))
 
@@ -132,7 +131,7 @@ def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:
             yield from statements(inner)
 
 
-def parts(e: Expr | Index) -> tuple[Any, ...]:
+def parts(e: Index) -> tuple[Index, ...]:
     """Return the direct operands of an expression or an index."""
     match e:
         case Operator() | Comparison() | Logical() | Pack():
@@ -152,7 +151,7 @@ def parts(e: Expr | Index) -> tuple[Any, ...]:
     return ()
 
 
-def atoms_of(e: Expr | Index) -> Iterator[Atom]:
+def atoms_of(e: Index) -> Iterator[Atom]:
     """Walk the atoms of an expression or an index."""
     if isinstance(e, (Var, Constant, Global)):
         yield e
@@ -160,10 +159,16 @@ def atoms_of(e: Expr | Index) -> Iterator[Atom]:
         yield from atoms_of(part)
 
 
-def replaced(e: Any, sub: Callable[[Atom], Atom]) -> Any:
+@overload
+def replaced(e: Expr, sub: Callable[[Atom], Atom]) -> Expr: ...
+@overload
+def replaced(e: Expr | None, sub: Callable[[Atom], Atom]) -> Expr | None: ...
+@overload
+def replaced(e: Index, sub: Callable[[Atom], Atom]) -> Index: ...
+def replaced(e: Index, sub: Callable[[Atom], Atom]) -> Index:
     """Substitute atoms in an expression or an index."""
 
-    def some(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def some(args: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Substitute in several operands."""
         return tuple(replaced(x, sub) for x in args)
 
@@ -182,20 +187,23 @@ def replaced(e: Any, sub: Callable[[Atom], Atom]) -> Any:
         case Field():
             return replace(e, base=replaced(e.base, sub))
         case Item():
-            return Item(replaced(e.base, sub), some(e.index))
+            return Item(replaced(e.base, sub), tuple(replaced(i, sub) for i in e.index))
         case Span():
-            return Span(*some((e.lower, e.upper, e.step)))
+            return Span(*(replaced(x, sub) for x in (e.lower, e.upper, e.step)))
     return e
 
 
-def substituted(s: Statement, read: Callable[[Any], Any], write: Callable[[Var], Var] = lambda x: x) -> Statement:
-    """Substitute the atoms that a statement reads and the targets that it writes; its blocks stay unchanged."""
+def substituted(s: Statement, read: Callable[[Atom], Any], write: Callable[[Var], Var] = lambda x: x) -> Statement:
+    """Substitute the atoms that a statement reads and the targets that it writes; its blocks stay unchanged.
+
+    What `read` gives for an array is an array, where one has to stand.
+    """
 
     def made(x: Atom) -> Atom:
         """The target for a leaf of a result."""
         return write(x) if isinstance(x, Var) else x
 
-    def index(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+    def index(entries: tuple[Index, ...]) -> tuple[Index, ...]:
         """Substitute in an index."""
         return tuple(replaced(i, read) for i in entries)
 

@@ -9,7 +9,6 @@ shape    trees of results and targets agree; an expression (Discrete) has no rea
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from numba.core import types
 
@@ -22,7 +21,7 @@ from dualrev.compiler.types.aliases import NumbaType
 __all__ = ["check"]
 
 
-def check(f: Function, refuse: Callable[[Statement, str], Any] | None = None) -> None:
+def check(f: Function, refuse: Callable[[Statement, str], object] | None = None) -> None:
     """Verify that a function is well formed.
 
     AssertionError if it is not well formed. With `refuse`, what that raises for a statement and the reason; scopes are
@@ -35,7 +34,7 @@ def check(f: Function, refuse: Callable[[Statement, str], Any] | None = None) ->
 
 
 class _Checking:
-    def __init__(self, f: Function, refuse: Callable[[Statement, str], Any] | None) -> None:
+    def __init__(self, f: Function, refuse: Callable[[Statement, str], object] | None) -> None:
         self.f, self.refuse = f, refuse
 
     def block(self, body: tuple[Statement, ...], known: set[Var]) -> None:
@@ -147,7 +146,7 @@ class _Checking:
         self.hold(kind is None or kind == of.dtype or wider, s, f"an element of {of} is no {kind}")
 
 
-def _plain_type(x: Atom) -> Any:
+def _plain_type(x: Atom) -> NumbaType:
     """Numba type of an atom, constants included, without its literal value."""
     assert isinstance(x, (Var, Constant, Global))
     return types.unliteral(x.type) if x.type is not None else None
@@ -160,7 +159,7 @@ def _converts_reals(e: atoms.Expr) -> bool:
     return any(isinstance(x, Var) and isinstance(x.type, (types.Float, types.Array)) for x in e.args)
 
 
-def _fits(target: Any, source: Any) -> bool:
+def _fits(target: NumbaType, source: NumbaType) -> bool:
     if isinstance(target, types.Array):
         return isinstance(source, types.Array) and (target.dtype, target.ndim) == (source.dtype, source.ndim)
     number = (types.Number, types.Boolean)

@@ -11,8 +11,7 @@ a time. Numbers and arrays are in two stacks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Hashable, Iterator
 
 from dualrev.compiler.ir.core.atoms import Symbol
 from dualrev.compiler.ir.core.nodes import Block, Call, Columns, For, If, Keep, Kept, Pop, Push, Statement, While
@@ -20,7 +19,7 @@ from dualrev.compiler.ir.core.nodes import Block, Call, Columns, For, If, Keep, 
 __all__ = ["check_tape"]
 
 #: What is pushed (+1) or popped (-1), in a form that is the same for both.
-_Move = tuple[int, Any]
+_Move = tuple[int, Hashable]
 
 
 def check_tape(forward: Block, reverse: Block) -> None:
