@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, TypeGuard
@@ -67,7 +68,10 @@ class Callee(Protocol):
 
 @dataclass
 class Facts:
-    """Results of the analyses of a function (aliases, activity, SSA, finiteness), at given activity."""
+    """Results of the analyses of a function (aliases, activity, SSA, finiteness), at given activity.
+
+    `cotangents` grows by those that are asked for.
+    """
 
     f: Function
     memory: Memory
@@ -79,9 +83,15 @@ class Facts:
     wanted: frozenset[int]  # the leaves of the result whose cotangents are given
     callee: Callable[[Call, Facts], Callee | Fused | None]
     #: Cotangent of each active scalar, shadow of each active array, as far as they were asked for.
-    cotangents: dict[Var, Var] = field(default_factory=dict)
+    cotangents: dict[Var, Var]
     #: By call: the leaves of its arguments whose old elements nobody needs afterwards.
     spent: dict[Call, frozenset[int]] = field(default_factory=dict)
+
+    def spending(self, spent: dict[Call, frozenset[int]]) -> Facts:
+        """Return the same results where these calls need not restore these leaves of their arguments."""
+        made = copy(self)  # with all that is cached
+        made.spent = spent
+        return made
 
     @cached_property
     def parameters(self) -> list[Var]:

@@ -231,8 +231,7 @@ def analyse(s: Sweeps) -> None:
     wild = Wild(f, memory, classes, [x for x, is_so in zip(inputs, s.known.wild, strict=False) if is_so])
     results = zip(leaves(f.result), s.known.reached, strict=False)
     reached = Reached(f, {x for x, is_so in results if is_so and isinstance(x, Var)}, activity)
-    s.facts = Facts(f, memory, classes, activity, Versions(f), wild, reached, s.wanted, s.reverse.unit)
-    s.facts.cotangents |= s.shadows
+    s.facts = Facts(f, memory, classes, activity, Versions(f), wild, reached, s.wanted, s.reverse.unit, dict(s.shadows))
 
 
 def fuse_sweeps(s: Sweeps) -> None:
@@ -265,16 +264,16 @@ def _crossing(s: Sweeps) -> Crossing:
 
 def skip_restoring(s: Sweeps) -> None:
     """Replan with calls that restore only arrays that the reverse sweep reads; as before, if that needs more."""
-    facts, first = s.facts, (s.adjoint, s.crossing)
+    facts, first = s.facts, (s.facts, s.adjoint, s.crossing)
     calls = [t for t in statements(facts.f.body) if isinstance(t, Call) and s.reverse.may_spend(t, facts)]
-    facts.spent = {t: k for t in calls if (k := s.crossing.needs.spent(t))}
-    if not facts.spent:
+    spent = {t: k for t in calls if (k := s.crossing.needs.spent(t))}
+    if not spent:
         return
+    s.facts = facts.spending(spent)
     make_adjoint(s)
     s.crossing = _crossing(s)
-    if not all(k <= s.crossing.needs.spent(t) for t, k in facts.spent.items()):
-        facts.spent = {}
-        s.adjoint, s.crossing = first
+    if not all(k <= s.crossing.needs.spent(t) for t, k in spent.items()):
+        s.facts, s.adjoint, s.crossing = first
 
 
 def make_forward_sweep(s: Sweeps) -> None:
