@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 from dualrev.compiler.ad.forward.forward_driver import Forward
 from dualrev.compiler.ad.reverse.reverse_driver import Reverse
@@ -15,7 +16,23 @@ from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.names import Names
 from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaTypes, UserValue
 
-__all__ = ["FunctionTable"]
+__all__ = ["Caller", "FunctionTable", "Place"]
+
+
+#: A line of the user's source.
+Place: TypeAlias = tuple[Source, int]
+
+
+@dataclass(frozen=True)
+class Caller:
+    """What a function takes from its callers.
+
+    root    the function that gives its error model to what it calls
+    place   the user's line that calls the derivative that is read; None for what is no part of one
+    """
+
+    root: Dispatcher
+    place: Place | None = None
 
 
 class FunctionTable(Protocol):
@@ -24,7 +41,6 @@ class FunctionTable(Protocol):
     f           the function that is differentiated
     names       the names of the module; `refs` are what its text uses and does not define
     sites       where functions with rules are called
-    place       the user's line that calls the derivative that is read
     """
 
     f: Dispatcher
@@ -35,7 +51,6 @@ class FunctionTable(Protocol):
     forward: Forward
     reverse: Reverse
     sites: dict[Call, Source]
-    place: tuple[Source, int] | None
 
     def source(self, f: Dispatcher) -> Source:
         """The source of a numba function."""
@@ -47,12 +62,20 @@ class FunctionTable(Protocol):
         """The origin of an opaque function, whose types alone are known."""
 
     def core(
-        self, f: Dispatcher, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static], apart: bool = True
+        self,
+        f: Dispatcher,
+        argtypes: NumbaTypes,
+        path: AccessPath,
+        functions: dict[str, Static],
+        apart: bool = True,
+        caller: Caller | None = None,
     ) -> Function:
         """Lower a numba function to core, for these argument types."""
 
-    def alone(self, f: Dispatcher, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static]) -> Function:
-        """Lower a function whose derivative is called, and all that it calls."""
+    def alone(
+        self, f: Dispatcher, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static], place: Place
+    ) -> Function:
+        """Lower a function whose derivative is called at this place, and all that it calls."""
 
     def entered(self, f: Dispatcher, argtypes: NumbaTypes) -> Function:
         """Lower the root of the differentiation, the user's function, to core."""

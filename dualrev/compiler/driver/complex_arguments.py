@@ -9,7 +9,7 @@ that may be None, which is a pair (frontend/typing/optional.py).
 from __future__ import annotations
 
 from dualrev.compiler.ad.custom.custom_rules import has_rule
-from dualrev.compiler.ad.function_table import FunctionTable
+from dualrev.compiler.ad.function_table import Caller, FunctionTable
 from dualrev.compiler.frontend.reading.source import Source, describe, is_derivative, name_of
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.core.atoms import Symbol
@@ -30,8 +30,8 @@ class ComplexCalls:
         self.front = front
         self._symbols: dict[tuple[int, NumbaTypes], Symbol] = {}
 
-    def symbol(self, s: anf.Call, source: Source) -> Symbol:
-        """Symbol of the callee of a call in this source."""
+    def symbol(self, s: anf.Call, source: Source, caller: Caller) -> Symbol:
+        """Symbol of the callee of a call in this source, by a function that has this caller."""
         assert s.types is not None
         f, front = s.function.value, self.front
         if has_rule(f) or is_derivative(f):
@@ -43,7 +43,7 @@ class ComplexCalls:
         if key not in self._symbols:
             self._symbols[key] = made = Symbol(name_of(f))
             functions = front.functions_passed(f, s.args, s.types)
-            front.program.define(made, front.core(f, s.types, s.function.path, functions, apart=False))
+            front.program.define(made, front.core(f, s.types, s.function.path, functions, apart=False, caller=caller))
         return self._symbols[key]
 
     def check_derivatives(self, f: Dispatcher, argtypes: NumbaTypes) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from numba.core import types
@@ -17,6 +18,7 @@ from dualrev.compiler.ad.custom.custom_forward import CustomPushforwards
 from dualrev.compiler.ad.custom.custom_reverse import RuleSweeps
 from dualrev.compiler.ad.custom.custom_rules import has_rule
 from dualrev.compiler.ad.forward.forward_driver import Forward
+from dualrev.compiler.ad.function_table import Caller, Place
 from dualrev.compiler.ad.higher import compiled_derivative
 from dualrev.compiler.ad.opaque_calls import underived
 from dualrev.compiler.ad.reverse.reverse_driver import Reverse
@@ -71,9 +73,8 @@ class Front:
         self.forward: Forward = Forward(self.program, self.memory, self.passes, self.rules)
         self.reverse: Reverse = Reverse(self.program, self.memory, self.forward, self.passes, RuleSweeps(self.rules))
         self.f: Dispatcher = None  # the function that is differentiated
-        self.root: Dispatcher = None  # the function that gives its error model to what it calls
         self.sites: dict[Call, Source] = {}  # where functions with rules are called
-        self.place: tuple[Source, int] | None = None  # the user's line that calls the derivative that is read
+        self.callers: dict[Call, Caller] = {}  # what callees take from their callers
         self.sources = dict(sources)  # of functions, by their id
         self._cores: dict[tuple[int, NumbaTypes, bool], Function] = {}
         self._refused: dict[Hashable, UnsupportedError] = {}  # why there are none, of what is called
@@ -103,23 +104,21 @@ class Front:
         path: AccessPath,
         functions: dict[str, Static],
         apart: bool = True,
+        caller: Caller | None = None,
     ) -> Function:
         """Lower a numba function to core, once for each specialisation.
 
         `apart` as in lower.py: of f itself it is checked, of what it calls not.
         """
+        caller = caller or Caller(self.f)
         key = (id(f), argtypes, apart)
         for static in functions.values():
             self._paths.setdefault(id(static.value), static.path)
         if key not in self._cores:
-            reading = self._read(f, argtypes, path, functions, apart)
+            reading = self._read(f, argtypes, path, functions, apart, caller)
             self._cores[key] = made = reading.core
-            for s in statements(made.body):
-                if isinstance(s, Call) and isinstance(s.function, Global) and has_rule(s.function.value):
-                    self.sites[s] = made.origin.source
-                if isinstance(s, Call):
-                    check_objects(s, made.origin.source)
-            self._check_derivatives(made)
+            self._note_calls(made, caller)
+            self._check_calls(made)
             if is_derivative(f):
                 bottom, kinds = f._function(argtypes)
                 check_reruns(
@@ -129,17 +128,16 @@ class Front:
                 check_reruns(made, self.program, "a checkpoint", later=True)
             self.passes.run("optimise", reading)
             self._cores[key] = reading.core
+            self._note_calls(reading.core, caller)
         return self._cores[key]
 
-    def alone(self, f: Dispatcher, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static]) -> Function:
+    def alone(
+        self, f: Dispatcher, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static], place: Place
+    ) -> Function:
         """Lower a function whose derivative is called, and all that it calls: numba compiles a derivative by itself."""
-        before, self.root = self.root, f
-        try:
-            made = self.core(f, argtypes, path, functions, apart=False)
-            for _ in with_callees(made, self.program):
-                pass
-        finally:
-            self.root = before
+        made = self.core(f, argtypes, path, functions, apart=False, caller=Caller(f, place))
+        for _ in with_callees(made, self.program):
+            pass
         return made
 
     def _small(self, caller: Function, s: Call) -> Function | None:
@@ -154,13 +152,19 @@ class Front:
         return found if one == other else None
 
     def _read(
-        self, f: Dispatcher, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static], apart: bool
+        self,
+        f: Dispatcher,
+        argtypes: NumbaTypes,
+        path: AccessPath,
+        functions: dict[str, Static],
+        apart: bool,
+        caller: Caller,
     ) -> Reading:
         if is_derivative(f):
-            reading = Reading(self, f, argtypes, path, functions, apart, holds={"core"})
-            reading.core = compiled_derivative.core(self, f, argtypes, path, functions, apart)
+            reading = Reading(self, f, argtypes, path, functions, caller, apart, holds={"core"})
+            reading.core = compiled_derivative.core(self, f, argtypes, path, functions, caller)
             return reading
-        reading = self.inferred(f, argtypes, path, functions, apart)
+        reading = self.inferred(f, argtypes, path, functions, apart, caller)
         self.passes.run("lower", reading)
         return reading
 
@@ -183,12 +187,14 @@ class Front:
         path: AccessPath,
         functions: dict[str, Static],
         apart: bool = True,
+        caller: Caller | None = None,
     ) -> Reading:
         """Lower a function to ANF, with the types of its variables."""
+        caller = caller or Caller(self.f)
 
         def attempt(listed: bool) -> Reading:
             """Run the passes up to type inference; if `listed`, loops over iterables without indices go over lists."""
-            reading = Reading(self, f, argtypes, path, functions, apart, listed)
+            reading = Reading(self, f, argtypes, path, functions, caller, apart, listed)
             self.passes.run("read", reading)
             return reading
 
@@ -207,18 +213,27 @@ class Front:
         dicts = any(isinstance(kind, types.DictType) for kind in over)  # d[k] is no key
         return found if have_places and not dicts else attempt(True)
 
-    def _check_derivatives(self, f: Function) -> None:
-        """Raise UnsupportedError for a call of a compiled derivative that has no derivatives itself."""
-        before = self.place
+    def _note_calls(self, f: Function, caller: Caller) -> None:
+        """Note what the callees of a function take from their callers."""
+        source = f.origin.source
         for s in statements(f.body):
-            if isinstance(s, Call) and isinstance(s.function, Global) and is_derivative(s.function.value):
-                self.place = before or (f.origin.source, s.line)
-                self.program.function(s)
-        self.place = before
+            if isinstance(s, Call):
+                own = (source, s.line) if _is_derivative_call(s) else None
+                self.callers[s] = replace(caller, place=caller.place or own)
+
+    def _check_calls(self, f: Function) -> None:
+        """Check the calls of functions that have a rule, or are derivatives, which are lowered here."""
+        calls = [s for s in statements(f.body) if isinstance(s, Call)]
+        for s in calls:
+            if isinstance(s.function, Global) and has_rule(s.function.value):
+                self.sites[s] = f.origin.source
+            check_objects(s, f.origin.source)
+        for s in filter(_is_derivative_call, calls):
+            self.program.function(s)
 
     def entered(self, f: Dispatcher, argtypes: NumbaTypes) -> Function:
         """Core of the function that is differentiated, for these argument types."""
-        self.f = self.root = f
+        self.f = f
         self.complexes.check_derivatives(f, argtypes)
         source = self.source(f)
         if source.tree.args.vararg:
@@ -267,7 +282,7 @@ class Front:
 
         def make() -> Function | UnsupportedError:
             """Core of the callee, or why there is none."""
-            return self._derived(key, lambda: self.core(f, argtypes, path, functions, apart=False))
+            return self._derived(key, lambda: self.core(f, argtypes, path, functions, False, self.callers.get(s)))
 
         if any(frozen) and not isinstance(make(), Function):  # what is not derived cannot write to frozen arrays
             return (*key, frozen), lambda: self._whole(s, make())
@@ -309,3 +324,7 @@ class Front:
                 )
             self._paths[id(passed)] = found.path
         return self._paths[id(passed)]
+
+
+def _is_derivative_call(s: Call) -> bool:
+    return isinstance(s.function, Global) and is_derivative(s.function.value)

@@ -16,7 +16,7 @@ from typing import Protocol
 from numba.core import types
 
 from dualrev.compiler.ad.custom.custom_rules import is_checkpoint
-from dualrev.compiler.ad.function_table import FunctionTable
+from dualrev.compiler.ad.function_table import Caller, FunctionTable
 from dualrev.compiler.analysis.values.finiteness import holds_wild
 from dualrev.compiler.driver.complex_arguments import ComplexCalls
 from dualrev.compiler.frontend.lowering import to_anf
@@ -71,14 +71,10 @@ class Origin:
 
 
 class ReadContext(FunctionTable, Protocol):
-    """Interface of the module for the passes of the front end; driver/context.py implements it.
-
-    root    the function that gives its error model to what it calls
-    """
+    """Interface of the module for the passes of the front end; driver/context.py implements it."""
 
     complexes: ComplexCalls
     uncompiled: Uncompiled
-    root: Dispatcher
 
     def inlined(self, f: Dispatcher, core: Function) -> Function:
         """Inline small functions into the core of a function."""
@@ -90,6 +86,7 @@ class Reading:
 
     path        the way to the function, if it is called
     functions   its parameters that stand for functions
+    caller      what it takes from its callers
     apart       whether arrays of different parameters never share memory, which is checked
     listed      whether loops may go over what has no places: frontend/lowering/iterables.py
     """
@@ -99,6 +96,7 @@ class Reading:
     argtypes: NumbaTypes
     path: AccessPath
     functions: dict[str, Static]
+    caller: Caller
     apart: bool = True
     listed: bool = False
     holds: set[str] = field(default_factory=set)
@@ -257,8 +255,8 @@ def to_core(r: Reading) -> None:
     front, f, source = r.front, r.f, r.lowered.source
     looks = r.expanded.asks_for_layout or looks_at_layout(source.tree)
     origin = Origin(f, source, r.lowered.parameters, r.expanded.asks_for_layout, looks, r.returned)
-    checked = is_checked_for(f, r.argtypes, front.root or f)
-    core = typed(r.expanded, origin, checked, lambda s: front.complexes.symbol(s, source))
+    checked = is_checked_for(f, r.argtypes, r.caller.root or f)
+    core = typed(r.expanded, origin, checked, lambda s: front.complexes.symbol(s, source, r.caller))
 
     def refuse(s: Statement, why: str) -> None:  # it would be a constant, without a word
         """Refuse a statement for which the compiler has no rule."""

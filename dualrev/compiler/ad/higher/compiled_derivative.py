@@ -13,7 +13,7 @@ from typing import NoReturn
 from numba.core import types
 
 from dualrev.compiler.ad.differentiated import check_scalar, chosen_numbers
-from dualrev.compiler.ad.function_table import FunctionTable
+from dualrev.compiler.ad.function_table import Caller, FunctionTable
 from dualrev.compiler.ad.higher.derivative_operators import derivative_in_core
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.layout import asks_for_layout, looks_at_layout
@@ -48,12 +48,12 @@ def core(
     argtypes: NumbaTypes,
     path: AccessPath,
     functions: dict[str, Static],
-    apart: bool,
+    caller: Caller,
 ) -> Function:
     """Lower a derivative to core for these argument types; UnsupportedError if it cannot be differentiated."""
     f, transform, argnums = derivative.derivative_of
     source = front.source(derivative)
-    place, line = front.place or (source, source.tree.lineno)
+    place, line = caller.place or (source, source.tree.lineno)
 
     def refuse(why: str, instead: str) -> NoReturn:
         """Refuse at the user's line that calls the derivative."""
@@ -66,7 +66,7 @@ def core(
     places = derivative._places
     passed = {x: functions[names[k]] for x, k in zip(own, places, strict=False) if names[k] in functions}
     primals = derivative._primals(argtypes)
-    of = front.alone(f, primals, (*path, *_FUNCTION), passed)
+    of = front.alone(f, primals, (*path, *_FUNCTION), passed, (place, line))
     several = isinstance(argnums, tuple)
     kinds = tuple(t for k, t in enumerate(argtypes) if k not in places)
     if transform in ("jvp", "vjp", "keep"):
