@@ -37,8 +37,10 @@ def promote_accumulators(at: LoopContext, s: For) -> Block:
     if s.step not in _STEPS or not wrote.isdisjoint((s.start, s.stop)):
         return (s,)
     shadows = at.shadows
-    read = {x for t in statements(s.body) for x in reads(t) if isinstance(x, Var) and not _adds_to(t, x)}
-    moved = {shadows[x] for x in read if x in shadows}
+    read = {
+        x for t in statements(s.body) for x in reads(t) if isinstance(x, Var) and x in shadows and not _adds_to(t, x)
+    }
+    moved = {shadows[x] for x in read}
     sums: dict[tuple[Var, tuple[Index, ...]], Var] = {}
     body: list[Statement] = []
     after: list[Statement] = []

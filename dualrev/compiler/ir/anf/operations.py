@@ -61,8 +61,8 @@ class Let:
     @property
     def args(self) -> tuple[Any, ...]:
         """Operands: all atoms that the operation reads, but for those of an index."""
-        fixed = tuple(getattr(self, x) for x in self._operands)
-        return fixed + tuple(getattr(self, self._others)) if self._others else fixed
+        fixed = tuple(map(self.__getattribute__, self._operands))
+        return (*fixed, *getattr(self, self._others)) if self._others else fixed
 
     def on(self, *args: Any, target: str = "") -> Self:
         """Return the same operation on other operands, as many as it has now where their number is fixed."""
