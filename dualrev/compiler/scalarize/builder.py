@@ -13,7 +13,7 @@ import ast
 import functools
 import re
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numba
 from numba.core import types
@@ -26,7 +26,7 @@ from dualrev.compiler.ir.anf.builder import AnfBuilder
 from dualrev.compiler.ir.anf.to_python import dtype_name
 from dualrev.compiler.ir.union_find import Sets
 from dualrev.compiler.scalarize.arrays.even_strides import are_even
-from dualrev.compiler.types.aliases import AccessPath, NumbaType
+from dualrev.compiler.types.aliases import AccessPath, NumbaType, UserValue
 from dualrev.compiler.types.complex_parts import Parts
 from dualrev.compiler.types.leaves import is_structured, members
 from dualrev.rules import library
@@ -71,10 +71,10 @@ class ScalarBuilder(AnfBuilder):
         self.even = are_even(lowered, of)
         self.threads = is_parallel(lowered.source.dispatcher, "numpy")  # for elements of arrays
         self.in_rounds = False  # of a loop over prange: numba runs each of them in one thread
-        self.classes: dict[Any, anf.Ref] = {}  # of named tuples
+        self.classes: dict[type, anf.Ref] = {}  # of named tuples
         self._part_names: dict[tuple[str, int | str], str] = {}
 
-    def refuse(self, line: int, what: str, why: str, instead: str, at: int = 0) -> Any:
+    def refuse(self, line: int, what: str, why: str, instead: str, at: int = 0) -> NoReturn:
         """Raise UnsupportedError at a line of the user's function."""
         self.lowered.source.refuse(line, what, why, instead, at)
 
@@ -115,7 +115,7 @@ class ScalarBuilder(AnfBuilder):
         """Variables at the leaves of the atoms' trees."""
         return tuple(dict.fromkeys(x for a in atoms for x in anf.leaves(self.tree(a)) if isinstance(x, str)))
 
-    def syntax_tree(self, tree: Any) -> ast.expr:
+    def syntax_tree(self, tree: anf.Tree) -> ast.expr:
         """Python expression for a tree."""
         if isinstance(tree, anf.Node):
             parts = [self.syntax_tree(x) for x in tree.parts]
@@ -126,7 +126,7 @@ class ScalarBuilder(AnfBuilder):
         """Python expression of an operation, unchanged but for tuples, which are rebuilt from their components."""
         return to_python.expression(s, lambda x: self.syntax_tree(self.tree(x)))
 
-    def _parts(self, x: str, kind: NumbaType) -> Any:
+    def _parts(self, x: str, kind: NumbaType) -> anf.Tree:
         """Tree of the leaf variables of a variable, by its type."""
         if is_structured(kind):
             leaves = members(kind).items()
@@ -157,10 +157,10 @@ class ScalarBuilder(AnfBuilder):
             self.classes[cls] = self.lowered.class_ref(cls)
         return self.classes[cls]
 
-    def _constant_tree(self, x: anf.Ref) -> Any:
+    def _constant_tree(self, x: anf.Ref) -> anf.Tree:
         """Tree of constants for a captured tuple."""
 
-        def build(value: anf.Atom, path: AccessPath) -> Any:
+        def build(value: UserValue, path: AccessPath) -> anf.Tree:
             """Tree of `value`, whose access path is `path`."""
             if isinstance(value, tuple):
                 cls = self._class_ref(type(value)) if hasattr(value, "_fields") else None
@@ -177,7 +177,7 @@ class ScalarBuilder(AnfBuilder):
 
     # Statements
 
-    def plain(self, text: str, line: int, kind: NumbaType = types.int64, target: str = "", **names: Any) -> str:
+    def plain(self, text: str, line: int, kind: NumbaType = types.int64, target: str = "", **names: anf.Atom) -> str:
         """Emit `target` = a non-differentiable expression, the text with atoms for the names in it."""
         tree = to_python.substitute(to_python.name(text), lambda x: to_python.atom(names[x]) if x in names else None)
         args = tuple(x for x in names.values() if isinstance(x, str))
@@ -220,7 +220,12 @@ class ScalarBuilder(AnfBuilder):
         self.call(result, ref, [self.tree(x) for x in args], line)
 
     def call(
-        self, result: Any, function: anf.Ref, args: list[Any], line: int, kinds: tuple[Any, ...] | None = None
+        self,
+        result: anf.Tree,
+        function: anf.Ref,
+        args: list[anf.Tree],
+        line: int,
+        kinds: tuple[NumbaType, ...] | None = None,
     ) -> None:
         """Emit the call of a numba function; arguments and result are trees, `kinds` as `types` of Call."""
         self.add(anf.Call([x for x in anf.leaves(result) if isinstance(x, str)], function, args, result, line, kinds))
@@ -263,7 +268,7 @@ class ScalarBuilder(AnfBuilder):
         self.add(anf.Store(array, index, value, line))
 
     def over(
-        self, array: str, ndim: int, line: int, body: Callable[[tuple[str, ...]], Any], threads: bool = True
+        self, array: str, ndim: int, line: int, body: Callable[[tuple[str, ...]], object], threads: bool = True
     ) -> None:
         """Emit a loop nest over all indices of an array, as `nest` does."""
         self.nest(self.sizes(array, ndim, line), line, body, threads)
@@ -280,7 +285,7 @@ class ScalarBuilder(AnfBuilder):
             for k in range(ndim)
         )
 
-    def nest(self, sizes: Sizes, line: int, body: Callable[[tuple[str, ...]], Any], threads: bool = True) -> None:
+    def nest(self, sizes: Sizes, line: int, body: Callable[[tuple[str, ...]], object], threads: bool = True) -> None:
         """Emit a loop nest below `sizes`; with `threads`, parallel where numba runs elementwise loops in threads."""
         threads = threads and self.threads
         index = tuple(self.temp(types.int64) for _ in sizes)
@@ -296,7 +301,7 @@ class ScalarBuilder(AnfBuilder):
 
         nest(0)
 
-    def count(self, n: anf.Atom, line: int, body: Callable[[str], Any]) -> None:
+    def count(self, n: anf.Atom, line: int, body: Callable[[str], object]) -> None:
         """Emit a loop over `range(n)`."""
         k = self.temp(types.int64)
         self.add(anf.For(k, anf.Const(0), n, anf.Const(1), self.collect(lambda: body(k)), [], line))

@@ -8,7 +8,7 @@ an array here, and so it is in the callee, which is made for a list: it may only
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from numba.core import types
 
@@ -20,7 +20,7 @@ from dualrev.compiler.scalarize.builder import ScalarBuilder
 from dualrev.compiler.scalarize.lists.legalize import Lists
 from dualrev.compiler.scalarize.numpy.scalar_functions import Numbers
 from dualrev.compiler.scalarize.tuples import Tuples
-from dualrev.compiler.types.aliases import NumbaType, NumbaTypes
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes
 from dualrev.compiler.types.complex_parts import holds_complex, joined
 from dualrev.eager.numba_rules import Ruled
 
@@ -38,7 +38,7 @@ class Calls:
         lists: Lists,
         numbers: Numbers,
         expand: Callable[[anf.Let], None],
-        returned: Callable[[Any, tuple[Any, ...]], Any],
+        returned: Callable[[Dispatcher, NumbaTypes], NumbaType],
     ) -> None:
         """Keep the collaborators; `returned` gives the inferred return type of a numba function, if numba knows it."""
         self.code, self.lazy, self.tuples, self.lists, self.numbers = code, lazy, tuples, lists, numbers
@@ -88,7 +88,7 @@ class Calls:
             self.expand(star.call(s.target, tuple(args), s.line))
             return
 
-        def wrong(why: str) -> Any:
+        def wrong(why: str) -> NoReturn:
             """Raise for arguments that do not fit: numba has bound them."""
             raise AssertionError(f"numba has bound these arguments: {why}")
 

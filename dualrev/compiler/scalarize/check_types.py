@@ -7,7 +7,6 @@ refuses what has no derivative, at the line where the variable is assigned first
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from numba.core import types
 from numba.core.types.npytypes import ArrayFlags
@@ -36,7 +35,7 @@ _FUNCTIONS = (
 )
 
 
-def check_types(lowered: Lowered, of: Mapping[str, Any]) -> None:
+def check_types(lowered: Lowered, of: Mapping[str, NumbaType]) -> None:
     """Refuse variables of types that can be neither differentiated nor opaque."""
     for x, kind in of.items():
         _check(lowered, x, kind)

@@ -7,7 +7,6 @@ is hidden from it.
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from numba.core import types
 
@@ -105,13 +104,14 @@ class _TupleParts(ast.NodeTransformer):
             equal_to = ast.Compare(node.comparators[0], [ast.Eq()], [self.visit(node.left)])
             found = to_python.call(ast.Attribute(equal_to, "any", ast.Load()))
             return found if isinstance(node.ops[0], ast.In) else ast.UnaryOp(ast.Not(), found)
-        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(self.tree(node.comparators[0]), anf.Node):
-            left, parts = self.visit(node.left), self.tree(node.comparators[0]).parts
-            if any(isinstance(x, anf.Node) for x in parts):
+        right = self.tree(node.comparators[0])
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(right, anf.Node):
+            left = self.visit(node.left)
+            if any(isinstance(x, anf.Node) for x in right.parts):
                 return node
             inside = isinstance(node.ops[0], ast.In)
             equal: ast.cmpop = ast.Eq() if inside else ast.NotEq()
-            tests: list[ast.expr] = [ast.Compare(left, [equal], [to_python.atom(x)]) for x in parts]
+            tests: list[ast.expr] = [ast.Compare(left, [equal], [to_python.atom(x)]) for x in right.parts]
             if len(tests) < 2:
                 return tests[0] if tests else ast.Constant(not inside)
             return ast.BoolOp(ast.Or() if inside else ast.And(), tests)
@@ -120,19 +120,20 @@ class _TupleParts(ast.NodeTransformer):
     def spelled(self, node: ast.expr) -> ast.expr:
         """Rebuild a tuple of numbers from its components, which Python compares."""
         tree = self.tree(node)
-        numbers = (
-            isinstance(tree, anf.Node) and tree.cls is None and not any(isinstance(x, anf.Node) for x in tree.parts)
-        )
-        return self.code.syntax_tree(tree) if numbers else node
+        if not isinstance(tree, anf.Node) or tree.cls is not None or any(isinstance(x, anf.Node) for x in tree.parts):
+            return node
+        return self.code.syntax_tree(tree)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Fold `len` of a tuple; visit any other arguments."""
-        if isinstance(node.func, ast.Name) and node.func.id == "len" and isinstance(self.tree(node.args[0]), anf.Node):
-            return ast.Constant(len(self.tree(node.args[0]).parts))
+        if isinstance(node.func, ast.Name) and node.func.id == "len":
+            tree = self.tree(node.args[0])
+            if isinstance(tree, anf.Node):
+                return ast.Constant(len(tree.parts))
         node.args = [self.visit(x) for x in node.args]
         return node
 
-    def tree(self, node: ast.expr) -> Any:
+    def tree(self, node: ast.expr) -> anf.Tree | None:
         """Tree of a tuple; an atom for any other variable, None for any other expression."""
         if isinstance(node, ast.Name):
             return self.code.tree(node.id) if node.id in self.code.of else None
@@ -143,7 +144,7 @@ class _TupleParts(ast.NodeTransformer):
         return None
 
 
-def _part(base: anf.Node, index: ast.expr) -> Any:
+def _part(base: anf.Node, index: ast.expr) -> anf.Tree | None:
     """Component of a tuple at a constant index; None if the index is known at run time only, or out of range."""
     try:
         k = ast.literal_eval(index)

@@ -60,7 +60,7 @@ from dualrev.compiler.scalarize.random.generator_methods import GeneratorDraws
 from dualrev.compiler.scalarize.records.lower_records import Structures
 from dualrev.compiler.scalarize.scalar_ops import arithmetic
 from dualrev.compiler.scalarize.tuples import Tuples
-from dualrev.compiler.types.aliases import NumbaType, NumbaTypes
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes
 from dualrev.compiler.types.complex_parts import Parts
 from dualrev.compiler.types.predicates import is_array, is_list, is_real
 
@@ -74,10 +74,10 @@ class Expanded:
     lowered: Lowered
     parameters: list[Any]  # a tree for every parameter
     body: list[anf.Stmt]
-    result: Any  # a tree of atoms
+    result: anf.Tree  # a tree of atoms
     types: dict[str, NumbaType]
     argtypes: NumbaTypes
-    classes: dict[Any, anf.Ref]  # named tuples' classes
+    classes: dict[type, anf.Ref]  # named tuples' classes
     asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
 
 
@@ -92,7 +92,7 @@ class Expansion:
         lowered: Lowered,
         of: dict[str, NumbaType],
         apart: bool,
-        returned: Callable[[Any, tuple[Any, ...]], Any],
+        returned: Callable[[Dispatcher, NumbaTypes], NumbaType],
         tuples: set[str],
         lists: Lists,
     ) -> None:
@@ -223,7 +223,7 @@ class Expansion:
         asks = self.layouts.asks_for_layout
         return Expanded(lowered, parameters, code.out, tree, kinds, argtypes, code.classes, asks)
 
-    def _declared(self, result: Any, wanted: NumbaType) -> Any:
+    def _declared(self, result: anf.Atom, wanted: NumbaType) -> anf.Atom:
         """Convert the result to the return type of the signature."""
         code, line = self.code, self.code.lowered.source.tree.lineno
         made = self.numbers.converted(result, wanted, line)
@@ -233,7 +233,7 @@ class Expansion:
             code.refuse(line, f"the signature `{wanted}(...)`", why, instead)
         return made
 
-    def _undefined(self, tree: Any) -> None:
+    def _undefined(self, tree: anf.Tree) -> None:
         """Give the leaves of the result dummy values, for numba: they are never read."""
         code = self.code
         line = code.lowered.source.tree.lineno
@@ -249,7 +249,7 @@ class Expansion:
 
     # Statements
 
-    def _block(self, body: list[anf.Stmt]) -> list[Any]:
+    def _block(self, body: list[anf.Stmt]) -> list[anf.Stmt]:
         return self.code.collect(lambda: self._block_into(body))
 
     def _block_into(self, body: list[anf.Stmt]) -> None:
@@ -303,7 +303,7 @@ class Expansion:
             test = code.plain(f"{'n' if 'n' in length else 'a.shape[0]'} != {count}", line, types.boolean, **length)
             code.add(anf.If(test, [anf.Effect("raise ValueError()", (), line, True)], [], line))
 
-    def _compound(self, s: anf.If | anf.For | anf.While | anf.Effect) -> Any:
+    def _compound(self, s: anf.If | anf.For | anf.While | anf.Effect) -> anf.Stmt:
         """Scalarise the blocks of a compound statement."""
         code = self.code
         match s:
@@ -358,7 +358,7 @@ class Expansion:
         arithmetic(self.code, s, kind)
 
 
-def _told(tree: Any) -> tuple[str, list[Any]]:
+def _told(tree: anf.Tree) -> tuple[str, list[anf.Atom]]:
     """Format string and atoms of a tree; the class of a named tuple is one of the atoms."""
     if not isinstance(tree, anf.Node):
         return "{}", [tree]

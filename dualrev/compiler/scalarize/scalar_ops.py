@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.ir import anf
@@ -34,7 +32,7 @@ def product(code: ScalarBuilder, text: str, x: anf.Atom, kind: NumbaType, line: 
     known_as = known(text).product
     assert known_as is not None
     symbol, factor = known_as
-    other: Any = x
+    other: anf.Atom = x
     if factor is not None:
         other = anf.Const(factor)
         if kind == types.float32:

@@ -37,7 +37,7 @@ class Tuples:
         """Lower the concatenation `s + t`."""
         self._copy_parts(s, [part for x in s.args for part in self.code.parts(x)])
 
-    def _copy_parts(self, s: anf.Let, parts: list[Any]) -> None:
+    def _copy_parts(self, s: anf.Let, parts: list[anf.Tree]) -> None:
         for t, x in zip(self.code.parts(s.target), parts, strict=True):
             self.code.copy_tree(t, x, s.line)
 
@@ -75,12 +75,12 @@ class Tuples:
         else:
             self._chosen(s, tree.parts, entry, "getitem" if s.args[0] in self.lists else "tuple index")
 
-    def _chosen(self, s: anf.Let, parts: tuple[Any, ...], index: Any, what: str) -> None:
+    def _chosen(self, s: anf.Let, parts: tuple[Any, ...], index: anf.Atom, what: str) -> None:
         """Lower `t[k]` to branches, where `k` is known at run time only."""
         code = self.code
         k = code.plain("i + n if i < 0 else i", s.line, i=index, n=anf.Const(len(parts)))
         target = code.tree(s.target)
-        rest: list[Any] = [anf.Effect(raising("IndexError", f"{what} out of range"), (), s.line, True)]
+        rest: list[anf.Stmt] = [anf.Effect(raising("IndexError", f"{what} out of range"), (), s.line, True)]
         for number, part in reversed(list(enumerate(parts))):
             test = code.temp(types.boolean)
             equal = ast.Compare(ast.Name(k), [ast.Eq()], [ast.Constant(number)])
@@ -99,7 +99,7 @@ class Tuples:
         if text != "sum":
             extremum(code, s.target, parts, kind, "<" if text == "min" else ">", s.line)
             return
-        total: Any = s.args[1] if len(s.args) > 1 else anf.Const(0)
+        total: anf.Atom = s.args[1] if len(s.args) > 1 else anf.Const(0)
         for x in parts:
             made = code.temp(kind)
             if total == anf.Const(0):

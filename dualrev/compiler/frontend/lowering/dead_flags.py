@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.ir.names import is_generated
@@ -13,7 +11,7 @@ __all__ = ["drop_unread"]
 _PURE = (anf.Copy, anf.Discrete, anf.MakeTuple)
 
 
-def drop_unread(body: list[anf.Stmt], result: anf.Atom) -> list[Any]:
+def drop_unread(body: list[anf.Stmt], result: anf.Atom) -> list[anf.Stmt]:
     """Return the block without pure operations on generated names that nothing reads, to a fixpoint."""
     while True:
         read = {a for s in anf.walk(body) for a in [*anf.reads(s), *anf.ends(s)] if isinstance(a, str)} | {result}

@@ -259,7 +259,7 @@ class Expressions(WrittenAsTheyAre):
             return self.refuse(node, "an index of a constant", "it is no array or tuple", "the value itself")
         return self.emit(anf.GetItem(target, base, self.index(node.slice), node.lineno))
 
-    def index(self, node: ast.expr) -> tuple[Any, ...]:
+    def index(self, node: ast.expr) -> anf.Index:
         """Lower the entries of a subscript."""
         parts = node.elts if isinstance(node, ast.Tuple) else [node]
         entries: list[Any] = []

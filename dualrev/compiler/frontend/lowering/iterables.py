@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from dualrev.compiler.frontend.lowering.expressions import Expressions
 from dualrev.compiler.frontend.reading.njit_options import is_parallel
 from dualrev.compiler.frontend.reading.source import describe
 from dualrev.compiler.ir import anf
+
+#: An element of an iterable: an atom, or the elements of `zip` and the like that are side by side.
+Element: TypeAlias = "anf.Atom | list[Element]"
 
 __all__ = ["Sequences"]
 
@@ -116,7 +119,7 @@ class Sequences(Expressions):
         raise NotImplementedError
 
     @staticmethod
-    def is_over_places(f: Any) -> bool:
+    def is_over_places(f: object) -> bool:
         """Whether a function iterates over all indices of an array: `np.ndindex` or `pndindex`."""
         return f is np.ndindex or describe(f) == "numba.misc.special.pndindex"
 
@@ -126,11 +129,11 @@ class Sequences(Expressions):
             return self.emit(anf.Copy(self.temp(), x, line))
         return x
 
-    def _of_range(self, bounds: list[anf.Atom], line: int) -> tuple[anf.Atom, Callable[[anf.Atom, int], Any]]:
+    def _of_range(self, bounds: list[anf.Atom], line: int) -> tuple[anf.Atom, Callable[[anf.Atom, int], Element]]:
         start, stop, step = bounds
         length = self.emit(anf.CallKnown(self.temp(), "runtime.range_length", (start, stop, step), line))
 
-        def nth(k: anf.Atom, line: int) -> Any:
+        def nth(k: anf.Atom, line: int) -> anf.Atom:
             """Emit `start + k * step`."""
             if start == anf.Const(0) and step == anf.Const(1):
                 return k
@@ -139,7 +142,7 @@ class Sequences(Expressions):
 
         return length, nth
 
-    def sequence(self, node: ast.expr, changing: set[str]) -> tuple[anf.Atom, Callable[[anf.Atom, int], Any]]:
+    def sequence(self, node: ast.expr, changing: set[str]) -> tuple[anf.Atom, Callable[[anf.Atom, int], Element]]:
         """Lower an iterable to its length, and a function that emits its k-th element."""
         line = node.lineno
         bounds = self.range_bounds(node)
@@ -158,7 +161,7 @@ class Sequences(Expressions):
                 extra = [*node.args[1:], *(k.value for k in node.keywords)]
                 first = self.keep(self.atom(extra[0]), changing, line) if extra else anf.Const(0)
 
-                def numbered(k: anf.Atom, line: int) -> Any:
+                def numbered(k: anf.Atom, line: int) -> Element:
                     """Emit the counter and the k-th element."""
                     number = k if first == anf.Const(0) else self.emit(anf.BinOp(self.temp(), "+", first, k, line))
                     return [number, inner(k, line)]
@@ -173,7 +176,7 @@ class Sequences(Expressions):
             if static is not None and static.value is reversed:
                 n, inner = self.sequence(node.args[0], changing)
 
-                def backwards(k: anf.Atom, line: int) -> Any:
+                def backwards(k: anf.Atom, line: int) -> Element:
                     """Emit the k-th element from the end."""
                     last = self.emit(anf.BinOp(self.temp(), "-", n, anf.Const(1), line))
                     return inner(self.emit(anf.BinOp(self.temp(), "-", last, k, line)), line)
@@ -192,5 +195,5 @@ class Sequences(Expressions):
         return n, lambda k, line: self.emit(anf.GetItem(self.temp(), value, (k,), line))
 
 
-def _is_prange(f: Any) -> bool:
+def _is_prange(f: object) -> bool:
     return describe(f) == "numba.misc.special.prange"

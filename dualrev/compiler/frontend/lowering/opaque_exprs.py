@@ -59,7 +59,7 @@ class WrittenAsTheyAre(Scope):
     atom: Callable[[ast.expr], anf.Atom]
     expr: Callable[..., anf.Atom]
     block_into: Callable[[list[ast.stmt]], None]
-    statement: Callable[[ast.stmt], Any]
+    statement: Callable[[ast.stmt], object]
 
     # Expressions
 

@@ -17,7 +17,7 @@ from dualrev.compiler.frontend.reading.source import Source, Static, describe, i
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.builder import AnfBuilder
 from dualrev.compiler.ir.names import Names, bare
-from dualrev.compiler.types.aliases import AccessPath, ArgNums
+from dualrev.compiler.types.aliases import AccessPath, ArgNums, UserValue
 from dualrev.eager.numba_rules import Ruled
 
 __all__ = ["Scope"]
@@ -149,7 +149,7 @@ class Scope(AnfBuilder):
             self.refuse(node, f"this dr.{transform}", why, "a numba function that calls it, and differentiate that one")
         return static
 
-    def numbers(self, node: ast.expr | None, call: ast.Call) -> Any:
+    def numbers(self, node: ast.expr | None, call: ast.Call) -> UserValue:
         """Return the value of constant `argnums`."""
         if node is None:
             return 0

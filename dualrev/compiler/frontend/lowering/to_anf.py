@@ -104,7 +104,7 @@ class Lowering(Sequences):
         made.lengths.update(self.lengths)
         return made
 
-    def block(self, body: list[ast.stmt]) -> list[Any]:
+    def block(self, body: list[ast.stmt]) -> list[anf.Stmt]:
         """Lower a block to a list of statements."""
         return self.collect(lambda: self.block_into(body))
 
@@ -143,7 +143,7 @@ class Lowering(Sequences):
         left = flags[0] if len(flags) == 1 else self.emit(anf.Discrete(self.temp(), tuple(flags), test, line))
         self.add(anf.If(left, [], self.block(rest), line))
 
-    def statement(self, s: ast.stmt) -> Any:
+    def statement(self, s: ast.stmt) -> object:
         """Lower a statement by the method of its node; refuse one without."""
         method = getattr(self, f"_{type(s).__name__}", None)
         if method is None:
@@ -296,7 +296,7 @@ class Lowering(Sequences):
             self.emit(anf.Copy(loop.stop, anf.Const(False), s.lineno))
         return loop, flags
 
-    def loop_body(self, loop: _LoopFlags, body: list[ast.stmt], before: Callable[[], object]) -> list[Any]:
+    def loop_body(self, loop: _LoopFlags, body: list[ast.stmt], before: Callable[[], object]) -> list[anf.Stmt]:
         """Lower the body of a loop; `before` emits its first statements."""
         self.loops.append(loop)
         try:

@@ -7,7 +7,6 @@ x.dtype == y.dtype          True
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from numba.core import types
 from numba.np.numpy_support import as_dtype
@@ -16,15 +15,16 @@ from dualrev.compiler.frontend.typing.infer import Typed
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.anf.rewrite import rewritten
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["fold_dtypes"]
 
 
-def fold_dtypes(body: list[anf.Stmt], typed: Typed) -> list[Any]:
+def fold_dtypes(body: list[anf.Stmt], typed: Typed) -> list[anf.Stmt]:
     """Return the block with constants for kinds and comparisons of dtypes."""
     dtypes = {x: kind.dtype for x, kind in typed.of.items() if isinstance(kind, types.DType)}
 
-    def folded(s: anf.Stmt) -> Any:
+    def folded(s: anf.Stmt) -> anf.Stmt:
         """Fold in one statement."""
         match s:
             case anf.GetAttr(base=x, name="kind") if x in dtypes:
@@ -38,7 +38,7 @@ def fold_dtypes(body: list[anf.Stmt], typed: Typed) -> list[Any]:
 
 
 class _Compared(ast.NodeTransformer):
-    def __init__(self, dtypes: dict[str, Any]) -> None:
+    def __init__(self, dtypes: dict[str, NumbaType]) -> None:
         self.dtypes = dtypes
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:

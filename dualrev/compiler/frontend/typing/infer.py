@@ -32,7 +32,7 @@ from dualrev.compiler.ir.anf.rewrite import with_reads
 from dualrev.compiler.ir.local_names import keep_apart
 from dualrev.compiler.ir.names import readable
 from dualrev.compiler.ir.union_find import Sets
-from dualrev.compiler.types.aliases import NumbaType, NumbaTypes
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes
 from dualrev.diagnostics.quoting import execute
 
 __all__ = ["UNTYPED", "Typed", "infer"]
@@ -43,10 +43,12 @@ UNTYPED = "the compiler cannot type it"
 class Typed:
     """Inferred types of a function's variables and of its result, and result types of its callees."""
 
-    def __init__(self, of: dict[str, NumbaType], result: Any, returned: Callable[[Any, tuple[Any, ...]], Any]) -> None:
+    def __init__(
+        self, of: dict[str, NumbaType], result: NumbaType, returned: Callable[[Dispatcher, NumbaTypes], NumbaType]
+    ) -> None:
         self.of, self.result, self.returned = of, result, returned
 
-    def __call__(self, x: anf.Atom) -> Any:
+    def __call__(self, x: anf.Atom) -> NumbaType:
         """Return the type of an atom."""
         if isinstance(x, str):
             return self.of[x]
@@ -56,7 +58,7 @@ class Typed:
 def infer(
     lowered: Lowered,
     argtypes: NumbaTypes,
-    options: dict[str, Any],
+    options: dict[str, object],
     uncompiled: Uncompiled,
     compile_itself: Callable[[], object],
 ) -> tuple[Lowered, Typed]:
@@ -127,12 +129,12 @@ def _webs(
     lowered: Lowered,
     argtypes: NumbaTypes,
     listing: Listing,
-    returned: Callable[[Any, tuple[Any, ...]], Any],
+    returned: Callable[[Dispatcher, NumbaTypes], NumbaType],
     renamed: dict[str, str],
     func_ir: Any,
     typemap: Any,
-    result: Any,
-) -> tuple[Typed, dict[Any, Any], anf.Atom]:
+    result: NumbaType,
+) -> tuple[Typed, dict[anf.Stmt, anf.Stmt], anf.Atom]:
     """Return the types, the statements that have other names now, and the result."""
     sets = Sets[str]()
     at: dict[int, dict[str, dict[str, str]]] = {}  # line -> {"read", "write"} -> variable -> version
@@ -191,18 +193,18 @@ def _same_variable(inst: Any) -> bool:
     return bool(copied and inst.target.name.split(".")[0] == inst.value.name.split(".")[0] != "")
 
 
-def _given(kind: NumbaType) -> Any:
+def _given(kind: NumbaType) -> NumbaType:
     return numba.typeof(kind.value) if isinstance(kind, types.Omitted) else kind
 
 
-def _unify(kinds: list[NumbaType]) -> Any:
+def _unify(kinds: list[NumbaType]) -> NumbaType:
     unified = cpu_target.typing_context.unify_types(*kinds)
     return kinds[0] if unified is None else types.unliteral(unified)
 
 
 def _renamed(
     lowered: Lowered, listing: Listing, at: Any, sets: Sets[str], new: dict[tuple[str, str], str]
-) -> tuple[dict[Any, Any], anf.Atom]:
+) -> tuple[dict[anf.Stmt, anf.Stmt], anf.Atom]:
     """Return the statements whose names are split, with the new names, and the result."""
     if not new:
         return {}, lowered.result
@@ -221,7 +223,7 @@ def _renamed(
             return x
         return new[x, sets.find(found)]
 
-    made: dict[Any, Any] = {}
+    made: dict[anf.Stmt, Any] = {}
     result = lowered.result
     for line, (s, part) in listing.places.items():
         now = made.get(s, s)

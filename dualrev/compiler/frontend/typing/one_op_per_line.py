@@ -95,7 +95,7 @@ class Listing:
             self._write(depth + 1, "break")
 
 
-def _text(x: Any) -> str:
+def _text(x: anf.Atom) -> str:
     """Return an atom as text."""
     return to_python.text(to_python.atom(x))
 

@@ -122,7 +122,7 @@ def _may_miss(s: anf.Let, typed: Typed) -> bool:
     return known and isinstance(typed.of.get(s.args[0]), types.DictType) and s.target != s.args[1]
 
 
-def _returned(s: anf.CallUser, typed: Typed) -> Any:
+def _returned(s: anf.CallUser, typed: Typed) -> NumbaType:
     """Return the result type of a call; None if it is not known."""
     kinds = tuple(types.unliteral(typed(x)) for x in s.args)
     return typed.returned(s.function.value, kinds)
@@ -171,14 +171,14 @@ class _Optionals:
         self.of[made] = types.Tuple((self.of[x], types.boolean))
         return made
 
-    def called(self, s: anf.CallUser) -> list[Any]:
+    def called(self, s: anf.CallUser) -> list[anf.Stmt]:
         """Lower a call whose callee returns a (value, flag) pair, and unpack it."""
         made = self.pair(s.target)
         self.pairs.add(made)
         parts = [anf.GetItem(x, made, (anf.Const(k),), s.line) for k, x in enumerate((s.target, self.given[s.target]))]
         return [anf.CallUser(made, s.function, s.args, s.line), *parts]
 
-    def looked_up(self, s: anf.Let, flag: str) -> list[Any]:
+    def looked_up(self, s: anf.Let, flag: str) -> list[anf.Stmt]:
         """Lower `target = d.get(k)` to a membership test and a lookup."""
         d, k = s.args
         tree = ast.Compare(to_python.atom(k), [ast.In()], [to_python.name(d)])
@@ -186,7 +186,7 @@ class _Optionals:
         found = anf.GetItem(s.target, d, (k,), s.line)
         return [test, anf.If(flag, [found], self.nothing(s.target, s.line), s.line)]
 
-    def statement(self, s: anf.Stmt) -> list[Any]:
+    def statement(self, s: anf.Stmt) -> list[anf.Stmt]:
         """Lower one statement: check the optionals that it reads, and set the flag of its target."""
         if isinstance(s, anf.While) and any(isinstance(t, anf.Effect) for t in anf.walk(s.test_block)):
             what, why = "the condition of this loop", "it reads a variable that is None on some paths"
@@ -216,7 +216,7 @@ class _Optionals:
         """Set a flag."""
         return anf.Copy(flag, value, line)
 
-    def nothing(self, x: str, line: int) -> list[Any]:
+    def nothing(self, x: str, line: int) -> list[anf.Stmt]:
         """Assign a dummy value that is never used: numba needs definite assignment."""
         kind = self.of[x]
         if not isinstance(kind, types.Array):
@@ -229,7 +229,7 @@ class _Optionals:
         sizes = anf.MakeTuple(shape, (anf.Const(0),) * kind.ndim, line)
         return [sizes, anf.CallKnown(x, "np.empty", (shape, dtype), line)]
 
-    def check(self, x: str, line: int) -> list[Any]:
+    def check(self, x: str, line: int) -> list[anf.Stmt]:
         """Raise TypeError if an optional is None, as numba does where it needs a value."""
         text = raising("TypeError", f"expected {self.of[x]}, got None")
         return [anf.If(self.given[x], [], [anf.Effect(text, (), line, True)], line)]

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from numba.core import ir
+
 from dualrev.compiler.frontend.typing.one_op_per_line import Listing
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.rewrite import with_blocks
@@ -22,7 +24,9 @@ from dualrev.compiler.ir.anf.rewrite import with_blocks
 __all__ = ["drop_pruned"]
 
 
-def drop_pruned(body: list[anf.Stmt], listing: Listing, func_ir: Any, renamed: Mapping[Any, Any]) -> list[Any]:
+def drop_pruned(
+    body: list[anf.Stmt], listing: Listing, func_ir: ir.FunctionIR, renamed: Mapping[anf.Stmt, anf.Stmt]
+) -> list[anf.Stmt]:
     """Return the block without dead code: branch sides and `while` bodies that are missing from numba's IR.
 
     `renamed` are the statements of the listing that read or assign other names.

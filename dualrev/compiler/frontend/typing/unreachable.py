@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import Any
 
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.rewrite import rewritten
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["is_unreached", "without_unreached"]
 
 
-def without_unreached(body: list[anf.Stmt], of: Mapping[str, Any]) -> list[Any]:
+def without_unreached(body: list[anf.Stmt], of: Mapping[str, NumbaType]) -> list[anf.Stmt]:
     """Return a block without unreachable statements, nested ones included; `of` are the names that have a type."""
     return rewritten([s for s in body if not is_unreached(s, of)], lambda s: [] if is_unreached(s, of) else [s])
 
 
-def is_unreached(s: anf.Stmt, of: Mapping[str, Any]) -> bool:
+def is_unreached(s: anf.Stmt, of: Mapping[str, NumbaType]) -> bool:
     """Whether a statement is unreachable: it has a name without a type."""
     names = {x for x in [*anf.reads(s), *anf.ends(s), *anf.writes(s)] if isinstance(x, str)} - of.keys()
     return not names <= _stay_inside(s) if names and isinstance(s, anf.Opaque) else bool(names)

@@ -31,7 +31,7 @@ _SCALARS = (types.Number, types.Boolean)
 _TEXT = (types.UnicodeType, types.Bytes, types.ByteArray)
 
 
-def write_truth(lowered: Lowered, typed: Typed) -> list[Any]:
+def write_truth(lowered: Lowered, typed: Typed) -> list[anf.Stmt]:
     """Return the body with bools for the truth of containers; new variables get their types."""
     return rewritten(lowered.body, _Truth(lowered, typed).statement)
 
@@ -40,7 +40,7 @@ class _Truth:
     def __init__(self, lowered: Lowered, typed: Typed) -> None:
         self.lowered, self.of = lowered, typed.of
 
-    def statement(self, s: anf.Stmt) -> list[Any]:
+    def statement(self, s: anf.Stmt) -> list[anf.Stmt]:
         """The statements for one, whose blocks are done."""
         before: list[Any] = []
         match s:

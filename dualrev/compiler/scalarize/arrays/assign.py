@@ -162,7 +162,7 @@ class Assignments:
 
         code.over(array, ndim, line, one)
 
-    def _apart(self, value: anf.Atom, line: int) -> Any:
+    def _apart(self, value: anf.Atom, line: int) -> anf.Atom:
         """Return the value in memory of its own: materialised if deferred, else copied."""
         code, kind = self.code, self.code.kind(value)
         if value in self.lazy:

@@ -169,13 +169,13 @@ class Lazy:
         What waits in x does so no longer.
         """
         arrays = self.arrays_in(x)
-        spread: dict[Any, Any] = {}
+        spread: dict[anf.Atom, str] = {}
         for a in arrays:
             alone = len(arrays) == 1 and self.code.kind(a).ndim == ndim and isinstance(x, str) and x == shape_of
             spread[a] = a if alone or a == shape_of else self.code.spread(a, shape_of, ndim, line)
         inside = {y: self._waiting[y] for y in self._names_in(x)}
 
-        def element(i: tuple[str, ...], y: Any = x) -> anf.Atom:
+        def element(i: tuple[str, ...], y: anf.Atom = x) -> anf.Atom:
             """Emit the element of `y` at index `i`."""
             if isinstance(y, str) and y in inside:
                 return self._scalar(inside[y], [functools.partial(element, i, a) for a in inside[y].let.args])

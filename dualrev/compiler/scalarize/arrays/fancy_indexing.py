@@ -109,7 +109,7 @@ class Gathering:
         shape = [*((named(view), axes[n]) for n in before), *own, *((named(view), axes[n]) for n in after)]
         many = dict(zip(arrays, lists, strict=True))
 
-        def place(i: tuple[str, ...]) -> tuple[Any, ...]:
+        def place(i: tuple[str, ...]) -> anf.Index:
             """Index into the view for index `i` of the result."""
             found: dict[int, Any] = dict(zip(before, i, strict=False))
             found.update(zip(after, i[len(before) + depth :], strict=True))
@@ -198,7 +198,7 @@ class Gathering:
         from_one = code.plain("k - 1", line, k=k)
         value = code.temp(kind)
         nothing = code.plain("k == 0", line, types.boolean, k=k)
-        none: list[Any] = [anf.Copy(value, anf.Const(0.0), line)]
+        none: list[anf.Stmt] = [anf.Copy(value, anf.Const(0.0), line)]
         some = code.collect(lambda: code.emit(anf.Load(value, base, unravelled(code, base, from_one, line), line)))
         code.add(anf.If(nothing, none, some, line))
         return value

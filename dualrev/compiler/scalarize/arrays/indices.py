@@ -19,12 +19,12 @@ def is_gathered(code: ScalarBuilder, entries: anf.Index) -> bool:
     return any(is_array(code.kind(x)) for x in atoms)
 
 
-def flat_index(code: ScalarBuilder, entries: anf.Index) -> tuple[Any, ...]:
+def flat_index(code: ScalarBuilder, entries: anf.Index) -> anf.Index:
     """Flatten the tuples in an index, such as the result of `np.nonzero`, into its entries."""
     return tuple(y for x in entries for y in (anf.leaves(code.tree(x)) if code.is_tuple(x) else [x]))
 
 
-def index_of(code: ScalarBuilder, entries: tuple[Any, ...], ndim: int, line: int) -> tuple[Any, ...]:
+def index_of(code: ScalarBuilder, entries: tuple[Any, ...], ndim: int, line: int) -> anf.Index:
     """Normalise and check a basic index: tuples are flattened, an ellipsis for no axis is dropped."""
     made: list[Any] = []
     for entry in entries:
@@ -53,7 +53,7 @@ def _check_slice(code: ScalarBuilder, entry: anf.Slice, line: int) -> None:
             code.refuse(line, f"a slice whose bound is of numba type {code.kind(x)}", "only ints are known", "ints")
 
 
-def unravelled(code: ScalarBuilder, base: anf.Atom, k: anf.Atom, line: int) -> tuple[Any, ...]:
+def unravelled(code: ScalarBuilder, base: anf.Atom, k: anf.Atom, line: int) -> anf.Index:
     """Emit the index of the `k`-th element of an array, in C order."""
     ndim = code.kind(base).ndim
     index: list[Any] = []

@@ -6,8 +6,6 @@ decides, and is known at run time only, the program asks (`asks_for_layout`).
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.ir import anf
@@ -52,7 +50,7 @@ class Layouts:
         code.alias.join(made, base)
         code.copy(s.target, made, s.line)
 
-    def vector(self, x: anf.Atom, line: int) -> Any:
+    def vector(self, x: anf.Atom, line: int) -> anf.Atom:
         """Return all elements of an array or a scalar as a vector."""
         code, kind = self.code, self.code.kind(x)
         if is_array(kind):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from numba.core import types
 
@@ -121,14 +121,14 @@ class Complexes:
                 what = "a complex number as what is raised or printed"
                 self.code.refuse(s.line, what, "only its parts can be looked at", _INSTEAD)
 
-    def truth(self, x: anf.Atom, line: int) -> Any:
+    def truth(self, x: anf.Atom, line: int) -> anf.Atom:
         """Truth value of a condition; for a complex number, whether it is not 0."""
         if not isinstance(x, (str, anf.Const)) or not self.is_complex(x):
             return x
         a, b = self.pair(x)
         return self.code.plain("a != 0.0 or b != 0.0", line, types.boolean, a=a, b=b)
 
-    def refuse(self, s: anf.Stmt, what: str) -> Any:
+    def refuse(self, s: anf.Stmt, what: str) -> NoReturn:
         """Raise UnsupportedError for an operation on complex numbers."""
         instead = "dr.grad(f.py_func), which takes the tape" if what.startswith("np.linalg.") else _INSTEAD
         self.code.refuse(s.line, what, "it is not known of complex numbers", instead)
@@ -158,7 +158,7 @@ class Complexes:
         if s.target != s.args[0]:
             self.code.copy_tree(self.code.tree(s.target), self.code.tree(s.args[0]), s.line)
 
-    def _computed_in(self, args: Sequence[Any], of: NumbaType) -> Any:
+    def _computed_in(self, args: Sequence[anf.Atom], of: NumbaType) -> NumbaType:
         """Array type in which `+=` computes the parts: the precision of both operands, as in numba's loop."""
         kinds = [self.code.kind(self.pair(x)[0]) for x in args]
         single = all((k.dtype if is_array(k) else k) in (types.float32, types.boolean) for k in kinds)
@@ -334,7 +334,7 @@ class Complexes:
         for t, x in zip(self.variables(s.target), made, strict=True):
             self.code.copy(t, x, s.line)
 
-    def _argument(self, s: anf.Let, place: int, k: int) -> Any:
+    def _argument(self, s: anf.Let, place: int, k: int) -> anf.Atom:
         """Part `k` of an argument of a linear operation; shapes, axes and indices are unchanged."""
         x, text = s.args[place], s.function if isinstance(s, anf.CallKnown) else ""
         if isinstance(x, anf.Ref) and not x.path:  # a dtype

@@ -34,7 +34,7 @@ class Pairs:
         """Whether an atom is a complex number or array."""
         return is_complex(self.code.kind(x))
 
-    def named(self, x: anf.Atom, line: int) -> Any:
+    def named(self, x: anf.Atom, line: int) -> anf.Atom:
         """Materialise an atom; a captured complex array becomes a variable with two part arrays."""
         self.lazy.materialise(x)
         if not (isinstance(x, anf.Ref) and x.path and self.is_complex(x)):
@@ -45,7 +45,7 @@ class Pairs:
             self.code.emit(anf.Alloc(t, (), to_python.name(f"{x.name}.{name}.copy()"), line))
         return made
 
-    def converted(self, x: anf.Atom, kind: NumbaType, line: int) -> Any:
+    def converted(self, x: anf.Atom, kind: NumbaType, line: int) -> anf.Atom:
         """Convert a component of a tuple to the complex type that numba infers for it."""
         if not isinstance(kind, Parts) or self.is_complex(x):
             return self.named(x, line)
@@ -63,7 +63,7 @@ class Pairs:
         a, b = anf.leaves(self.code.tree(x))
         return a, b
 
-    def part(self, x: anf.Atom, k: int, line: int) -> Any:
+    def part(self, x: anf.Atom, k: int, line: int) -> anf.Atom:
         """Part `k` of a number, an array or all components of a tuple; zeros as imaginary part of a real array."""
         code = self.code
         x = self.named(x, line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from numba.core import types
@@ -39,7 +39,7 @@ class Places(AnfBuilder):
             of[self.values[x]] = types.List(of[x].value_type)
         self.taking = _taking(body, found)
 
-    def block(self, body: list[anf.Stmt]) -> list[Any]:
+    def block(self, body: list[anf.Stmt]) -> list[anf.Stmt]:
         """Return the rewritten statements of a block."""
         return rewritten(body, lambda s: self.collect(lambda: self.statement(s)))
 
@@ -200,7 +200,7 @@ class Places(AnfBuilder):
 
         self.each(y, keys, one, s.line)
 
-    def chosen(self, s: anf.Let, old: Any, new: Any) -> None:
+    def chosen(self, s: anf.Let, old: Callable[[str], object], new: Callable[[str], object]) -> None:
         """Branch on whether a key is known: `old` emits the result for a known key, `new` for a new one."""
         x, k = s.args[:2]
         made = self.value(x)  # the default may be the target
@@ -225,7 +225,7 @@ class Places(AnfBuilder):
         kind = types.List(self.of[self.places[x]].key_type)
         return self.emit(anf.AsList(target or self.temp(kind), self.places[x], line))
 
-    def each(self, x: str, keys: str, work: Any, line: int) -> None:
+    def each(self, x: str, keys: str, work: Callable[[str, str], object], line: int) -> None:
         """Emit a loop over the keys and the values."""
         n = self.emit(anf.CallKnown(self.temp(_INT), "len", (keys,), line))
         k = self.names.temporary()

@@ -17,7 +17,6 @@ import ast
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
@@ -82,7 +81,7 @@ def _blame(s: anf.Stmt, d: str) -> Words | None:
     return what, _KNOWN, "a dict with these alone, or an array for the values", s.line
 
 
-def _with_one_key(s: anf.Stmt, lowered: Lowered, of: dict[str, NumbaType]) -> list[Any]:
+def _with_one_key(s: anf.Stmt, lowered: Lowered, of: dict[str, NumbaType]) -> list[anf.Stmt]:
     """Combine multiple keys into a tuple: `d[i, j]` to `d[k]`, where `k = (i, j)`."""
     if isinstance(s, (anf.Store, anf.GetItem)) and len(s.index) > 1:
         d = s.array if isinstance(s, anf.Store) else s.base

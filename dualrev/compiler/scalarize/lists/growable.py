@@ -16,7 +16,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
@@ -152,7 +151,7 @@ class Growing:
             self.lists.typed.add(view)
         return view
 
-    def _place(self, x: str, index: anf.Index, what: str, line: int) -> Any:
+    def _place(self, x: str, index: anf.Index, what: str, line: int) -> anf.Atom:
         """Array index for a list index, after a bounds check that raises IndexError."""
         code, (k,), n = self.code, index, self.lengths[x]
         if x in self.lists.unchecked:
@@ -183,7 +182,7 @@ class Growing:
         short = code.plain("n > a.size", s.line, types.boolean, n=n, a=x)
         code.add(anf.If(short, code.collect(lambda: code.library(x, "lengthened", (x, n), s.line)), [], s.line))
 
-    def _in_type(self, value: anf.Atom, kind: NumbaType, line: int) -> Any:
+    def _in_type(self, value: anf.Atom, kind: NumbaType, line: int) -> anf.Atom:
         """Return a value to store in a list; a float of another type than the elements is refused, an int is not."""
         given = self.code.kind(value) if isinstance(value, (str, anf.Ref)) else kind
         if given != kind and isinstance(given, types.Float):

@@ -9,7 +9,7 @@ from typing import Any
 from numba.core import types
 
 from dualrev.compiler.ir import anf
-from dualrev.compiler.types.aliases import NumbaType
+from dualrev.compiler.types.aliases import NumbaType, NumbaTypes
 from dualrev.compiler.types.predicates import NUMBERS, is_array, is_list
 
 __all__ = ["CHANGING", "LIST_METHODS", "Heap", "item_of", "values_of"]
@@ -30,7 +30,7 @@ def item_of(kind: NumbaType) -> NumbaType:
     return item if is_list(item) and isinstance(item.dtype, NUMBERS) else None
 
 
-def _inside(kind: NumbaType) -> tuple[Any, ...]:
+def _inside(kind: NumbaType) -> NumbaTypes:
     """Types of the items of a container type."""
     match kind:
         case types.DictType():
@@ -74,7 +74,7 @@ class Heap:
             return bool(is_list(kind) and kind.dtype == self.item.dtype)
         return bool(is_array(kind) and (kind.dtype, kind.ndim) == (self.item.dtype, self.item.ndim))
 
-    def swapped(self, kind: NumbaType) -> Any:
+    def swapped(self, kind: NumbaType) -> NumbaType:
         """A type with the one of handles in place of the one of items."""
         if self.is_item(kind):
             return types.int64

@@ -228,14 +228,14 @@ class HeapMemory:
         self._sized(handle, last, line)
         code.emit(anf.GetItem(target, self.elements, (place,), line))
 
-    def extend(self, handle: anf.Atom, ys: str, line: int) -> None:
+    def extend(self, handle: anf.Atom, ys: anf.Atom, line: int) -> None:
         """ys.extend(zs)."""
         n = self.code.emit(anf.CallKnown(self.code.temp(_INT), "len", (ys,), line))
 
         def one(k: str) -> None:
             """Append one element."""
             self.append(
-                handle, self.code.emit(anf.GetItem(self.code.temp(self.code.of[ys].dtype), ys, (k,), line)), line
+                handle, self.code.emit(anf.GetItem(self.code.temp(self.code.of[str(ys)].dtype), ys, (k,), line)), line
             )
 
         self.code.each(n, line, one)

@@ -49,7 +49,7 @@ class HeapStatements:
         names = {x for memory in self.memory.values() for x in memory.names}
         return replace(lowered, body=[*start, *body, *end], result=result), names
 
-    def _block(self, body: list[anf.Stmt]) -> list[Any]:
+    def _block(self, body: list[anf.Stmt]) -> list[anf.Stmt]:
         """The rewritten statements of a block."""
         code, watched = self.code, list[tuple[str, str, Heap]]()
         with code.opened() as made:
@@ -79,7 +79,7 @@ class HeapStatements:
                 what = "a container of arrays or lists that is filled in a parallel loop"
                 self.lowered.source.refuse(t.line, what, "its threads share memory", "range in place of prange")
 
-    def _watch(self, loop: anf.For, handle: str, length: str, heap: Heap) -> list[Any]:
+    def _watch(self, loop: anf.For, handle: str, length: str, heap: Heap) -> list[anf.Stmt]:
         """Raise an error at the end of an iteration, if the list that a loop goes over has another length by then."""
         code, line = self.code, loop.line
         ends = "".join(f" and not {x}" for x in loop.exits)
@@ -158,7 +158,7 @@ class HeapStatements:
             handle = self._new(made, heap, s.line)
         code.emit(anf.Copy(s.target, handle, s.line))
 
-    def _value(self, x: anf.Atom, line: int) -> Any:
+    def _value(self, x: anf.Atom, line: int) -> anf.Atom:
         """An atom; of an item, the array that shares its memory, or a list of its elements."""
         heap = self.holding.get(x) if isinstance(x, str) else None
         if heap is None:

@@ -258,6 +258,6 @@ def _is_membership(node: ast.Compare) -> bool:
     return len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn))
 
 
-def _check_place(code: ScalarBuilder, array: str, place: Any, what: str, line: int) -> None:
+def _check_place(code: ScalarBuilder, array: str, place: anf.Atom, what: str, line: int) -> None:
     test = code.plain("k >= a.size or k < -a.size", line, types.boolean, k=place, a=array)
     code.add(anf.If(test, [anf.Effect(raising("IndexError", f"{what} out of range"), (), line, True)], [], line))

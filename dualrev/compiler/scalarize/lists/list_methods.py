@@ -79,7 +79,7 @@ class ListMethods:
     def _elements(self, x: str, line: int) -> str:
         return self.filled(x, line) if x in self.lists.lengths else x
 
-    def _run(self, name: str, *args: Any, line: int) -> None:
+    def _run(self, name: str, *args: anf.Atom, line: int) -> None:
         """Call a library definition that mutates its first argument."""
         self.code.library(self.code.temp(types.int64), name, args, line)
 

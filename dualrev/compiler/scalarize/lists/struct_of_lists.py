@@ -65,7 +65,7 @@ def _is_of_tuples(kind: NumbaType) -> bool:
     return all(isinstance(x, NUMBERS) for x in item.types)
 
 
-def names_in(s: anf.Stmt) -> set[Any]:
+def names_in(s: anf.Stmt) -> set[str]:
     """Variables that a statement itself reads or writes, the statements in its blocks excluded."""
     return {x for x in [*anf.reads(s), *anf.ends(s), *anf.writes(s)] if isinstance(x, str)}
 
@@ -107,7 +107,7 @@ class _Leaves:
             for y, part in zip(self.lists[x], kind.dtype.types, strict=True):
                 of[y] = types.ListType(part) if isinstance(kind, types.ListType) else types.List(part)
 
-    def statement(self, s: Any) -> list[Any]:
+    def statement(self, s: Any) -> list[anf.Stmt]:
         """Rewrite one statement to statements on the component lists."""
         named = [x for x in names_in(s) if x in self.lists]
         if not named:
@@ -145,13 +145,13 @@ class _Leaves:
         self.of[name] = kind
         return name
 
-    def each(self, leaves: list[str], item: Any, line: int, make: Callable[[str, str], Any]) -> list[Any]:
+    def each(self, leaves: list[str], item: Any, line: int, make: Callable[[str, str], Any]) -> list[anf.Stmt]:
         """Make a statement for each component list; all components of the item are loaded before."""
         parts = [self.temp(self.of[y].dtype) for y in leaves]
         first = [anf.GetItem(t, item, (anf.Const(k),), line) for k, t in enumerate(parts)]
         return [*first, *(make(y, t) for y, t in zip(leaves, parts, strict=True))]
 
-    def display(self, leaves: list[str], s: anf.Let) -> list[Any]:
+    def display(self, leaves: list[str], s: anf.Let) -> list[anf.Stmt]:
         """Lower `[(x, k), (y, n)]`."""
         made: list[anf.Stmt] = []
         for k, y in enumerate(leaves):
@@ -160,7 +160,7 @@ class _Leaves:
             made.append(anf.MakeList(y, tuple(parts), s.line))
         return made
 
-    def read(self, leaves: list[str], s: anf.Let) -> list[Any]:
+    def read(self, leaves: list[str], s: anf.Let) -> list[anf.Stmt]:
         """Lower `s[k]` and `s.pop()`; also `reverse` and `clear`, which return nothing."""
         gives = isinstance(s, anf.GetItem) or (isinstance(s, anf.CallMethod) and s.method == "pop")
         parts = [self.temp(self.of[y].dtype if gives else types.none) for y in leaves]

@@ -55,7 +55,7 @@ def as_tuples(lowered: Lowered, of: dict[str, NumbaType]) -> tuple[list[Any], se
                 what, why = "this assignment to several names", f"the list has {n} items"
                 lowered.source.refuse(s.line, what, why, "a name for each of them")
 
-    def packed(s: anf.Stmt) -> list[Any]:
+    def packed(s: anf.Stmt) -> list[anf.Stmt]:
         """The statement, which makes a tuple of the items of a list."""
         return [anf.MakeTuple(s.target, s.items, s.line)] if isinstance(s, anf.MakeList) and s.target in counts else [s]
 
@@ -88,7 +88,7 @@ def _is_of_items(kind: NumbaType) -> bool:
     return not isinstance(item, NUMBERS) and all(is_array(x) or isinstance(x, NUMBERS) for x in parts)
 
 
-def _item(kind: NumbaType) -> Any:
+def _item(kind: NumbaType) -> NumbaType:
     """Type of an item as a component of a tuple: a list of numbers is an array."""
     return types.Array(kind.dtype, 1, "C") if isinstance(kind, types.List) else kind
 

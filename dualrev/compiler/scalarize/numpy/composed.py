@@ -6,7 +6,6 @@ Takes the writer, what has been put off, layouts, and `expand`, which writes an 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from numba.core import types
 
@@ -88,7 +87,7 @@ class Composed:
 
         def one(i: tuple[str, ...]) -> None:
             """Clip the element at index `i`."""
-            y: Any = code.pick(x, i, s.line)
+            y: anf.Atom = code.pick(x, i, s.line)
             for limit, symbol in ((low, ">"), (high, "<")):
                 if limit != anf.Const(None):
                     bound = code.pick(spread[limit], i, s.line) if limit in spread else limit

@@ -103,7 +103,7 @@ class Joining:
         sizes[axis] = " + ".join(f"{x}.shape[{axis}]" for x in names)
         made = s.target if s.target not in names else code.temp(kind)
         code.empty(made, f"({', '.join(sizes)},)", tuple(dict.fromkeys(names)), s.line)
-        start: Any = anf.Const(0)
+        start: anf.Atom = anf.Const(0)
         for x, name in zip(views, names, strict=True):
             end = code.plain(f"start + x.shape[{axis}]", s.line, start=start, x=name)
             view = code.temp(types.Array(kind.dtype, kind.ndim, "A"))
@@ -113,7 +113,7 @@ class Joining:
             start = end
         code.copy(s.target, made, s.line)
 
-    def _with_axes(self, s: anf.CallKnown, x: anf.Atom, index: anf.Index, ndim: int) -> Any:
+    def _with_axes(self, s: anf.CallKnown, x: anf.Atom, index: anf.Index, ndim: int) -> anf.Atom:
         """View of an operand, with the axes of the result."""
         code, of = self.code, self.code.kind(x)
         assert of.ndim + sum(k is None for k in index) == ndim, "numba joins arrays with as many axes as each other"

@@ -25,7 +25,7 @@ __all__ = ["with_limits"]
 _LIMITS = {"finfo": np.finfo, "iinfo": np.iinfo}
 
 
-def with_limits(lowered: Lowered, of: dict[str, Any]) -> list[Any]:
+def with_limits(lowered: Lowered, of: dict[str, NumbaType]) -> list[anf.Stmt]:
     """Return the body with constants for attributes of finfo and iinfo objects; those without other uses are gone."""
     found: dict[str, Any] = {}
     for s in anf.walk(lowered.body):
@@ -67,7 +67,7 @@ def _same(x: Any, y: Any) -> bool:
     return x is not None and y is not None and type(x) is type(y) and x.dtype == y.dtype
 
 
-def _folded(s: anf.Stmt, found: dict[str, Any]) -> Any:
+def _folded(s: anf.Stmt, found: dict[str, Any]) -> anf.Stmt:
     """A statement, with a constant for an attribute of a known object."""
     if not isinstance(s, anf.GetAttr) or s.base not in found:
         return s

@@ -58,7 +58,7 @@ def generalized(code: ScalarBuilder, lazy: Lazy, s: anf.CallUfunc, kernel: anf.R
     code.over(first, depth, s.line, one) if first is not None else one(())
 
 
-def _part(code: ScalarBuilder, array: str, index: tuple[str, ...], rank: int, kind: NumbaType, line: int) -> Any:
+def _part(code: ScalarBuilder, array: str, index: tuple[str, ...], rank: int, kind: NumbaType, line: int) -> anf.Atom:
     """Argument of the kernel from an array: a scalar, or a view of its last axes."""
     of = code.kind(array)
     if not is_array(kind):
@@ -76,7 +76,7 @@ def _part(code: ScalarBuilder, array: str, index: tuple[str, ...], rank: int, ki
 
 def _check_lengths(code: ScalarBuilder, s: anf.Let, core: list[Any], front: list[int], depth: int) -> None:
     """Emit a ValueError for axis lengths that have to be equal and are not."""
-    seen: dict[Any, tuple[str, int]] = {}
+    seen: dict[str, tuple[str, int]] = {}
     for x, dims, before in zip(s.args, core, front, strict=True):
         axes = [*range(depth)] if before else []
         for axis, length in enumerate([*axes, *dims]):

@@ -134,7 +134,7 @@ class Definitions:
         fits = fits and not any(isinstance(code.tree(x), anf.Node) for x in others if x is not None)
         if not fits or len(given) > len(known(s.function).names):
             code.refuse(s.line, f"{s.function} of these arguments", "it has no derivative here", "a loop")
-        names: dict[str, Any] = {}
+        names: dict[str, anf.Atom] = {}
         for letter, x in zip("ab", others, strict=False):
             if x is None:
                 places = places.replace(f", {letter}_", "")
@@ -183,7 +183,7 @@ def _is_in_other_order(kind: NumbaType) -> bool:
     return bool(is_array(kind) and kind.layout != "C")
 
 
-def _in_c(kind: NumbaType) -> Any:
+def _in_c(kind: NumbaType) -> NumbaType:
     """Type with C-ordered arrays in place of others."""
     if isinstance(kind, types.BaseTuple):
         return types.Tuple([_in_c(x) for x in kind])

@@ -114,6 +114,6 @@ def _has_reals(kind: NumbaType) -> bool:
     return is_real(kind) or is_real_array(kind) or isinstance(kind, (types.List, types.Complex))
 
 
-def _parts_of(kind: NumbaType) -> list[Any]:
+def _parts_of(kind: NumbaType) -> list[NumbaType]:
     """Component types of a tuple type; any other type by itself."""
     return list(kind.types) if isinstance(kind, types.BaseTuple) else [kind]

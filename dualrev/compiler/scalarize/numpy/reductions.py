@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any
 
 from numba.core import types
 from numba.np import arraymath
@@ -112,7 +111,7 @@ class Reductions:
         rest = tuple(n for k, n in enumerate(sizes) if k != skipped)
         shape = f"(({', '.join(rest)},), {dtype_name(kind.dtype)})"
 
-        def add(total: Any, i: tuple[str, ...], target: str) -> anf.Atom:
+        def add(total: anf.Atom, i: tuple[str, ...], target: str) -> anf.Atom:
             """Emit `target = total + element`."""
             return arithmetic(code, anf.BinOp(target, "+", total, element(i), s.line), kind.dtype)
 

@@ -6,8 +6,6 @@ then it has been written.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.ir import anf
@@ -128,10 +126,12 @@ class Numbers:
         """Whether a function has one argument, a real number, and a real result."""
         return len(s.args) == 1 and is_real(kind) and is_real(joined(self.code.kind(s.args[0])))
 
-    def _alike(self, s: anf.CallKnown, kind: NumbaType) -> Any:
-        """Argument, converted to the type of the result."""
-        x = s.args[0]
-        return x if joined(self.code.kind(x)) == kind else self.converted(x, kind, s.line)
+    def _alike(self, s: anf.CallKnown, kind: NumbaType) -> anf.Atom:
+        """Argument, a number, converted to the type of the result."""
+        x: anf.Atom = s.args[0]
+        found = x if joined(self.code.kind(x)) == kind else self.converted(x, kind, s.line)
+        assert found is not None, kind
+        return found
 
     def round(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower rounding to a number of digits, which is piecewise constant."""

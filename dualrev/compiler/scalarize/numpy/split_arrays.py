@@ -5,8 +5,6 @@ Takes the writer, and what has been put off. The list is a tuple already (to_tup
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.ir import anf
@@ -61,7 +59,7 @@ class Splitting:
         text = raising("ValueError", "array split does not result in an equal division")
         self.code.add(anf.If(wrong, [anf.Effect(text, (), s.line, True)], [], s.line))
 
-    def _bound(self, base: anf.Atom, axis: int, k: int, n: int, line: int) -> Any:
+    def _bound(self, base: anf.Atom, axis: int, k: int, n: int, line: int) -> anf.Atom:
         """Start of the `k`-th part: the first parts have one element more, until the remainder is used up."""
         if k == 0:
             return anf.Const(0)

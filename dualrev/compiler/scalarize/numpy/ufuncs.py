@@ -5,8 +5,6 @@ Takes the writer, and what has been put off.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 from numba.np.numpy_support import ufunc_find_matching_loop
 
@@ -67,7 +65,7 @@ class Ufuncs:
             found = refs[name] = anf.Ref(name, jitted(ufunc.value), path)
         return found
 
-    def _loop(self, s: anf.CallUfunc) -> list[Any]:
+    def _loop(self, s: anf.CallUfunc) -> list[NumbaType]:
         """Types of the scalars that numba's loop for these arguments takes."""
         kinds = [types.unliteral(self.code.kind(x)) for x in s.args]
         if len(kinds) > s.function.value.nin:
@@ -80,11 +78,11 @@ class Ufuncs:
         assert found is not None, "numba has typed the call"
         return list(found.inputs)
 
-    def _cast(self, args: tuple[anf.Atom, ...], wanted: list[Any], line: int) -> list[Any]:
+    def _cast(self, args: tuple[anf.Atom, ...], wanted: list[NumbaType], line: int) -> list[anf.Tree]:
         """Convert scalars to the types that the loop takes."""
         return [self._cast_one(x, w, line) for x, w in zip(args, wanted, strict=True)]
 
-    def _cast_one(self, x: anf.Atom, wanted: NumbaType, line: int) -> Any:
+    def _cast_one(self, x: anf.Atom, wanted: NumbaType, line: int) -> anf.Atom:
         kind = types.unliteral(self.code.kind(x))
         if kind == wanted:
             return x

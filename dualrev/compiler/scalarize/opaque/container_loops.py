@@ -29,7 +29,7 @@ _WHAT = "a container that changes in a loop over one like it", "the loop may see
 _INSTEAD = "a loop over a list of it, or a change after the loop"
 
 
-def with_checked_loops(body: list[anf.Stmt], lowered: Lowered, of: dict[str, NumbaType]) -> list[Any]:
+def with_checked_loops(body: list[anf.Stmt], lowered: Lowered, of: dict[str, NumbaType]) -> list[anf.Stmt]:
     """Refuse changes that a loop may see; return the body, where one over keys raises if a dict has another length."""
     every = list(anf.walk(body))
     if not any(isinstance(s, anf.AsList) for s in every):
@@ -49,22 +49,24 @@ def with_checked_loops(body: list[anf.Stmt], lowered: Lowered, of: dict[str, Num
                     watched.add(x)
         tests[loop] = [t for x in sorted(watched) for t in _raise_if_longer(lowered, of, loop, x)]
 
-    def with_tests(block: list[Any]) -> list[Any]:
+    def with_tests(block: list[anf.Stmt]) -> list[anf.Stmt]:
         """Return a block whose loops end with their tests."""
-        made: list[Any] = []
+        made: list[anf.Stmt] = []
         for s in block:
             new = with_blocks(s, [with_tests(b) for b in inner]) if (inner := anf.blocks(s)) else s
-            made.append(replace(new, body=[*new.body, *tests[s]]) if tests.get(s) else new)
+            if isinstance(s, anf.For) and isinstance(new, anf.For):
+                new = replace(new, body=[*new.body, *tests[s]])
+            made.append(new)
         return made
 
     return with_tests(body) if any(tests.values()) else body
 
 
-def _changed(inside: list[Any], of: Mapping[str, Any], over: str) -> list[tuple[Any, str]]:
+def _changed(inside: list[anf.Stmt], of: Mapping[str, NumbaType], over: str) -> list[tuple[anf.Stmt, str]]:
     """Statements that may mutate a container of the same type as the iterable, with the name of the container."""
-    found: list[tuple[Any, str]] = []
+    found: list[tuple[anf.Stmt, str]] = []
     for s in inside:
-        changed = [s.array] if isinstance(s, anf.Store) else s.args if _may_change(s) else ()
+        changed = [s.array] if isinstance(s, anf.Store) else s.args if isinstance(s, anf.Let) and _may_change(s) else ()
         found += [(s, x) for x in changed if isinstance(x, str) and _container(of.get(x)) == _container(of[over])]
     return found
 
@@ -76,7 +78,7 @@ def _base(source: anf.Let, made: Mapping[str, anf.Let]) -> str:
 
 
 def _leaves_keys(
-    s: anf.Stmt, x: str, source: anf.Let, loop: anf.For, of: Mapping[str, Any], made: Mapping[str, anf.Let]
+    s: anf.Stmt, x: str, source: anf.Let, loop: anf.For, of: Mapping[str, NumbaType], made: Mapping[str, anf.Let]
 ) -> bool:
     """Whether a statement gives a key of a dict a value, in a loop over the keys of this dict alone."""
     view = made.get(source.args[0])
@@ -87,7 +89,7 @@ def _leaves_keys(
     return stored and over_keys and alone and x == _base(source, made)
 
 
-def _raise_if_longer(lowered: Lowered, of: dict[str, NumbaType], loop: anf.For, x: str) -> list[Any]:
+def _raise_if_longer(lowered: Lowered, of: dict[str, NumbaType], loop: anf.For, x: str) -> list[anf.Stmt]:
     """Raise an error at the end of an iteration that has given a dict new keys, unless the loop ends there."""
     n, test = lowered.names.temporary(), lowered.names.temporary()
     of.update({n: types.int64, test: types.boolean})
@@ -104,7 +106,7 @@ def _raise_if_longer(lowered: Lowered, of: dict[str, NumbaType], loop: anf.For, 
 class _Apart:
     """Dicts that are different objects: they are made here, and have no other names."""
 
-    def __init__(self, lowered: Lowered, of: Mapping[str, Any], every: list[anf.Stmt]) -> None:
+    def __init__(self, lowered: Lowered, of: Mapping[str, NumbaType], every: list[anf.Stmt]) -> None:
         self.names = Sets[str]()
         dicts = {x for x, kind in of.items() if isinstance(kind, types.DictType)}
         shared = dicts & {*lowered.parameters, lowered.result}

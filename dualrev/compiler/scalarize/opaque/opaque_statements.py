@@ -38,16 +38,16 @@ _TREES = (anf.MakeTuple, anf.CallUser, anf.CallStarred, anf.Copy)
 _SEQUENCES = (types.UnicodeType, types.Bytes, types.List, types.ListType)
 
 
-def without_listed(lowered: Lowered, of: dict[str, NumbaType]) -> list[Any]:
+def without_listed(lowered: Lowered, of: dict[str, NumbaType]) -> list[anf.Stmt]:
     """Return the body, in which only what cannot be indexed becomes a list: other iterables are iterated themselves."""
     every = list(anf.walk(lowered.body))
-    itself: dict[str, Any] = {}  # what loops go over themselves, by the name of the list
+    itself: dict[str, anf.Atom] = {}  # what loops go over themselves, by the name of the list
     for s in every:
         if isinstance(s, anf.AsList) and is_list(_kind(s.iterable, of)) and _is_only_gone_over(every, s.target):
             itself[s.target] = s.iterable
             del of[s.target]
 
-    def left(s: anf.Stmt) -> list[Any]:
+    def left(s: anf.Stmt) -> list[anf.Stmt]:
         """The statement, in which a list is the iterable itself."""
         if isinstance(s, anf.AsList):
             kind = _kind(s.iterable, of)
@@ -235,7 +235,7 @@ class Opaques:
 
     # Slices
 
-    def without_slices(self, s: Any) -> Any:
+    def without_slices(self, s: Any) -> NumbaType:
         """Lower `a[slice(i, j)]` to `a[i:j]`, and `a[n]` to `a[None]` if n is None."""
         if not isinstance(s, (anf.GetItem, anf.Store)):
             return s
@@ -287,7 +287,7 @@ def _is_none(kind: NumbaType) -> bool:
     return isinstance(kind, types.NoneType)
 
 
-def _plain(tree: Any, made: Mapping[str, str]) -> Any:
+def _plain(tree: anf.Tree, made: Mapping[str, str]) -> anf.Tree:
     """Assignment target for a tree: tuples without classes, with other names."""
     if isinstance(tree, anf.Node):
         return anf.Node(tuple(_plain(x, made) for x in tree.parts))

@@ -86,6 +86,6 @@ class Drawings:
         return [found[x] for x in known.parameters], None if nothing else size
 
 
-def _as_float(x: anf.Atom) -> Any:
+def _as_float(x: anf.Atom) -> anf.Atom:
     """Parameter as a float constant: ints and floats share their samplers."""
     return anf.Const(float(x.value)) if isinstance(x, anf.Const) and type(x.value) is int else x

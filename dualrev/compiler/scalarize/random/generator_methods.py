@@ -11,7 +11,6 @@ those of these that are differentiated are refused by analysis/opaque_flows.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from numba.core import types
 
@@ -70,7 +69,7 @@ class GeneratorDraws:
         code.library(s.target, sample.definition, (drawn.target, *parameters), s.line)
         return True
 
-    def _given(self, s: anf.CallMethod) -> dict[str, Any] | None:
+    def _given(self, s: anf.CallMethod) -> dict[str, anf.Atom] | None:
         """Parameters by name, and the size if it is given; None if the arguments do not fit."""
         sample, keywords = SAMPLES[s.method], s.keywords
         names = (*sample.parameters, "size")
@@ -86,5 +85,5 @@ class GeneratorDraws:
         return found if known else None
 
 
-def _as_float(x: anf.Atom) -> Any:
+def _as_float(x: anf.Atom) -> anf.Atom:
     return anf.Const(float(x.value)) if isinstance(x, anf.Const) and type(x.value) is int else x

@@ -86,7 +86,7 @@ class Objects:
 
     def _ordered(
         self, f: Dispatcher, args: tuple[anf.Atom, ...], keywords: tuple[str, ...], line: int
-    ) -> tuple[Any, ...]:
+    ) -> tuple[anf.Atom, ...]:
         """Arguments in the order of the parameters, with constant defaults."""
         parameters = list(inspect.signature(f.py_func).parameters.values())
         count = len(args) - len(keywords)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numba.core import types
@@ -81,7 +81,7 @@ class Structures:
             self._refuse_use(about[0], s.line)
         return True
 
-    def _is(self, x: Any) -> bool:
+    def _is(self, x: anf.Atom) -> bool:
         return (
             _is_frozen(x.value) if isinstance(x, anf.Ref) else isinstance(x, str) and is_structured(self.code.of.get(x))
         )
@@ -89,7 +89,7 @@ class Structures:
     def _is_instance(self, x: str) -> bool:
         return is_instance(self.code.of.get(x))
 
-    def _refuse_use(self, x: Any, line: int) -> Any:
+    def _refuse_use(self, x: anf.Atom, line: int) -> NoReturn:
         if not isinstance(x, str):
             what, why = "this use of a frozen record", "records are known as arguments, and in these"
             self.code.refuse(line, what, why, "the records as an argument")
@@ -144,7 +144,7 @@ class Structures:
             else:
                 code.emit(anf.View(t, a, self._longer(index, a, base), line))
 
-    def _longer(self, index: tuple[Any, ...], leaf: str, base: str) -> tuple[Any, ...]:
+    def _longer(self, index: tuple[Any, ...], leaf: str, base: str) -> anf.Index:
         """Index for a field that has more axes than the records."""
         more = self.code.kind(leaf).ndim - self.code.kind(base).ndim
         return (*index, *[anf.Slice(None, None, None)] * more) if Ellipsis in index else index
@@ -155,10 +155,10 @@ class Structures:
             if x in self._places:
                 self._write_part(x, *self._places[x], line)
 
-    def _leaf_names(self, x: Any) -> list[str]:
+    def _leaf_names(self, x: anf.Atom) -> list[str]:
         return list(self.code.parts(x))
 
-    def _first(self, x: Any, line: int) -> str:
+    def _first(self, x: anf.Atom, line: int) -> str:
         """First leaf of an array of records."""
         found = self._leaf_names(x)
         if not found:
@@ -368,7 +368,7 @@ def _field_of(index: tuple[Any, ...]) -> str | None:
     return first.value if isinstance(first, anf.Const) and isinstance(first.value, str) else None
 
 
-def _is_frozen(x: Any) -> bool:
+def _is_frozen(x: anf.Atom) -> bool:
     """Whether a captured value is a record, or an array of records."""
     return isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names is not None)
 

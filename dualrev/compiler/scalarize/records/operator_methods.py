@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
 
 from numba.core import types
 from numba.core.registry import cpu_target
@@ -81,7 +80,7 @@ class Dunders:
         made = self.code.temp(kind)
         return made if self._call(made, line, name, x, args) else None
 
-    def returned(self, x: str, name: str, args: tuple[anf.Atom, ...]) -> Any:
+    def returned(self, x: str, name: str, args: tuple[anf.Atom, ...]) -> NumbaType:
         """Return type of a special method, inferred by numba."""
         f = types.Dispatcher(self.code.kind(x).jit_methods[f"__{name}__"])
         kinds = tuple(types.unliteral(self.code.kind(a)) for a in (x, *args))
@@ -97,7 +96,7 @@ class Dunders:
         self.objects.method(anf.CallMethod(target, x, f"__{name}__", args, line))
         return True
 
-    def _index(self, entries: anf.Index, line: int) -> Any:
+    def _index(self, entries: anf.Index, line: int) -> anf.Atom:
         """Index as one value: several entries become a tuple."""
         if any(x is None or x is Ellipsis or isinstance(x, anf.Slice) for x in entries):
             self.code.refuse(line, "a slice of an instance", "only places are known", "a method with the bounds")
@@ -144,8 +143,8 @@ class _Calls(ast.NodeTransformer):
     def _value(self, name: str, x: ast.expr, *args: ast.expr) -> ast.expr | None:
         if not (isinstance(x, ast.Name) and self.is_object(x.id)):
             return None
-        atoms = tuple(_atom(a) for a in args)
-        if any(a is None for a in atoms) or not self.dunders.has(x.id, name):
+        atoms = tuple(a for a in map(_atom, args) if a is not None)
+        if len(atoms) < len(args) or not self.dunders.has(x.id, name):
             return None
         kind = self.dunders.returned(x.id, name, atoms)
         found = self.dunders.value(name, x.id, atoms, kind, self.line)
@@ -154,7 +153,7 @@ class _Calls(ast.NodeTransformer):
         return to_python.name(found)
 
 
-def _atom(x: ast.expr) -> Any:
+def _atom(x: ast.expr) -> anf.Atom | None:
     """Constant or name node as an atom; None for any other node."""
     if isinstance(x, ast.Constant):
         return anf.Const(x.value)
