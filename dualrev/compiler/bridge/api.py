@@ -6,7 +6,6 @@ import inspect
 import operator
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numba
 import numpy as np
@@ -27,7 +26,7 @@ from dualrev.compiler.bridge.variadic import is_variadic, of_count
 from dualrev.compiler.driver.emit import STAGES, emit, shown
 from dualrev.compiler.driver.passes import PASSES
 from dualrev.compiler.frontend.reading.source import describe, is_numba_function
-from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes, UserValue
 from dualrev.eager.arguments import argument_numbers
 from dualrev.eager.copies import copied
 from dualrev.eager.transforms import with_zeros
@@ -64,12 +63,12 @@ __all__ = [
 _LIKE_F = ("grad", "value_and_grad", "hessian", "jacfwd", "jacrev", "jacobian")
 
 
-def gradient(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
+def gradient(f: Dispatcher, transform: str, argnums: int | Sequence[int]) -> Derivative:
     """Dispatcher of `grad` or `value_and_grad` of a numba function."""
     return derivative(f, transform, numbers(f, argnums))
 
 
-def directional(f: Any, transform: str, argnums: int | Sequence[int]) -> Derivative:
+def directional(f: Dispatcher, transform: str, argnums: int | Sequence[int]) -> Derivative:
     """Dispatcher of `hvp`, `hessian`, `jacfwd`, `jacrev` or `jacobian` of a numba function."""
     return derivative(f, transform, numbers(f, argnums))
 
@@ -87,7 +86,7 @@ def numbers(f: Dispatcher, argnums: int | Sequence[int]) -> int | tuple[int, ...
     return tuple(found) if isinstance(argnums, Sequence) else found[0]
 
 
-def jvp(f: Any, primals: NumbaTypes, tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+def jvp(f: Dispatcher, primals: NumbaTypes, tangents: tuple[UserValue, ...]) -> tuple[UserValue, UserValue]:
     """JVP of a numba function: its value, and its derivative in the direction of the tangents."""
     f = of_count(f, len(primals))
     if (
@@ -116,7 +115,7 @@ def jvp(f: Any, primals: NumbaTypes, tangents: tuple[Any, ...]) -> tuple[Any, An
     return _with_tangent(*derivative(f, "jvp")(*args, *given, *zeros(taken_apart(args[len(primals) :]))))
 
 
-def _with_tangent(y: Any, dy: Any) -> tuple[Any, Any]:
+def _with_tangent(y: UserValue, dy: UserValue) -> tuple[UserValue, UserValue]:
     """Value and its tangent, in the structure of the value."""
     outputs, output = flatten_leaves(y)
     if not outputs:
@@ -124,7 +123,7 @@ def _with_tangent(y: Any, dy: Any) -> tuple[Any, Any]:
     return y, output.cotangent_leaves(flatten_leaves(dy)[0])
 
 
-def vjp(f: Any, primals: NumbaTypes) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def vjp(f: Dispatcher, primals: NumbaTypes) -> tuple[UserValue, Callable[[UserValue], tuple[UserValue, ...]]]:
     """VJP of a numba function: its value and its pullback; refusals come before f runs."""
     f = of_count(f, len(primals))
     whole = bound(f, primals, {})
@@ -140,7 +139,7 @@ def vjp(f: Any, primals: NumbaTypes) -> tuple[Any, Callable[[Any], tuple[Any, ..
     return y, linear.pull
 
 
-def _complex_vjp(f: Any, primals: NumbaTypes) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def _complex_vjp(f: Dispatcher, primals: NumbaTypes) -> tuple[UserValue, Callable[[UserValue], tuple[UserValue, ...]]]:
     """VJP of a numba function with complex numbers among its arguments."""
     kept = apart(bound(f, primals, {}))
     y = f(*bound(f, primals, {}))
@@ -148,7 +147,7 @@ def _complex_vjp(f: Any, primals: NumbaTypes) -> tuple[Any, Callable[[Any], tupl
     if not leaves:
         raise OutputError(y)
 
-    def pull(ct: Any) -> tuple[Any, ...]:
+    def pull(ct: UserValue) -> tuple[UserValue, ...]:
         """Pull a cotangent of the value back to the arguments."""
         given = output.cotangent_leaves(output.read_leaves(ct, CotangentError))
         return tuple(derivative(f, "vjp")(*apart(kept), given)[1][: len(primals)])
@@ -156,7 +155,9 @@ def _complex_vjp(f: Any, primals: NumbaTypes) -> tuple[Any, Callable[[Any], tupl
     return y, pull
 
 
-def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Sequence[int]) -> tuple[Any, Linear]:
+def linearize(
+    f: Dispatcher, args: tuple[UserValue, ...], kwargs: dict[str, UserValue], numbers: Sequence[int]
+) -> tuple[UserValue, Linear]:
     """Linearise a numba function: its value, and its derivative by the arguments at these indices."""
     f = of_count(f, len(args))
     whole = bound(f, args, kwargs)
@@ -172,14 +173,14 @@ def linearize(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: Se
     return y, Linear(f, kept, numbers, y)
 
 
-def _check_instances(f: Any, before: list[Any], args: tuple[Any, ...]) -> None:
+def _check_instances(f: Dispatcher, before: list[UserValue], args: tuple[UserValue, ...]) -> None:
     """Raise UnsupportedError if instances have changed, as the pullback has no copies of them."""
     if not same_fields(before, instances(args)):
         what, why = "dr.vjp by an instance whose fields change", "the pullback runs the function on the same one again"
         raise UnsupportedError.at(describe(f), what, why, "dr.value_and_grad, dr.jvp or dr.jacobian")
 
 
-def _compile_pullback(f: Dispatcher, args: tuple[Any, ...]) -> None:
+def _compile_pullback(f: Dispatcher, args: tuple[UserValue, ...]) -> None:
     """Compile the pullback for these arguments, once."""
     check_taken(f, args)
     argtypes = tuple(map(numba.typeof, args))
@@ -196,7 +197,7 @@ def _compile_pullback(f: Dispatcher, args: tuple[Any, ...]) -> None:
     pullback.pullbacks.add(argtypes)
 
 
-def _cotangent_type(kind: NumbaType) -> Any:
+def _cotangent_type(kind: NumbaType) -> NumbaType:
     """Numba type of a value's cotangent, as `Linear.pull` passes it."""
     if isinstance(kind, types.Optional):  # what np.linalg.matrix_power returns
         return _cotangent_type(kind.type)
@@ -214,7 +215,7 @@ def _cotangent_type(kind: NumbaType) -> Any:
 class Linear:
     """Derivative of a numba function at its arguments: a linear map with pushforward and pullback (engine.py)."""
 
-    def __init__(self, f: Any, args: tuple[Any, ...], numbers: Sequence[int], y: Any) -> None:
+    def __init__(self, f: Dispatcher, args: tuple[UserValue, ...], numbers: Sequence[int], y: UserValue) -> None:
         self._f, self._args, self._numbers = f, args, numbers
         self._before = [] if plain_arguments.separate(args) else instances(args)
         self._vjp = derivative(f, "vjp")
@@ -228,7 +229,7 @@ class Linear:
         if not leaves:
             raise OutputError(y)
 
-    def pull(self, ct: Any) -> tuple[Any, ...]:
+    def pull(self, ct: UserValue) -> tuple[UserValue, ...]:
         """Pull a cotangent of the value back to the chosen arguments."""
         if self._usual is not None and plain_arguments.fits(ct, self._usual):
             cts = self._vjp(*plain_arguments.copies(self._args), plain_arguments.taken(ct))[1]
@@ -242,11 +243,11 @@ class Linear:
         assert isinstance(made, tuple)
         return made
 
-    def _chosen(self, cts: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _chosen(self, cts: tuple[UserValue, ...]) -> tuple[UserValue, ...]:
         """Cotangents of the chosen arguments; an int has none, also where f is declared to take a float."""
         return tuple([None if isinstance(self._args[k], (int, np.integer)) else cts[k] for k in self._numbers])
 
-    def push(self, *tangents: Any) -> Any:
+    def push(self, *tangents: UserValue) -> UserValue:
         """Push tangents of the chosen arguments forward to the value."""
         tangents = tangent_of(tuple(self._args[k] for k in self._numbers), tangents)
         given = self._structure.cotangent_leaves(self._structure.read_leaves(tangents, TangentError))
@@ -260,7 +261,7 @@ class Linear:
 
 def derivative_source(
     f: Dispatcher,
-    *args: Any,
+    *args: UserValue,
     argnums: int | Sequence[int] = 0,
     transform: str = "value_and_grad",
     stage: str = "emitted",

@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numba
 import numpy as np
@@ -24,14 +23,16 @@ from numba.np.numpy_support import as_dtype
 
 from dualrev.compiler.bridge.check_arguments import check_taken
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.types.aliases import Dispatcher, NumbaType
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType, UserValue
 from dualrev.diagnostics.quoting import execute, identifier, remember
 from dualrev.errors import BatchError
 
 __all__ = ["mapped"]
 
 
-def mapped(f: Any, args: tuple[Any, ...], axes: tuple[Any, ...], count: int, parallel: bool) -> Any:
+def mapped(
+    f: Dispatcher, args: tuple[UserValue, ...], axes: tuple[UserValue, ...], count: int, parallel: bool
+) -> UserValue:
     """Map f over `count` samples: the leading axis of the arguments that have an axis in `axes`."""
     check_taken(f, args)
     if not count:
@@ -62,7 +63,7 @@ class _Out:
         self.array, self.number, self.is_array = array, number, is_array
 
 
-def _room(f: Dispatcher, first: Any, kind: NumbaType, count: int, room: list[np.ndarray]) -> Any:
+def _room(f: Dispatcher, first: UserValue, kind: NumbaType, count: int, room: list[np.ndarray]) -> UserValue:
     """Allocate the results of all samples, in the structure of the first one, which is stored."""
     if isinstance(kind, types.BaseTuple):
         parts = [_room(f, x, k, count, room) for x, k in zip(first, kind.types, strict=True)]
@@ -82,7 +83,7 @@ def _room(f: Dispatcher, first: Any, kind: NumbaType, count: int, room: list[np.
     return _Out(made, len(room) - 1, is_array)
 
 
-def _with_arrays(made: Any) -> Any:
+def _with_arrays(made: UserValue) -> UserValue:
     if isinstance(made, _Out):
         return made.array
     if made is None:
@@ -97,13 +98,13 @@ def _with_arrays(made: Any) -> Any:
 class _BatchLoop:
     """Compiled loops over f, for arguments that are mapped in one way."""
 
-    def __init__(self, f: Any, names: list[str], call: str, classes: dict[str, Any]) -> None:
+    def __init__(self, f: Dispatcher, names: list[str], call: str, classes: dict[str, type]) -> None:
         self._f, self._names, self._call, self._classes = f, names, call, classes
-        self._filling: dict[str, Any] = {}
+        self._filling: dict[str, Dispatcher] = {}
         text = f"def first({', '.join(names)}):\n    i = 0\n    return {call}\n"
         self.first = self._compiled(text, "first")
 
-    def filling(self, made: Any, room: list[np.ndarray]) -> Any:
+    def filling(self, made: UserValue, room: list[np.ndarray]) -> UserValue:
         """Compiled loop that fills the arrays for results of this structure."""
         outs = [f"out{k}" for k in range(len(room))]
         stores = "".join(f"        {line}\n" for line in _stores(made, "made"))
@@ -113,26 +114,26 @@ class _BatchLoop:
             self._filling[text] = self._compiled(text, "loop")
         return self._filling[text]
 
-    def _compiled(self, text: str, name: str) -> Any:
+    def _compiled(self, text: str, name: str) -> Dispatcher:
         file = f"<vmap of {identifier(self._f.__name__, 'function')} {uuid.uuid4().hex}>"
-        namespace: dict[str, Any] = {"f": self._f, "put": put, **self._classes}
+        namespace: dict[str, object] = {"f": self._f, "put": put, **self._classes}
         execute(text, namespace, file)
-        made: Any = CPUDispatcher(namespace[name], {}, {"nopython": True, "nogil": True})
+        made: Dispatcher = CPUDispatcher(namespace[name], {}, {"nopython": True, "nogil": True})
         remember(text, file, made)
         return made
 
 
-def _loop(f: Any, args: tuple[Any, ...], axes: tuple[Any, ...]) -> _BatchLoop:
+def _loop(f: Dispatcher, args: tuple[UserValue, ...], axes: tuple[UserValue, ...]) -> _BatchLoop:
     """Memoised loops for these arguments."""
     names = [f"a{k}" for k in range(len(args))]
-    classes: dict[str, Any] = {}
+    classes: dict[str, type] = {}
     given = ", ".join(_sample(x, axis, name, classes) for x, axis, name in zip(args, axes, names, strict=True))
     known = vars(f).setdefault("_dualrev_batches", {})
     key = id(f), given, tuple(classes.items())  # id: functools.wraps copies the dictionary to another function
     return known.get(key) or known.setdefault(key, _BatchLoop(f, names, f"f({given})", classes))
 
 
-def _sample(x: Any, axis: Any, text: str, classes: dict[str, Any]) -> str:
+def _sample(x: UserValue, axis: UserValue, text: str, classes: dict[str, type]) -> str:
     """Text of a sample of an argument."""
     if axis is None or x is None:
         return text
@@ -150,7 +151,7 @@ def _sample(x: Any, axis: Any, text: str, classes: dict[str, Any]) -> str:
     return f"({', '.join(parts)},)"
 
 
-def _stores(made: Any, text: str) -> list[str]:
+def _stores(made: UserValue, text: str) -> list[str]:
     """Text of the stores of a sample's result."""
     if made is None:
         return []
@@ -160,7 +161,7 @@ def _stores(made: Any, text: str) -> list[str]:
     return [line for k, part in enumerate(made[0]) for line in _stores(part, f"{text}[{k}]")]
 
 
-def put(out: Any, i: int, made: Any) -> None:
+def put(out: UserValue, i: int, made: UserValue) -> None:
     """Store `out[i] = made`; raise ValueError if a sample's result has another shape than the first one."""
     raise NotImplementedError("it is called from compiled code")
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
 
 import numpy as np
 
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.types.aliases import Dispatcher
+from dualrev.compiler.types.aliases import Dispatcher, UserValue
 from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.numbers.overload import DualNumber
 from dualrev.errors import UnsupportedError
@@ -17,7 +16,7 @@ from dualrev.tree import Structure, flatten_leaves
 __all__ = ["bound", "real_leaves", "zeros"]
 
 
-def real_leaves(f: Dispatcher, x: Any) -> tuple[list[Any], Structure]:
+def real_leaves(f: Dispatcher, x: UserValue) -> tuple[list[UserValue], Structure]:
     """Flatten nested data to leaves; UnsupportedError for numbers under differentiation, which numba does not know."""
     leaves, structure = flatten_leaves(x)
     if any(isinstance(leaf, (DualNumber, RealArray)) for leaf in leaves):
@@ -30,7 +29,7 @@ def real_leaves(f: Dispatcher, x: Any) -> tuple[list[Any], Structure]:
     return leaves, structure
 
 
-def bound(f: Dispatcher, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def bound(f: Dispatcher, args: tuple[UserValue, ...], kwargs: dict[str, UserValue]) -> tuple[UserValue, ...]:
     """Bind all arguments of f, default values included."""
     code = f.py_func.__code__
     plain = code.co_argcount == len(args) and not kwargs and not code.co_kwonlyargcount
@@ -41,7 +40,7 @@ def bound(f: Dispatcher, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     return tuple(bound.arguments.values())
 
 
-def zeros(args: tuple[Any, ...]) -> tuple[Any, ...]:
+def zeros(args: tuple[UserValue, ...]) -> tuple[UserValue, ...]:
     """Zero tangents of arguments."""
     leaves, structure = flatten_leaves(args)
     made = structure.cotangent_leaves([np.zeros_like(x) if isinstance(x, np.ndarray) else 0.0 for x in leaves])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numba
 import numpy as np
@@ -12,7 +11,7 @@ from numba.core import types
 from numba.core.errors import NumbaError
 
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.types.aliases import Dispatcher
+from dualrev.compiler.types.aliases import Dispatcher, UserValue
 from dualrev.errors import OutputNumberError, UnsupportedError
 
 __all__ = ["OUTPUTS", "check_taken", "check_writable"]
@@ -22,7 +21,7 @@ OUTPUTS = "_dualrev_outputs"
 
 
 #: What to write for an argument that numba does not know: the first that fits.
-_INSTEAD: tuple[tuple[Callable[[Any], bool], str], ...] = (
+_INSTEAD: tuple[tuple[Callable[[UserValue], bool], str], ...] = (
     (lambda x: hasattr(x, "to_numpy"), "x.to_numpy()"),
     (lambda x: isinstance(x, dict) or dataclasses.is_dataclass(x), "a named tuple with these fields"),
     (lambda x: isinstance(x, (list, set)), "np.array(x)"),
@@ -38,7 +37,7 @@ _ELEMENTS = {
 }
 
 
-def check_taken(f: Dispatcher, args: Sequence[Any]) -> None:
+def check_taken(f: Dispatcher, args: Sequence[UserValue]) -> None:
     """Raise UnsupportedError for an argument without a numba type."""
     for k, x in enumerate(args):
         if _is_known(x):
@@ -63,7 +62,7 @@ def check_writable(f: Dispatcher, kinds: Sequence[types.Type]) -> None:
             raise OutputNumberError.of_type(k, str(kinds[k]))
 
 
-def _is_known(x: Any) -> bool:
+def _is_known(x: UserValue) -> bool:
     try:
         kind = numba.typeof(x)
         memory = isinstance(kind, types.Buffer) and not isinstance(kind, types.Array)  # such as an array of JAX

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any
 
 import numba
 
@@ -19,7 +18,7 @@ from dualrev.compiler.bridge.dispatcher import Derivative, made
 from dualrev.compiler.bridge.object_values import has_instances, taken_apart
 from dualrev.compiler.bridge.variadic import of_count
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.types.aliases import Dispatcher
+from dualrev.compiler.types.aliases import Dispatcher, UserValue
 from dualrev.eager.arguments import argument_numbers
 from dualrev.eager.checking.plain_run import PlainRun, difference, is_single
 from dualrev.eager.copies import copied
@@ -32,7 +31,7 @@ __all__ = ["Checked", "check_compiled"]
 class Checked(Derivative):
     """Dispatcher of a derivative in check mode: it compares."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: UserValue, **kwargs: UserValue) -> UserValue:
         f, transform, argnums = self.derivative_of
         whole = inspect.signature(self).bind(*args, **kwargs)
         whole.apply_defaults()
@@ -64,7 +63,7 @@ class Checked(Derivative):
             self._compare(plain, result[0], y, "it gives ")
         return result
 
-    def _compare(self, plain: PlainRun, found: Any, expected: Any, place: str) -> None:
+    def _compare(self, plain: PlainRun, found: UserValue, expected: UserValue, place: str) -> None:
         fast = self.derivative_of[0].targetoptions.get("fastmath", False)
         what = difference(found, expected, 1e-6 if fast else 1e-10, is_single((plain.given, expected)))
         if what and (place != "it gives " or not plain.is_rounding(found, expected)):
@@ -74,7 +73,7 @@ class Checked(Derivative):
 _DEFECT = "That is a defect of dualrev, unless the function depends on more than its arguments."
 
 
-def check_compiled(f: Dispatcher, args: tuple[Any, ...], argnums: int | Sequence[int] | None) -> None:
+def check_compiled(f: Dispatcher, args: tuple[UserValue, ...], argnums: int | Sequence[int] | None) -> None:
     """Compare the derivatives of a numba function by these arguments, in both modes; CheckError if they differ."""
     if has_instances(args):
         what, why = "a check by an instance of a jitclass or a structref", "there is no copy of it for one more run"
@@ -98,7 +97,7 @@ def check_compiled(f: Dispatcher, args: tuple[Any, ...], argnums: int | Sequence
         raise found from None
 
 
-def _compare_all(f: Any, whole: tuple[Any, ...], numbers: Sequence[int]) -> None:
+def _compare_all(f: Dispatcher, whole: tuple[UserValue, ...], numbers: Sequence[int]) -> None:
     y = f(*copied(whole))
     leaves, output = flatten_leaves(y)
     if not leaves:

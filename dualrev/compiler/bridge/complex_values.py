@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from dualrev.compiler.types.aliases import NumbaType
+from dualrev.compiler.types.aliases import NumbaType, UserValue
 from dualrev.errors import TangentError
 
 __all__ = ["alike", "apart", "holds_complex", "zero_tangent"]
 
 
-def holds_complex(x: Any) -> bool:
+def holds_complex(x: UserValue) -> bool:
     """Whether a value holds complex numbers."""
     if isinstance(x, tuple):
         return any(map(holds_complex, x))
     return isinstance(x, (complex, np.complexfloating)) or (isinstance(x, np.ndarray) and x.dtype.kind == "c")
 
 
-def apart(x: Any) -> Any:
+def apart(x: UserValue) -> UserValue:
     """Copy the arrays in a value."""
     if isinstance(x, tuple):
         return _rebuilt(x, [apart(y) for y in x])
     return x.copy("K") if isinstance(x, np.ndarray) else x
 
 
-def alike(x: Any, t: Any) -> Any:
+def alike(x: UserValue, t: UserValue) -> UserValue:
     """Convert a tangent to the types of its primal; TangentError if it does not fit."""
     if isinstance(x, tuple):
         if not isinstance(t, tuple) or len(t) != len(x):
@@ -45,12 +43,12 @@ def alike(x: Any, t: Any) -> Any:
     return 0.0 if t is None else t
 
 
-def zero_tangent(x: Any) -> Any:
+def zero_tangent(x: UserValue) -> UserValue:
     """Zero tangent of a value, in its structure."""
     if isinstance(x, tuple):
         return _rebuilt(x, list(map(zero_tangent, x)))
     return np.zeros_like(x) if isinstance(x, np.ndarray) and x.dtype.kind in "fc" else alike(x, 0.0)
 
 
-def _rebuilt(x: Any, parts: list[Any]) -> Any:
+def _rebuilt(x: UserValue, parts: list[UserValue]) -> UserValue:
     return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)

@@ -43,7 +43,7 @@ from dualrev.compiler.frontend.reading.njit_options import inherited, outlined
 from dualrev.compiler.ir.local_names import keep_apart
 from dualrev.compiler.ir.pass_manager import Settings
 from dualrev.compiler.runtime.recursion.stack_guard import need_stack  # noqa: F401 - functions that numba loads from its cache may need it
-from dualrev.compiler.types.aliases import ArgNums, Dispatcher, NumbaType
+from dualrev.compiler.types.aliases import ArgNums, Dispatcher, NumbaType, NumbaTypes, Signature, UserValue
 from dualrev.diagnostics.quoting import execute, identifier, remember, unused
 from dualrev.errors import DualrevError
 
@@ -68,7 +68,7 @@ _TAPES = {  # what the placeholders do: the same by the tape, for the curious wh
 }
 
 
-def made(kind: NumbaType, f: Any, transform: str, argnums: ArgNums) -> Derivative:
+def made(kind: NumbaType, f: Dispatcher, transform: str, argnums: ArgNums) -> Derivative:
     """Memoised derivative of a numba function, of the class `kind`."""
     # A weak dictionary would keep f: the derivatives refer to it. What f itself refers to goes with it.
     known = vars(f).setdefault("_dualrev_derivatives", {})
@@ -103,7 +103,7 @@ class Derivative(_CPUDispatcher):
         f, transform, argnums = self.derivative_of
         return f"<dualrev {transform} of {f!r} by argument {argnums}, compiled>"
 
-    def compile(self, sig: Any) -> Any:
+    def compile(self, sig: Signature | NumbaTypes) -> Any:
         """Compile for a signature, as numba's dispatchers do."""
         with global_compiler_lock, self._compiling_counter, resting_collector():
             args = self._declared(tuple(map(types.unliteral, sigutils.normalize_signature(sig)[0])))
@@ -203,7 +203,7 @@ class Derivative(_CPUDispatcher):
                 self._modules[args] = _emit(*self.derivative_of, args)
             return self._modules[args]
 
-    def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
+    def _compile_for_args(self, *args: UserValue, **kwargs: UserValue) -> Any:
         try:
             check_taken(self._function(())[0], args)
             return super()._compile_for_args(*args, **kwargs)
@@ -212,19 +212,19 @@ class Derivative(_CPUDispatcher):
                 raise
             raise e.with_traceback(None)  # noqa: B904 - it is the same error, without the compiler's frames
 
-    def typeof_pyval(self, val: Any) -> Any:
+    def typeof_pyval(self, val: UserValue) -> NumbaType:
         """Numba type of an argument; `pyobject` for a value that numba refuses (check_arguments.py)."""
         try:
             return super().typeof_pyval(val)
         except NumbaError:
             return types.pyobject
 
-    def get_call_template(self, args: Any, kws: Any) -> Any:
+    def get_call_template(self, args: NumbaTypes, kws: dict[str, NumbaType]) -> Any:
         """Type a call in njit code: see numba."""
         with _as_typing_error():
             return super().get_call_template(args, kws)
 
-    def get_compile_result(self, sig: Any) -> Any:
+    def get_compile_result(self, sig: Signature | NumbaTypes) -> Any:
         """Overload for a signature, where njit code takes this dispatcher as an argument: see numba."""
         with _as_typing_error():
             return super().get_compile_result(sig)
@@ -253,7 +253,7 @@ class Derivative(_CPUDispatcher):
         return {"f": f, "transform": transform, "argnums": argnums, "cached": cached, "modules": dict(self._modules)}
 
     @classmethod
-    def _rebuild(cls, f: Any, transform: str, argnums: ArgNums, cached: bool, modules: Any = ()) -> Derivative:
+    def _rebuild(cls, f: Dispatcher, transform: str, argnums: ArgNums, cached: bool, modules: Any = ()) -> Derivative:
         if cached and isinstance(f._cache, NullCache):  # numba forgets it when it pickles f
             with contextlib.suppress(RuntimeError):  # no place for its own cache
                 f.enable_caching()
@@ -301,7 +301,7 @@ def _placeholder(f: Dispatcher, transform: str, argnums: ArgNums) -> FunctionTyp
     return placeholder
 
 
-def _emit(f: Any, transform: str, argnums: ArgNums, argtypes: tuple[types.Type, ...]) -> CachedModule:
+def _emit(f: Dispatcher, transform: str, argnums: ArgNums, argtypes: tuple[types.Type, ...]) -> CachedModule:
     from dualrev.compiler.driver.emit import emit  # what is found in the cache does not need it
 
     emitted = emit(f, transform, argnums, argtypes)

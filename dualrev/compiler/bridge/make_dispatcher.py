@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dualrev.compiler.bridge.check_mode import Checked
 from dualrev.compiler.bridge.dispatcher import Derivative, made
 from dualrev.compiler.bridge.variadic import TRANSFORMS, Compared, Variadic, is_variadic
-from dualrev.compiler.types.aliases import ArgNums
+from dualrev.compiler.types.aliases import ArgNums, Dispatcher
 from dualrev.eager.checking import plain_run
 
 __all__ = ["derivative"]
 
 
-def derivative(f: Any, transform: str, argnums: ArgNums = 0) -> Derivative:
+def derivative(f: Dispatcher, transform: str, argnums: ArgNums = 0) -> Derivative:
     """Memoised derivative of a numba function, as a numba function.
 
     transform is "grad", "value_and_grad", "hessian", "jacfwd", "jacrev" or "jacobian", with the arguments of f; "keep",

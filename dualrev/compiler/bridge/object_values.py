@@ -5,8 +5,6 @@ The derivatives take the objects themselves; tangents and cotangents are nested 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
 import numpy as np
 from numba.core import types
@@ -14,14 +12,14 @@ from numba.core.errors import NumbaError
 
 from dualrev.compiler.bridge.bind_arguments import zeros
 from dualrev.compiler.runtime.objects.fields import mirror_type
-from dualrev.compiler.types.aliases import NumbaType
+from dualrev.compiler.types.aliases import NumbaType, UserValue
 from dualrev.compiler.types.leaves import is_instance, is_structured, members
 from dualrev.eager.copies import copied
 
 __all__ = ["has_instances", "instances", "same_fields", "taken_apart", "tangent_of", "together"]
 
 
-def taken_apart(x: Any, tangent: bool = False) -> Any:
+def taken_apart(x: UserValue, tangent: bool = False) -> UserValue:
     """Replace objects by nested data of their fields: a tuple for records, a named one for an instance.
 
     In a tangent, what is no float is None.
@@ -42,7 +40,7 @@ def taken_apart(x: Any, tangent: bool = False) -> Any:
     return mirror_type(kind)(*fields.values()) if is_instance(kind) else tuple(fields.values())
 
 
-def tangent_of(x: Any, t: Any) -> Any:
+def tangent_of(x: UserValue, t: UserValue) -> UserValue:
     """Tangent of `x` as nested data like `taken_apart(x)`; for an instance, any tuple will do.
 
     None says that an object does not move.
@@ -58,7 +56,7 @@ def tangent_of(x: Any, t: Any) -> Any:
     return taken_apart(t, tangent=True)
 
 
-def together(x: Any, leaves: Any) -> Any:
+def together(x: UserValue, leaves: UserValue) -> UserValue:
     """Inverse of `taken_apart`, with records where x has some; fields without a leaf are zeros."""
     if isinstance(x, tuple):
         parts = [together(part, leaf) for part, leaf in zip(x, leaves, strict=True)]
@@ -75,19 +73,19 @@ def together(x: Any, leaves: Any) -> Any:
     return made
 
 
-def has_instances(x: Any) -> bool:
+def has_instances(x: UserValue) -> bool:
     """Whether nested data holds instances."""
     return any(map(has_instances, x)) if isinstance(x, tuple) else is_instance(_kind(x))
 
 
-def instances(x: Any) -> list[Any]:
+def instances(x: UserValue) -> list[UserValue]:
     """Copies of the fields of all instances in nested data."""
     if isinstance(x, tuple):
         return [fields for part in x for fields in instances(part)]
     return [copied(taken_apart(x))] if has_instances(x) else []
 
 
-def same_fields(one: Any, other: Any) -> bool:
+def same_fields(one: UserValue, other: UserValue) -> bool:
     """Whether fields are equal, bit by bit: NaN is equal to itself."""
     if isinstance(one, (tuple, list)):
         return len(one) == len(other) and all(map(same_fields, one, other))
@@ -97,7 +95,7 @@ def same_fields(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _kind(x: Any) -> NumbaType:
+def _kind(x: UserValue) -> NumbaType:
     """Numba type of a record, an array of records, or an instance; None for anything else."""
     structured = isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names is not None)
     if not structured and not hasattr(type(x), "_numba_type_") and not hasattr(x, "_numba_type_"):

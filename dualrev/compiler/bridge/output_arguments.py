@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import uuid
 from collections.abc import Sequence
-from typing import Any
 
 from numba.core.registry import CPUDispatcher
 
@@ -17,7 +16,7 @@ from dualrev.compiler.bridge.cache.frozen_globals import watch
 from dualrev.compiler.bridge.check_arguments import OUTPUTS
 from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.types.aliases import Dispatcher
+from dualrev.compiler.types.aliases import Dispatcher, UserValue
 from dualrev.diagnostics.quoting import execute, identifier, remember
 from dualrev.errors import UnsupportedError
 from dualrev.outputs import output_numbers
@@ -25,7 +24,7 @@ from dualrev.outputs import output_numbers
 __all__ = ["numba_function", "written"]
 
 
-def written(f: Dispatcher, outputs: int | Sequence[int]) -> Any:
+def written(f: Dispatcher, outputs: int | Sequence[int]) -> Dispatcher:
     """Memoised numba function whose value is the final content of these arguments of f."""
     parameters = list(inspect.signature(f.py_func).parameters.values())
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
@@ -39,7 +38,7 @@ def written(f: Dispatcher, outputs: int | Sequence[int]) -> Any:
     return known.get(key) or known.setdefault(key, _made(f, [p.name for p in parameters], numbers, several))
 
 
-def _made(f: Dispatcher, names: list[str], numbers: list[int], several: bool) -> Any:
+def _made(f: Dispatcher, names: list[str], numbers: list[int], several: bool) -> Dispatcher:
     name = identifier(f.py_func.__name__, "function")
     inner = f"{name}_"
     while inner in names:
@@ -52,13 +51,15 @@ def _made(f: Dispatcher, names: list[str], numbers: list[int], several: bool) ->
     return made
 
 
-def numba_function(name: str, text: str, namespace: dict[str, Any], of: Any, options: dict[str, Any]) -> Any:
+def numba_function(
+    name: str, text: str, namespace: dict[str, UserValue], of: Dispatcher, options: dict[str, object]
+) -> Dispatcher:
     """Build the numba function of this name from a text, with the module, defaults and docstring of another one."""
     file = f"<what {name} is called by {uuid.uuid4().hex}>"
     namespace["__name__"] = of.__module__
     execute(text, namespace, file)
     function = namespace.pop(name)
     function.__defaults__, function.__doc__ = of.__defaults__, of.__doc__
-    made: Any = CPUDispatcher(function, {}, {"nopython": True, **options})
+    made: Dispatcher = CPUDispatcher(function, {}, {"nopython": True, **options})
     remember(text, file, made)
     return made

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import numba
 import numpy as np
@@ -22,7 +22,7 @@ from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.bridge.ufunc_calls import callable_of
 from dualrev.compiler.bridge.variadic import of_count
 from dualrev.compiler.frontend.reading.source import StandIn
-from dualrev.compiler.types.aliases import NumbaTypes
+from dualrev.compiler.types.aliases import NumbaType, NumbaTypes, UserValue
 from dualrev.eager.arrays.complex.pairs import ComplexArray, ComplexNumber
 from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermost, own, plain, zero
 from dualrev.eager.custom import _Call, _positional, _Rule
@@ -65,8 +65,8 @@ def lift(f: Callable[P, Y]) -> Callable[P, Y]:
 
 
 def derivative_source(
-    f: Any,
-    *args: Any,
+    f: Dispatcher,
+    *args: UserValue,
     argnums: int | Sequence[int] = 0,
     transform: str = "value_and_grad",
     stage: str = "emitted",
@@ -110,11 +110,11 @@ class Lifted(StandIn):
 
     def __init__(self, f: Dispatcher) -> None:
         super().__init__(f.py_func)  # the dispatcher's own attributes are no business of this object
-        self.__wrapped__: Any = f
-        self._f: Any = f
-        self._known: set[Any] = set()  # the types for which the derivative has been compiled
+        self.__wrapped__: Dispatcher = f
+        self._f: Dispatcher = f
+        self._known: set[NumbaTypes] = set()  # the types for which the derivative has been compiled
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: UserValue, **kwargs: UserValue) -> UserValue:
         f = self._f
         if not any(map(_may_hold_duals, args)) and not any(map(_may_hold_duals, kwargs.values())):
             return f(*args, **kwargs)
@@ -127,7 +127,7 @@ class Lifted(StandIn):
             raise _second_derivative(f)
         made: list[_LinearMap] = []
 
-        def run(*xs: Any) -> Any:
+        def run(*xs: UserValue) -> UserValue:
             """Call f, and make its derivative at these arguments."""
             y = f(*xs)
             made.append(self._derivative(call.stripped, xs, y))
@@ -137,7 +137,7 @@ class Lifted(StandIn):
         rule = _Rule(f.py_func, made[0].pull, made[0].push)
         return call.record(y, rule, ClosureError(f.py_func))
 
-    def _derivative(self, kept: Any, xs: Any, y: Any) -> _LinearMap:
+    def _derivative(self, kept: UserValue, xs: UserValue, y: UserValue) -> _LinearMap:
         """Derivative at the arguments `xs`, whose copy is `kept`; refusals come now."""
         f = of_count(self._f, len(xs))
         made = _LinearMap(f, kept, y)
@@ -166,20 +166,20 @@ class Lifted(StandIn):
     def __repr__(self) -> str:
         return f"<dualrev lift of {self._f!r}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[UserValue, ...]:
         return lift, (self._f,)
 
 
 class _LinearMap:
     """Linear map of a call's derivative; outer runs call it with numbers under differentiation, too."""
 
-    def __init__(self, f: Any, xs: tuple[Any, ...], y: Any) -> None:
+    def __init__(self, f: Dispatcher, xs: tuple[UserValue, ...], y: UserValue) -> None:
         self._f, self._xs, self._structure = f, xs, flatten_leaves(xs)[1]
         leaves, self._output = flatten_leaves(y)
         self.zero = self._output.cotangent_leaves(list(map(zero, leaves)))
-        self.compiled: Any = derivative(f, "vjp")
+        self.compiled: Dispatcher = derivative(f, "vjp")
 
-    def pull(self, ct: Any) -> Any:
+    def pull(self, ct: UserValue) -> UserValue:
         """Pull a cotangent of the value back to every argument."""
         call = _Call(self._f.py_func, (ct,))
         if call.run is None:
@@ -187,7 +187,7 @@ class _LinearMap:
         rule = _Rule(self._f.py_func, pull=lambda cts: (self.push(*cts),), push=self.pull)
         return call.record(call.value(self.pull), rule, ClosureError(self._f.py_func))
 
-    def push(self, *tangents: Any) -> Any:
+    def push(self, *tangents: UserValue) -> UserValue:
         """Push tangents forward to the value."""
         call = _Call(self._f.py_func, tangents)
         if call.run is None:
@@ -196,7 +196,7 @@ class _LinearMap:
         return call.record(call.value(self.push), rule, ClosureError(self._f.py_func))
 
 
-def _may_hold_duals(x: Any) -> bool:
+def _may_hold_duals(x: UserValue) -> bool:
     """Whether an argument may hold dual numbers: an array of floats cannot."""
     if isinstance(x, np.ndarray):
         return x.dtype == object
@@ -205,7 +205,7 @@ def _may_hold_duals(x: Any) -> bool:
     return isinstance(x, (DualNumber, RealArray, ComplexNumber, ComplexArray))
 
 
-def _arrays(x: Any) -> list[np.ndarray]:
+def _arrays(x: UserValue) -> list[np.ndarray]:
     """Arrays in the arguments or in the value of a numba function."""
     if isinstance(x, tuple):
         return [a for part in x for a in _arrays(part)]
@@ -217,12 +217,12 @@ def _share_memory(results: list[np.ndarray], arguments: list[np.ndarray]) -> boo
     return any(np.may_share_memory(a, b) for k, a in enumerate(results) for b in [*results[:k], *arguments])
 
 
-def _typed(structure: Structure, ct: Any) -> Any:
+def _typed(structure: Structure, ct: UserValue) -> UserValue:
     """Cotangent or tangent as compiled code takes it: plain arrays of the dtypes that belong there, in C order."""
     return structure.cotangent_leaves([own(plain(leaf)) for leaf in structure.read_leaves(ct)])
 
 
-def _written(f: Any, argtypes: NumbaTypes) -> list[str]:
+def _written(f: Dispatcher, argtypes: NumbaTypes) -> list[str]:
     """Parameters that hold an array that f may write to.
 
     To compare the arrays before and after would not do: what f writes may be what was there, and have a derivative.
@@ -249,7 +249,7 @@ def _second_derivative(f: Dispatcher) -> UnsupportedError:
 # Calls of a dispatcher itself
 
 
-def refuse(x: Any, context: Any) -> None:
+def refuse(x: object, context: object) -> None:
     """Refuse to type a number under differentiation, when numba types arguments."""
     f = _called()
     if isinstance(f, Derivative):
@@ -262,7 +262,7 @@ def refuse(x: Any, context: Any) -> None:
     )
 
 
-def _called() -> Any:
+def _called() -> UserValue:
     """Dispatcher that is typing an argument, found on the call stack."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_name != "typeof_pyval":
@@ -270,7 +270,7 @@ def _called() -> Any:
     return None if frame is None else frame.f_locals.get("self")
 
 
-def _lifted_type(x: Lifted, context: Any) -> Any:
+def _lifted_type(x: Lifted, context: object) -> NumbaType:
     return typeof_impl(x._f, context)
 
 

@@ -7,20 +7,20 @@ numba does in compiled code: `def f(x, out): ufunc(x, out)`, so that `outputs` n
 from __future__ import annotations
 
 import inspect
-from typing import Any
 
 from dualrev.compiler.bridge.output_arguments import numba_function
 from dualrev.compiler.frontend.reading.callables import is_generalized, is_ufunc
+from dualrev.compiler.types.aliases import Dispatcher, UserValue
 
 __all__ = ["callable_of", "calling"]
 
 
-def callable_of(f: Any) -> Any:
+def callable_of(f: UserValue) -> UserValue:
     """Numba function that calls f, if f is a ufunc of numba's; else f."""
     return calling(f) if is_ufunc(f) or is_generalized(f) else f
 
 
-def calling(ufunc: Any) -> Any:
+def calling(ufunc: UserValue) -> Dispatcher:
     """Memoised numba function that calls a ufunc."""
     known = vars(ufunc._dispatcher)
     if "_dualrev_calling" not in known:

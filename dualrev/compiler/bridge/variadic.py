@@ -24,7 +24,7 @@ from dualrev.compiler.bridge.gc_pause import resting_collector
 from dualrev.compiler.bridge.output_arguments import numba_function
 from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import describe
-from dualrev.compiler.types.aliases import Dispatcher
+from dualrev.compiler.types.aliases import ArgNums, Dispatcher, NumbaTypes, Signature, UserValue
 from dualrev.diagnostics.quoting import execute, identifier, unused
 from dualrev.eager.arguments import argument_numbers
 from dualrev.errors import UnsupportedError
@@ -40,7 +40,7 @@ def is_variadic(f: Dispatcher) -> bool:
     return bool(f.py_func.__code__.co_flags & inspect.CO_VARARGS)
 
 
-def of_count(f: Any, count: int) -> Any:
+def of_count(f: Dispatcher, count: int) -> Dispatcher:
     """Specialise a variadic numba function to `count` arguments; f itself, if it has no *args."""
     if not is_variadic(f):
         return f
@@ -52,7 +52,7 @@ def of_count(f: Any, count: int) -> Any:
     return known.get(key) or known.setdefault(key, _made(f, count))
 
 
-def _made(f: Dispatcher, count: int) -> Any:
+def _made(f: Dispatcher, count: int) -> Dispatcher:
     *first, rest = inspect.signature(f.py_func).parameters.values()
     if rest.kind is not rest.VAR_POSITIONAL:
         what, why = "a parameter after *args", "numba takes the one for the other"
@@ -72,7 +72,7 @@ class Variadic(Derivative):
     """Dispatcher of a derivative of a variadic numba function."""
 
     is_variadic = True  # see frontend/lowering/expressions.py
-    derivative: Callable[[Any, str, Any], Derivative]
+    derivative: Callable[[Dispatcher, str, ArgNums], Derivative]
 
     def __getitem__(self, count: int) -> Derivative:
         """Derivative that is specialised to `count` arguments of this one."""
@@ -83,7 +83,7 @@ class Variadic(Derivative):
             of_count(f, count), transform, tuple(numbers) if isinstance(argnums, tuple) else numbers[0]
         )
 
-    def compile(self, sig: Any) -> Any:
+    def compile(self, sig: Signature | NumbaTypes) -> Any:
         """Compile for a signature, whose last type is the tuple of *args."""
         with global_compiler_lock, self._compiling_counter, resting_collector():
             args = tuple(map(types.unliteral, sigutils.normalize_signature(sig)[0]))
@@ -106,7 +106,7 @@ class Variadic(Derivative):
         inner.compile(every)  # what it refuses is no TypingError of numba's
         names = [f"x_{k}" for k in range(len(first))]
         items = [f"rest[{k}]" for k in range(len(rest.types))]
-        space: dict[str, Any] = {"derivative": inner}
+        space: dict[str, UserValue] = {"derivative": inner}
         head = ", ".join([*names, "rest"])
         execute(f"def entry({head}):\n    return derivative({', '.join([*names, *items])})", space)
         space["entry"].__name__ = space["entry"].__qualname__ = self.py_func.__name__
@@ -124,6 +124,6 @@ class Variadic(Derivative):
 class Compared(Variadic):
     """Variadic derivative in check mode (check_mode.py): each call from Python is compared with the function."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: UserValue, **kwargs: UserValue) -> Any:
         given = inspect.signature(self).bind(*args, **kwargs).args
         return self[len(given)](*given)

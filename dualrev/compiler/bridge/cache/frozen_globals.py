@@ -26,6 +26,7 @@ from dualrev.compiler.bridge.cache.frozen_kernels import is_current
 from dualrev.compiler.bridge.cache.key import freezes, local
 from dualrev.compiler.frontend.reading.callables import is_kernel
 from dualrev.compiler.frontend.reading.jitclass_methods import functions_of
+from dualrev.compiler.types.aliases import Dispatcher, NumbaTypes, UserValue
 from dualrev.errors import UnsupportedError
 
 __all__ = ["World", "check", "derivatives_of", "plain", "reachable", "watch"]
@@ -38,11 +39,11 @@ class World(NamedTuple):
     hash: int
 
 
-_compiled: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], World]] = weakref.WeakKeyDictionary()
+_compiled: weakref.WeakKeyDictionary[Dispatcher, dict[NumbaTypes, World]] = weakref.WeakKeyDictionary()
 _OWN = {"numba", "dualrev"}
 
 
-def check(f: Any, argtypes: tuple[types.Type, ...]) -> World:
+def check(f: Dispatcher, argtypes: tuple[types.Type, ...]) -> World:
     """Hash the values that would be frozen now; UnsupportedError if f or a callee was compiled with others."""
     view = _View()
     now = view.world(f, argtypes)
@@ -56,7 +57,7 @@ def check(f: Any, argtypes: tuple[types.Type, ...]) -> World:
     return now
 
 
-def _refuse(g: Any, then: World, view: _View) -> None:
+def _refuse(g: Dispatcher, then: World, view: _View) -> None:
     changed = [name for name, digest in view.local(g)[0].items() if then.names.get(name) != digest]
     function = g._compiler.py_func
     what = f"`{changed[0]}`" if changed else "what a function that it calls freezes"
@@ -69,7 +70,7 @@ def _refuse(g: Any, then: World, view: _View) -> None:
     )
 
 
-def _refuse_kernel(function: Any) -> None:
+def _refuse_kernel(function: Dispatcher) -> None:
     raise UnsupportedError.at(
         f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}",
         f"kernel {function.__qualname__} of a ufunc",
@@ -79,18 +80,18 @@ def _refuse_kernel(function: Any) -> None:
     )
 
 
-def derivatives_of(f: Any) -> list[Any]:
+def derivatives_of(f: Dispatcher) -> list[Dispatcher]:
     """Derivatives of a numba function that exist, and their derivatives."""
     own = [d for d in list(vars(f).get("_dualrev_derivatives", {}).values()) if d.derivative_of[0] is f]
     return [*own, *(second for d in own for second in derivatives_of(d))]
 
 
-def counted(f: Any) -> list[Any]:
+def counted(f: Dispatcher) -> list[Dispatcher]:
     """Specialisations of a variadic numba function to numbers of arguments (variadic.py)."""
     return [made for (of, _), made in vars(f).get("_dualrev_counted", {}).items() if of == id(f)]
 
 
-def watch(f: Any) -> None:
+def watch(f: Dispatcher) -> None:
     """Have `f.recompile()` reset its derivatives and wrappers, too (output_arguments.py, variadic.py)."""
     if "_reset_overloads" not in vars(f):
         vars(f)["_reset_overloads"] = functools.partial(_recompiled, weakref.ref(f))
@@ -104,7 +105,7 @@ def _recompiled(reference: Any) -> None:
         made._reset_overloads()
 
 
-def reachable(f: Any) -> list[Any]:
+def reachable(f: Dispatcher) -> list[Dispatcher]:
     """Transitive callees of a numba function, with the function itself."""
     return _View().reachable(f, ())
 
@@ -113,15 +114,15 @@ class _View:
     """Memoised hashes of the values that functions freeze."""
 
     def __init__(self) -> None:
-        self._locals: dict[int, tuple[dict[str, str], list[Any]]] = {}
+        self._locals: dict[int, tuple[dict[str, str], list[Dispatcher]]] = {}
 
-    def local(self, f: Any) -> tuple[dict[str, str], list[Any]]:
+    def local(self, f: Dispatcher) -> tuple[dict[str, str], list[Dispatcher]]:
         """Hashes of the values of a function's names, and the numba functions among the values."""
         if id(f) not in self._locals:
             self._locals[id(f)] = local(f)
         return self._locals[id(f)]
 
-    def reachable(self, f: Any, argtypes: tuple[types.Type, ...]) -> list[Any]:
+    def reachable(self, f: Dispatcher, argtypes: tuple[types.Type, ...]) -> list[Dispatcher]:
         """Transitive callees of a function and of the functions passed to it, with these."""
         found = {id(g): g for g in [f, *_functions_in(argtypes)]}
         todo = list(found.values())
@@ -131,7 +132,7 @@ class _View:
             todo += new.values()
         return todo
 
-    def world(self, f: Any, argtypes: tuple[types.Type, ...]) -> World:
+    def world(self, f: Dispatcher, argtypes: tuple[types.Type, ...]) -> World:
         """Hash the values that are frozen if f is compiled now."""
         found = ((id(g), *self.local(g)[0].items()) for g in self.reachable(f, argtypes))
         return World(self.local(f)[0], hash(frozenset(found)))
@@ -161,13 +162,13 @@ class _Compilations(event.Listener):
             self._view = _View()
 
 
-def _functions_in(argtypes: tuple[types.Type, ...]) -> list[Any]:
+def _functions_in(argtypes: tuple[types.Type, ...]) -> list[Dispatcher]:
     """Functions among the arguments, and methods of the jitclasses whose instances are arguments."""
     found = [t.dispatcher for t in argtypes if isinstance(t, types.Dispatcher)]
     return found + [f for t in argtypes if isinstance(t, types.ClassInstanceType) for f in functions_of(t.class_type)]
 
 
-def plain(args: tuple[Any, ...]) -> tuple[types.Type, ...]:
+def plain(args: tuple[UserValue, ...]) -> tuple[types.Type, ...]:
     """Argument types without literal values: a derivative may have been given a default explicitly."""
     return tuple(numba.typeof(t.value) if isinstance(t, types.Omitted) else types.unliteral(t) for t in args)
 

@@ -24,7 +24,7 @@ import hashlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import llvmlite
@@ -39,7 +39,7 @@ from dualrev.compiler.frontend.reading.callables import is_callback, is_generali
 from dualrev.compiler.frontend.reading.jitclass_methods import functions_of, is_jitclass
 from dualrev.compiler.frontend.reading.njit_options import compiled_otherwise
 from dualrev.compiler.frontend.reading.source import is_derivative, text_of
-from dualrev.compiler.types.aliases import ArgNums
+from dualrev.compiler.types.aliases import ArgNums, UserValue
 from dualrev.eager.numba_rules import Owner, Ruled
 from dualrev.rules.drawing import drawing_name
 
@@ -52,7 +52,7 @@ _OPTIONS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")  # numba's, by environmen
 _VERSIONED = {"numpy", "numba", "dualrev"}
 
 
-def fingerprint(f: Any, transform: str, argnums: ArgNums, argtypes: tuple[types.Type, ...]) -> tuple[str, str]:
+def fingerprint(f: Dispatcher, transform: str, argnums: ArgNums, argtypes: tuple[types.Type, ...]) -> tuple[str, str]:
     """Hash of a derivative's dependencies, and the obstacle to caching: an empty text if none.
 
     >>> from numba import float64, njit
@@ -72,7 +72,7 @@ def fingerprint(f: Any, transform: str, argnums: ArgNums, argtypes: tuple[types.
     return walk.hash.hexdigest()[:32], walk.obstacle
 
 
-def local(f: Dispatcher) -> tuple[dict[str, str], list[Any]]:
+def local(f: Dispatcher) -> tuple[dict[str, str], list[Dispatcher]]:
     """Hashes of the values that a numba function freezes, by its names for them; and the numba functions among these.
 
     Of these and of anything that has no contents to be compared, the identity counts: this holds in one process only.
@@ -101,16 +101,16 @@ class _Hasher:
         self.root = root
         self.hash = hashlib.sha256()
         self.obstacle = ""
-        self.functions: dict[Any, int] = {}
-        self.dispatchers: dict[Any, int] = {}
+        self.functions: dict[FunctionType, int] = {}
+        self.dispatchers: dict[Dispatcher, int] = {}
 
-    def add(self, *parts: Any) -> None:
+    def add(self, *parts: object) -> None:
         """Hash texts or bytes, each with its length."""
         for part in parts:
             data = part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogatepass")
             self.hash.update(b"%d:" % len(data) + data)
 
-    def value(self, x: Any) -> None:
+    def value(self, x: UserValue) -> None:
         """Hash a value: its type and contents."""
         cls = type(x)
         self.add(cls.__module__, cls.__qualname__)
@@ -161,7 +161,7 @@ class _Hasher:
         else:
             self.unknown(x)
 
-    def unknown(self, x: Any) -> None:
+    def unknown(self, x: UserValue) -> None:
         """Note as an obstacle a value that cannot be compared with another process's."""
         cls = type(x)
         self.obstacle = self.obstacle or f"a value of type {cls.__module__}.{cls.__qualname__}"
@@ -207,7 +207,7 @@ class _Hasher:
                 self.type(t)
         self._function(f._compiler.py_func)
 
-    def _options(self, options: dict[str, Any]) -> None:
+    def _options(self, options: dict[str, object]) -> None:
         self.add(len(options))
         for name, x in sorted(options.items()):
             self.add(name)
@@ -235,7 +235,7 @@ class _Hasher:
                     found.append(walk.hash.hexdigest())
             self.add(len(found), *sorted(found))
 
-    def _function(self, f: Any) -> None:
+    def _function(self, f: FunctionType) -> None:
         if f in self.functions:
             self.add(self.functions[f])
             return
@@ -249,7 +249,7 @@ class _Hasher:
             if x is not _MISSING:
                 self.value(x)
 
-    def text(self, f: Any) -> None:
+    def text(self, f: FunctionType) -> None:
         """Hash the source lines of a function: emitted code has them as comments."""
         first = f.__code__.co_firstlineno
         lines = text_of(f)[first - 1 : max(line or 0 for _, _, line in f.__code__.co_lines())]
@@ -269,12 +269,12 @@ class _Hasher:
 class _Kinds(_Hasher):
     """Hash of argument types that a function has been compiled for; functions among them count by their numbers."""
 
-    def __init__(self, numbers: dict[Any, int]) -> None:
+    def __init__(self, numbers: dict[Dispatcher, int]) -> None:
         super().__init__()
         self.numbers = numbers
         self.reachable = True
 
-    def dispatcher(self, f: Any) -> None:
+    def dispatcher(self, f: Dispatcher) -> None:
         """Hash a numba function among the types, by its number in the walk."""
         self.reachable = self.reachable and f in self.numbers
         self.add(self.numbers.get(f))
@@ -293,14 +293,14 @@ class _Local(_Hasher):
 
     def __init__(self) -> None:
         super().__init__()
-        self.callees: list[Any] = []
+        self.callees: list[Dispatcher] = []
 
-    def dispatcher(self, f: Any) -> None:
+    def dispatcher(self, f: Dispatcher) -> None:
         """Hash a numba function by identity; its own references are hashed apart."""
         self.add(id(f))
         self.callees.append(f)
 
-    def value(self, x: Any) -> None:
+    def value(self, x: UserValue) -> None:
         """Hash a value; an array of more than a megabyte by identity, since numba refers to it."""
         if is_ufunc(x) or is_generalized(x):
             self.callees.append(x._dispatcher)
@@ -309,13 +309,13 @@ class _Local(_Hasher):
         else:
             super().value(x)
 
-    def unknown(self, x: Any) -> None:
+    def unknown(self, x: UserValue) -> None:
         """Hash a value of unknown contents by identity; a bound method by its function and its object."""
         self.callees += functions_of(x.class_type) if is_jitclass(x) else []
         self.add(*map(id, (x.__func__, x.__self__) if isinstance(x, MethodType) else (x,)))
 
 
-def _frozen(f: FunctionType) -> Iterator[tuple[str, Any]]:
+def _frozen(f: FunctionType) -> Iterator[tuple[str, UserValue]]:
     """Globals, closure values and attributes of modules and classes that f reads, by their names in f.
 
     Functions inside of f count as f. Read from the bytecode: names alone would mix up `data` and `x.data`.
@@ -347,14 +347,14 @@ def freezes(f: FunctionType) -> bool:
     return any(not (isinstance(x, (ModuleType, np.ufunc)) or _is_defined_by_name(x)) for x in values)
 
 
-def _contents(cell: Any) -> Any:
+def _contents(cell: CellType) -> UserValue:
     try:
         return cell.cell_contents
     except ValueError:  # not assigned yet
         return _MISSING
 
 
-def _is_defined_by_name(x: Any) -> bool:
+def _is_defined_by_name(x: UserValue) -> bool:
     """Whether a module of known version defines x under its name; or x is a function written in C."""
     if isinstance(x, BuiltinFunctionType):
         return True

@@ -20,15 +20,17 @@ import weakref
 from typing import Any
 
 import llvmlite.binding as llvm
+from llvmlite.binding import ModuleRef
 from numba.core import sigutils
 from numba.core.caching import _Cache
-from numba.core.codegen import RuntimeLinker
+from numba.core.codegen import CodeLibrary, RuntimeLinker
 from numba.core.compiler import CompileResult
-from numba.core.environment import lookup_environment
+from numba.core.environment import Environment, lookup_environment
 from numba.core.serialize import dumps
 
 from dualrev.compiler.bridge.cache.frozen_globals import reachable
 from dualrev.compiler.bridge.cache.store import Folder, warn
+from dualrev.compiler.types.aliases import Dispatcher, Signature, TargetContext
 
 __all__ = ["MachineCode"]
 
@@ -36,7 +38,7 @@ __all__ = ["MachineCode"]
 class MachineCode(_Cache):
     """Numba's cache interface, for the one overload of the entry point of an emitted module."""
 
-    def __init__(self, folder: Folder, stem: str, function: Any) -> None:
+    def __init__(self, folder: Folder, stem: str, function: Dispatcher) -> None:
         self._folder, self._stem, self._function = folder, stem, weakref.ref(function)
 
     @property
@@ -57,7 +59,7 @@ class MachineCode(_Cache):
         processor = hashlib.sha256(repr(codegen.magic_tuple()).encode()).hexdigest()
         return f"{self._stem}.{processor[:8]}.nbc"
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load_overload(self, sig: Signature, target_context: TargetContext) -> Any:
         """Load the overload for this processor, if available; the file's name stands for all else."""
         target_context.refresh()
         data = self._folder.read(self._name(target_context.codegen()))
@@ -71,7 +73,7 @@ class MachineCode(_Cache):
         found.fndesc.argtypes = args
         return found._replace(signature=found.signature.replace(args=args))
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, sig: Signature, data: Any) -> None:
         """Save an overload, if it does not depend on this process."""
         library = data.library
         module = None
@@ -89,7 +91,7 @@ class MachineCode(_Cache):
         self._folder.write(self._name(data.codegen), dumps(tuple(kept)))
 
 
-def _closed(module: Any, compiled: Any) -> Any:
+def _closed(module: ModuleRef, compiled: Any) -> tuple[str, str, tuple[bytes, bytes]]:
     """Serialise the object code of an overload; symbols other than its own become internal."""
     library, description = compiled.library, compiled.fndesc
     public = {
@@ -107,7 +109,7 @@ def _closed(module: Any, compiled: Any) -> Any:
     return library.name, "object", (code, module.as_bitcode())
 
 
-def _environments(module: Any) -> tuple[Any, ...]:
+def _environments(module: ModuleRef) -> tuple[Environment, ...]:
     """Numba environments of the module's functions: their Python objects, as numba serialises them."""
     names = (v.name for v in module.global_variables if v.name.startswith("_ZN08NumbaEnv"))
     return tuple(found for found in map(lookup_environment, names) if found is not None and found.can_cache())
@@ -118,9 +120,9 @@ _POINTER = re.compile(
 )
 
 
-def _resolved(module: Any, function: Any) -> Any:
+def _resolved(module: ModuleRef, function: Dispatcher) -> ModuleRef | None:
     """Resolve the pointers of recursive calls in a module, and link their targets; None if one is not found."""
-    libraries: dict[str, Any] = {}
+    libraries: dict[str, CodeLibrary] = {}
     rounds = 0
     while count := sum(v.name.startswith(RuntimeLinker.PREFIX) for v in module.global_variables):
         wanted = {found[2] for found in _POINTER.finditer(str(module))}
@@ -138,7 +140,7 @@ def _resolved(module: Any, function: Any) -> Any:
     return module
 
 
-def _libraries(function: Any) -> dict[str, Any]:
+def _libraries(function: Dispatcher) -> dict[str, CodeLibrary]:
     """Compiled code of a function and of its transitive callees, by symbol."""
     overloads = [made for f in reachable(function) for made in f.overloads.values()]
     return {made.fndesc.mangled_name: made.library for made in overloads}

@@ -26,7 +26,6 @@ import tempfile
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from numba.core import types
 from numba.core.caching import NullCache
@@ -34,7 +33,7 @@ from numba.core.caching import NullCache
 from dualrev.compiler.frontend.reading.ad_operators import TRANSFORMATIONS
 from dualrev.compiler.frontend.reading.callables import jitted
 from dualrev.compiler.frontend.reading.njit_options import copied
-from dualrev.compiler.types.aliases import ArgNums
+from dualrev.compiler.types.aliases import ArgNums, Dispatcher, UserValue
 from dualrev.rules import library
 from dualrev.rules.library.rule_definitions import rule_of
 
@@ -46,7 +45,7 @@ __all__ = ["CachedModule", "ConstantPath", "Folder", "folder_for", "resolve", "w
 #: ("copied", options) what numba makes of it where it copies it into a caller with these options, and
 #: ("derivative", (transform, argnums)) a derivative of it. ("overload", g) is the implementation g that numba has
 #: chosen for it; a module with one is never kept, since what it depends on has no text (key.py).
-ConstantPath = tuple[tuple[str, Any], ...]
+ConstantPath = tuple[tuple[str, UserValue], ...]
 
 _NEEDS, _SEAL = "# needs ", b"# sealed "
 _SEAL_LENGTH = len(_SEAL) + 64 + 1
@@ -78,7 +77,7 @@ class CachedModule:
         )
 
 
-def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any:
+def resolve(f: Dispatcher, argtypes: tuple[types.Type, ...], path: ConstantPath) -> UserValue:
     """Resolve an access path from f; the empty path is f itself.
 
     >>> from numba import njit
@@ -87,7 +86,7 @@ def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any
     >>> resolve(scaled((2.0, 3.0)), (), (("closure", "by"), ("item", 1)))
     3.0
     """
-    x: Any = f
+    x: UserValue = f
     for kind, step in path:
         if kind == "arg":
             x = argtypes[step]
@@ -108,26 +107,29 @@ def resolve(f: Any, argtypes: tuple[types.Type, ...], path: ConstantPath) -> Any
             x = step
         elif kind == "derivative":
             x = _derivative(x, *step)
-        elif kind == "default":
-            x = inspect.signature(getattr(x, "py_func", x)).parameters[str(step)].default
         else:
-            function = getattr(x, "py_func", x)
-            if kind == "global":
-                x = function.__globals__[step]
-            else:
-                assert kind == "closure", kind
-                x = function.__closure__[function.__code__.co_freevars.index(step)].cell_contents
+            x = _in_function(getattr(x, "py_func", x), kind, step)
         if isinstance(x, types.Dispatcher):
             x = x.dispatcher
     return x
 
 
-def _derivative(f: Any, transform: str, argnums: ArgNums) -> Any:
+def _in_function(function: UserValue, kind: str, step: UserValue) -> UserValue:
+    """Default of a parameter, global or closure variable of a function."""
+    if kind == "default":
+        return inspect.signature(function).parameters[str(step)].default
+    if kind == "global":
+        return function.__globals__[step]
+    assert kind == "closure", kind
+    return function.__closure__[function.__code__.co_freevars.index(step)].cell_contents
+
+
+def _derivative(f: Dispatcher, transform: str, argnums: ArgNums) -> Dispatcher:
     argnums = tuple(argnums) if isinstance(argnums, list) else argnums  # JSON has lists only
     return TRANSFORMATIONS.derivative(f, transform, argnums)
 
 
-def folder_for(f: Any) -> Folder | None:
+def folder_for(f: Dispatcher) -> Folder | None:
     """Folder to cache the derivatives of f in, made if need be; None if they are not cached.
 
     Warns (RuntimeWarning) if there should be one, and it cannot be used.

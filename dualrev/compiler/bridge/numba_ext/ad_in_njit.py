@@ -22,7 +22,7 @@ from dualrev.compiler.bridge.bind_arguments import zeros
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.bridge.numba_ext.pullback_type import closed, holds_reals, refused, within
 from dualrev.compiler.bridge.variadic import of_count
-from dualrev.compiler.types.aliases import ArgNums, NumbaTypes
+from dualrev.compiler.types.aliases import ArgNums, NumbaType, NumbaTypes, TypingContext, UserValue
 from dualrev.diagnostics.quoting import execute
 from dualrev.eager.numba_rules import Ruled
 from dualrev.errors import ArgumentError, DualrevError, OutputError, TangentError
@@ -36,12 +36,12 @@ def _api() -> Any:
     return api
 
 
-def numbers(f: Any, argnums: ArgNums) -> Any:
+def numbers(f: NumbaType, argnums: ArgNums) -> Any:
     """Normalise argnums."""
     return _api().numbers(f, argnums)
 
 
-def _function(f: Any, name: str) -> Dispatcher:
+def _function(f: NumbaType, name: str) -> Dispatcher:
     """Numba function of a dispatcher type; TypingError for another type."""
     if isinstance(f, types.Dispatcher) and isinstance(f.dispatcher, Ruled):
         raise TypingError(
@@ -56,7 +56,7 @@ def _function(f: Any, name: str) -> Dispatcher:
     )
 
 
-def _check_options(name: str, has_aux: Any = False, engine: Any = None) -> None:
+def _check_options(name: str, has_aux: UserValue = False, engine: UserValue = None) -> None:
     """Raise TypingError for options that compiled derivatives do not have."""
     aux = getattr(has_aux, "literal_value", getattr(has_aux, "value", has_aux))
     if aux is not False or not (engine is None or isinstance(engine, (types.NoneType, types.Omitted))):
@@ -79,7 +79,7 @@ def _number(argnums: ArgNums) -> Any:
     return argnums.literal_value
 
 
-def making(name: str, f: Any, argnums: ArgNums, has_aux: Any, engine: Any) -> Any:
+def making(name: str, f: NumbaType, argnums: ArgNums, has_aux: UserValue, engine: UserValue) -> Any:
     """Dispatcher that `dr.grad(f)` and the like stand for, given the types of their arguments."""
     _check_options(name, has_aux, engine)
     try:
@@ -88,7 +88,7 @@ def making(name: str, f: Any, argnums: ArgNums, has_aux: Any, engine: Any) -> An
         raise refused(error) from error
 
 
-def product(f: Any, engine: Any) -> Any:
+def product(f: NumbaType, engine: UserValue) -> Any:
     """Dispatcher that `dr.hvp(f)` stands for."""
     _check_options("hvp", False, engine)
     return derivative(_function(f, "hvp"), "hvp")
@@ -97,7 +97,7 @@ def product(f: Any, engine: Any) -> Any:
 # Derivatives at a point
 
 
-def at_a_point(context: Any, of: Any, args: Any, kws: Any) -> types.Dispatcher:
+def at_a_point(context: TypingContext, of: NumbaType, args: NumbaTypes, kws: dict[str, NumbaType]) -> types.Dispatcher:
     """Dispatcher type that a call of `dr.jvp` or `dr.vjp` stands for, given the types of its arguments."""
     try:
         given = inspect.signature(of).bind(*args, **kws)
@@ -120,7 +120,7 @@ def at_a_point(context: Any, of: Any, args: Any, kws: Any) -> types.Dispatcher:
     return called
 
 
-def _jvp(f: Any, kinds: NumbaTypes, given: dict[str, Any]) -> Any:
+def _jvp(f: NumbaType, kinds: NumbaTypes, given: dict[str, NumbaType]) -> Any:
     for x in (given["primals"], given["tangents"]):
         if not isinstance(x, types.BaseTuple):
             raise TypingError(f"dr.jvp takes tuples inside of njit code, and not {x}: dr.jvp(f, (x,), (t,))")
@@ -129,7 +129,7 @@ def _jvp(f: Any, kinds: NumbaTypes, given: dict[str, Any]) -> Any:
         raise refused(TangentError.of(str(given["tangents"]), f"a tuple with {count} entries"))
     made = derivative(f, "jvp")
     if count not in made.written:
-        space: dict[str, Any] = {"made": made}
+        space: dict[str, object] = {"made": made}
         primals = [f"primals[{k}]" for k in range(count)]
         tangents = [f"tangents[{k}]" for k in range(count)]
         for k, (default, zero) in enumerate(_defaults(f, count)):
@@ -142,7 +142,7 @@ def _jvp(f: Any, kinds: NumbaTypes, given: dict[str, Any]) -> Any:
     return made.written[count]
 
 
-def _defaults(f: Dispatcher, count: int) -> list[tuple[Any, Any]]:
+def _defaults(f: Dispatcher, count: int) -> list[tuple[str, UserValue]]:
     """Default values of the parameters after the first `count`, with zero tangents."""
     rest = list(inspect.signature(f.py_func).parameters.values())[count:]
     if any(p.default is p.empty for p in rest):
@@ -151,7 +151,7 @@ def _defaults(f: Dispatcher, count: int) -> list[tuple[Any, Any]]:
     return list(zip(values, zeros(values), strict=True))
 
 
-def _vjp(f: Any, kinds: NumbaTypes) -> Any:
+def _vjp(f: NumbaType, kinds: NumbaTypes) -> Any:
     made, count = derivative(f, "keep"), len(kinds)
     if count not in made.written:
         names = ", ".join(f"x_{k}" for k in range(count))

@@ -74,12 +74,12 @@ class _ReleasingLower(_Lower):
         model = self.context.data_model_manager[self.typeof(name)]
         return bool(self.context.enable_nrt and model.contains_nrt_meminfo())
 
-    def pre_block(self, block: Any) -> None:
+    def pre_block(self, block: ir.Block) -> None:
         """Begin a block, with the references that are held at its start."""
         super().pre_block(block)
         self._now = set(self._starts[id(block)])
 
-    def lower_inst(self, inst: Any) -> None:
+    def lower_inst(self, inst: ir.Stmt) -> None:
         """Lower a statement, whose failures release the references that are held before it."""
         made, here = len(self.function.blocks), self.builder.block
         super().lower_inst(inst)
@@ -92,7 +92,7 @@ class _ReleasingLower(_Lower):
         _follow(inst, self._now, self._counts)
 
 
-def _held(blocks: dict[int, Any], counts: Callable[[str], bool]) -> dict[int, set[str]]:
+def _held(blocks: dict[int, ir.Block], counts: Callable[[str], bool]) -> dict[int, set[str]]:
     """Dataflow analysis: variables that may hold a reference at the start of each block, by the block's identity."""
     starts: dict[int, set[str]] = {k: set() for k in blocks}
     todo = list(blocks)
@@ -108,7 +108,7 @@ def _held(blocks: dict[int, Any], counts: Callable[[str], bool]) -> dict[int, se
     return {id(block): starts[k] for k, block in blocks.items()}
 
 
-def _follow(statement: Any, held: set[str], counts: Callable[[str], bool]) -> None:
+def _follow(statement: ir.Stmt, held: set[str], counts: Callable[[str], bool]) -> None:
     """Update the held references by a statement (transfer function)."""
     if isinstance(statement, numba_ir.Assign) and counts(statement.target.name):
         held.add(statement.target.name)
@@ -116,7 +116,7 @@ def _follow(statement: Any, held: set[str], counts: Callable[[str], bool]) -> No
         held.discard(statement.value)
 
 
-def _fails(block: Any) -> bool:
+def _fails(block: ir.Block) -> bool:
     """Whether a block returns a status that is, or may be, a failure."""
     if not isinstance(block.terminator, ir.Ret):
         return False

@@ -19,7 +19,7 @@ from dualrev.compiler import runtime
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.entrypoints.vjp import check_cotangent
 from dualrev.compiler.runtime.arrays import copies
-from dualrev.compiler.types.aliases import NumbaType, Signature, TypingContext
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes, Signature, TypingContext
 from dualrev.compiler.types.leaves import is_structured, members
 from dualrev.diagnostics.quoting import execute
 from dualrev.errors import CotangentError, DualrevError
@@ -58,7 +58,7 @@ class Pullback(types.Callable):
         """Identity of the type among numba's types."""
         return self.function, self.kept, self.count, self.value
 
-    def get_call_type(self, context: TypingContext, args: Any, kws: Any) -> Any:
+    def get_call_type(self, context: TypingContext, args: NumbaTypes, kws: dict[str, NumbaType]) -> Signature:
         """Type a call with a cotangent: see numba."""
         if len(args) != 1 or kws:
             raise TypingError("a pullback takes one cotangent, that of the value: pull(ct)")
@@ -139,7 +139,7 @@ def _overload_copy(x):
     if isinstance(x, types.Array):  # what a pullback holds is contiguous, unless strides matter
         return (lambda x: copies.strided_copy(x)) if x.layout == "A" else (lambda x: copies.copy(x))
     if isinstance(x, types.BaseTuple) and x.types:
-        space: dict[str, Any] = {"copy": _copy, "made": getattr(x, "instance_class", None)}
+        space: dict[str, object] = {"copy": _copy, "made": getattr(x, "instance_class", None)}
         parts = "".join(f"copy(x[{k}]), " for k in range(len(x.types)))
         text = f"({parts})" if space["made"] is None else f"made({parts})"
         execute(f"def copied(x): return {text}", space)
@@ -150,7 +150,7 @@ def _overload_copy(x):
 _copied = within(lambda x: _copy(x))
 
 
-def _pull(f: Any, parameters: int, count: int) -> Any:
+def _pull(f: Dispatcher, parameters: int, count: int) -> Any:
     """Numba function that a call of a pullback of f runs; f has so many parameters.
 
     f may write to its arguments, so that it gets copies of what the pullback holds. See runtime/tape/memory.py for
@@ -160,7 +160,7 @@ def _pull(f: Any, parameters: int, count: int) -> Any:
     if count not in vjp.written:
         given = [f"x_{k}" for k in range(parameters)]
         cts = "".join(f"made[1][{k}], " for k in range(count))
-        again: dict[str, Any] = {"vjp": vjp}  # `attempt` knows for ever what it has called: not vjp itself
+        again: dict[str, object] = {"vjp": vjp}  # `attempt` knows for ever what it has called: not vjp itself
         execute(f"def again({', '.join(given)}, ct): return vjp({', '.join(given)}, ct)", again)
         space = {"opened": _opened, "runtime": runtime, "copied": _copied, "again": within(again["again"])}
         lines = [

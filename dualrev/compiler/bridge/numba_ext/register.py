@@ -17,7 +17,7 @@ from numba.core.typing.typeof import Purpose
 from numba.extending import overload, typeof_impl
 
 from dualrev.compiler.frontend.reading.ad_operators import AT_A_POINT, FROM_PYTHON, MAKING, TRANSFORMATIONS
-from dualrev.compiler.types.aliases import Signature
+from dualrev.compiler.types.aliases import NumbaType, NumbaTypes, Signature, UserValue
 from dualrev.eager.arrays.complex.pairs import ComplexArray, ComplexNumber
 from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.custom import stop_gradient
@@ -70,7 +70,7 @@ class _AtAPoint(AbstractTemplate):
 
     called: Any
 
-    def generic(self, args: Any, kws: Any) -> Any:
+    def generic(self, args: NumbaTypes, kws: dict[str, NumbaType]) -> Signature | None:
         """Type the call: see numba."""
         self.called = _inside().at_a_point(self.context, type(self).key, args, kws)
         return self.called.get_call_type(self.context, args, kws)
@@ -86,14 +86,14 @@ def _stop_gradient(x):
     return markers.typed(x)
 
 
-def _refuse(x: Any, context: Any) -> None:
+def _refuse(x: object, context: object) -> None:
     """Refuse to type a number under differentiation."""
     from dualrev.compiler.bridge import tape_block
 
     tape_block.refuse(x, context)
 
 
-def _refuse_transformed(x: Any, context: Any) -> None:
+def _refuse_transformed(x: UserValue, context: Any) -> None:
     """Refuse to freeze `dr.vmap(f)`, or a derivative of a Python function, as a constant."""
     if context.purpose is Purpose.constant:
         why, instead = FROM_PYTHON
