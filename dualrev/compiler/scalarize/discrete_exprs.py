@@ -1,4 +1,4 @@
-"""Conditions and other non-differentiable expressions, emitted unchanged as `plain`.
+"""Conditions and other non-differentiable expressions, emitted unchanged.
 
 Takes the writer. Guarantees that no tuple is left in them, and that what numba may know when it compiles
 is hidden from it.

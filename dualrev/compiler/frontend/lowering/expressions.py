@@ -1,4 +1,4 @@
-"""Lower expressions to core; conditions without calls of the user's functions stay whole (`plain`)."""
+"""Lower expressions to A-normal form; conditions without calls of the user's functions stay whole."""
 
 # ruff: noqa: N802 - methods are named after the nodes of the syntax tree, as in ast.NodeVisitor
 

@@ -2,7 +2,7 @@
 
 Sets, dicts, strings, calls that only numba knows, and the blocks of `try` and `with objmode()`.
 
-Types are not known here. So such a value is an operation `written`, and
+Types are not known here. So such a value is an OpaqueExpr, and
 scalarize/opaque/opaque_statements.py refuses it where its types say that a derivative may go through.
 """
 

@@ -1,4 +1,4 @@
-"""Lower a numba function's syntax tree to core (A-normal form): every intermediate value gets a name.
+"""Lower a numba function's syntax tree to A-normal form: every intermediate value gets a name.
 
 Nothing is known of types here; the result means in Python what the function means. Three things change their form:
 
@@ -6,7 +6,7 @@ Nothing is known of types here; the result means in Python what the function mea
                                when a flag is set
     for x in a, zip, enumerate,
     reversed                   for k in range(n): x = a[k]; ...
-    and, or, conditionals,     If; conditions without calls of the user's functions stay as they are written (`plain`),
+    and, or, conditionals,     If; conditions without calls of the user's functions stay as they are written (Discrete),
     comparisons                since nothing in them is differentiated
 
 Whatever has no case here is refused, with its line.

@@ -82,7 +82,7 @@ class Inactive:
         self._stopped_tree(self.code.tree(s.target), self.code.tree(x), s.line)
 
     def _stopped_tree(self, target: Any, source: Any, line: int) -> None:
-        """Copy the leaves of a tree by `plain` expressions, which have no derivative."""
+        """Copy the leaves of a tree by expressions that have no derivative."""
         code = self.code
         if isinstance(target, anf.Node):
             for t, x in zip(target.parts, source.parts, strict=True):

@@ -261,7 +261,7 @@ class Opaques:
 
     @property
     def comprehensions(self) -> set[str]:
-        """Lists that a `list` operation creates; only their comprehension appends to them."""
+        """Lists that MakeList and AllocList create; only their comprehension appends to them."""
         return {s.target for s in anf.walk(self.code.lowered.body) if isinstance(s, (anf.MakeList, anf.AllocList))}
 
     def _said(self, s: anf.Let) -> Words:
