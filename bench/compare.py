@@ -1,4 +1,4 @@
-"""What became slower between two saved runs: `python -m bench.compare OLD.json NEW.json`.
+"""Find what became slower between two saved runs: `python -m bench.compare OLD.json NEW.json`.
 
 Each time is divided by that of a calibration loop in the same run, so that runs of different machines can be compared.
 The ratio of a pair is that of these quotients, new over old. Slower is what has a ratio of more than
@@ -114,7 +114,7 @@ def compare(old: Run, new: Run, more: float = MORE) -> Comparison:
 
 
 def _reasons(timed: dict[str, Measure], others: dict[str, Measure], run: Run) -> dict[str, str]:
-    """Of what is timed in one run, and absent from the other with a recorded reason."""
+    """Return what one run timed, and the other left out for a recorded reason."""
     absences = [(_labels(record, "absent"), record["absent"]) for record in run.records if "absent" in record]
     return {
         name: reason
@@ -132,7 +132,7 @@ def _grown(old: Run, new: Run, more: float) -> list[Growth]:
 
 
 def _bytes(run: Run) -> dict[str, float]:
-    """Bytes per unit of n by the name of a record, of what has been measured at three sizes or more."""
+    """Return the bytes per unit of n by the name of a record, for records of three sizes or more."""
     slopes = {
         " ".join(map(str, _labels(record, *MEASURED).values())): fit_slope(record["sizes"], record["bytes"])
         for record in run.records
@@ -199,7 +199,7 @@ def duration(seconds: float) -> str:
 
 
 def origins(*both: Saved) -> Table:
-    """What the two runs are, and which versions differ."""
+    """Return the names of the two runs, and the versions that differ."""
     runs, here = [saved.run for saved in both], Path.cwd()
     files = (saved.file.relative_to(here) if saved.file.is_relative_to(here) else saved.file for saved in both)
     made = _table("", *(f"{age}: {file}" for age, file in zip(("old", "new"), files, strict=True)))
@@ -252,7 +252,7 @@ def some(names: Sequence[str]) -> str:
 
 
 def extents(comparison: Comparison) -> list[str]:
-    """What has to be known of quick runs."""
+    """Return the warning about quick runs."""
     old, new = ("quick" if quick else "full" for quick in comparison.quick)
     if old != new:
         return [f"The old run is {old}, the new one {new}: most sizes differ, and only what both have is compared."]
@@ -264,7 +264,7 @@ def extents(comparison: Comparison) -> list[str]:
 
 
 def remarks(comparison: Comparison) -> list[str]:
-    """What is said in a line each: what is faster, what is in one run only, and what changed in the records."""
+    """Return a line for each faster benchmark, each benchmark of one run only, and each changed record."""
     reasons: dict[str, list[str]] = {}
     for name, reason in comparison.lost.items():
         reasons.setdefault("cut off" if reason.startswith("cut off") else reason, []).append(name)

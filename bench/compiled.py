@@ -107,7 +107,7 @@ class Result:
 
 @dataclasses.dataclass
 class Extras:
-    """What is measured of single functions: the pendulum's bytes per step, and calls of a function of one float."""
+    """Measurements of single functions: the pendulum's bytes per step, and calls of a function of one float."""
 
     gradient_bytes: float | None = None  # per step
     adjoint_bytes: float | None = None
@@ -378,7 +378,7 @@ def worst(entries: Iterable[tuple[str, float | None]]) -> tuple[float, float, st
 
 
 def summary(results: dict[str, Result], measured: Extras) -> list[str]:
-    """What the goals are about."""
+    """Return the text about the goals."""
     lines = []
     for under, name in (("primal", "the primal"), ("adjoint", "the adjoint by hand")):
         middle, most = GOALS[under]

@@ -82,7 +82,7 @@ WAYS = {"dualrev": by_dualrev, "autograd": by_autograd, "JAX": by_jax, "PyTorch"
 
 
 def prepared(program: Program | Model, size: int, ways: Mapping[str, Callable[..., Run]] = WAYS) -> dict[str, Entry]:
-    """What can be timed: installed, and found to agree with the tape."""
+    """Return the libraries to time: installed, and in agreement with the tape."""
     x, c = program.make(size)
     made: dict[str, Entry] = {}
     expected: Any = None
@@ -115,7 +115,7 @@ def peak(run: Run) -> int:
 def row(
     program: Program | Model, size: int, budget: float, ways: Mapping[str, Callable[..., Run]]
 ) -> tuple[list[str], list[str], bool]:
-    """The cells of one line, what is to be said beside it, and whether an answer is wrong."""
+    """Return the cells of one line, a remark, and whether an answer is wrong."""
     entries = prepared(program, size, ways)
     measured(entries, budget)
     x, _ = program.make(size)

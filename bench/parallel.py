@@ -1,4 +1,4 @@
-"""Gradients of parallel loops beside those of the same loops in one thread: `python -m bench.parallel`.
+"""Compare gradients of parallel loops with the same loops in one thread: `python -m bench.parallel`.
 
 For every program (programs/parallel_programs.py), of the function under `njit` and under `njit(parallel=True)`: the
 time of the function, and of its value and gradient, both compiled. The gradients are compared first: with one another,

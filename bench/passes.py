@@ -1,4 +1,4 @@
-"""What each optional pass of the compiler gains, in one run: `python -m bench.passes`.
+"""Measure what each optional pass of the compiler gains, in one run: `python -m bench.passes`.
 
 For every program of `programs/array_programs.py`: microseconds of its value and gradient, and how many times as long it
 takes when a pass is left out (`DUALREV_PASSES=-name`). A pass that gains nothing has 1.0 everywhere.
@@ -38,7 +38,7 @@ TURNS = 5
 
 
 def fresh(f: Any) -> Any:
-    """The same numba function, of which nothing is compiled."""
+    """Return the same numba function, not compiled yet."""
     return numba.njit(**{k: v for k, v in f.targetoptions.items() if k != "nopython"})(f.py_func)
 
 

@@ -141,7 +141,7 @@ def numbers(answer: Any) -> np.ndarray:
 
 
 def prepared(program: Program, size: int) -> dict[str, Entry]:
-    """What can be timed: compiled, and found to agree with the tape, which is taken on all data."""
+    """Return the functions to time: compiled, and in agreement with the tape on all data."""
     x, *data = program.make(size)
     v = program.vector(x)
     made, answers = {}, {}

@@ -136,7 +136,7 @@ def numbers(answer: Any) -> np.ndarray:
 
 
 def prepared(program: Program | Batch, size: int) -> dict[str, Entry]:
-    """What can be timed: compiled on little data, called once, and found to agree."""
+    """Return the functions to time: compiled on little data, called once, and in agreement."""
     made: dict[str, Entry] = {}
     expected = None
     for key, (way, module) in (WAYS if isinstance(program, Program) else BATCH_WAYS).items():

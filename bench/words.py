@@ -46,7 +46,7 @@ class _Counted(list[Any]):
 
 
 def _words(values: Any) -> int:
-    """Of what is pushed at once: numbers or columns; of an array, one for the reference."""
+    """Count the words of one push: numbers or columns; an array counts one, for its reference."""
     if not isinstance(values, tuple):
         return 1
     flags = [np.size(x) for x in values if np.asarray(x).dtype == np.bool_]

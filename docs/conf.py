@@ -6,7 +6,10 @@ The source is the whole repository: pages link to each other, to figures and to 
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import Any
+
+from docutils import nodes
 
 import dualrev
 
@@ -15,7 +18,7 @@ author = "The dualrev authors"
 copyright = author  # Sphinx's name
 version = release = dualrev.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 source_suffix = {".md": "markdown"}
 root_doc = "docs/index"
 include_patterns = [
@@ -35,15 +38,33 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True  # where there are prompts: what a reader can run, without the output
+
 html_theme = "furo"
-html_title = "dualrev"
+html_title = f"dualrev {release}"
+html_favicon = "site/static/favicon.svg"
 html_static_path = ["site/static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_extra_path = ["site/index.html"]
 html_copy_source = False
 html_show_sphinx = False
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
+
+
+#: Words that a reader searches for, and the page that answers, by the search's index of terms.
+ANSWERS = {
+    "docs/start": "install",
+    "docs/numba": "cache, compile time, save to disk",
+    "docs/benchmarks": "performance, speed, how fast",
+    "docs/compiler": "profile, profiling, timing of passes",
+    "docs/conventions": "nan, inf, debug nan",
+    "docs/recipes": "ship, deploy",
+    "docs/sharp_bits": "pitfalls, limitations",
+}
 
 
 def plain(app: object, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
@@ -60,7 +81,31 @@ def without_last_lines(app: object, name: str, source: list[str]) -> None:
     source[0] = source[0].replace("\n\n```\n", "\n```\n")
 
 
+def with_answers(app: object, name: str, source: list[str]) -> None:
+    """Put the words of `ANSWERS` into the index, below the page's title: the search lists such entries first."""
+    if name in ANSWERS:
+        words = ", ".join(f"! {word}" for word in ANSWERS[name].split(", "))
+        title, _, rest = source[0].partition("\n")
+        source[0] = f"{title}\n\n```{{index}} {words}\n```\n{rest}"
+
+
+def described(app: object, name: str, template: str, context: dict[str, Any], page: nodes.document | None) -> None:
+    """Say what a page is about, for search engines and for previews of links: its first paragraph."""
+    if page is not None:
+        first = next(page.findall(nodes.paragraph), None)
+        text = " ".join(first.astext().split()) if first else ""
+        about = text if len(text) <= 200 else text[:200].rpartition(" ")[0] + " ..."
+        tags = {"og:title": context["title"], "og:description": about, "og:type": "article", "og:site_name": project}
+        lines = [f'<meta name="description" content="{escape(about)}">']
+        lines += [
+            f'<meta property="{key}" content="{escape(re.sub("<[^>]*>", "", text))}">' for key, text in tags.items()
+        ]
+        context["metatags"] += "".join(f"{line}\n" for line in lines)
+
+
 def setup(app: Any) -> None:
     """Sphinx calls this."""
     app.connect("source-read", without_last_lines)
+    app.connect("source-read", with_answers)
+    app.connect("html-page-context", described)
     app.connect("autodoc-process-docstring", plain)

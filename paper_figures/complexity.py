@@ -101,7 +101,7 @@ def _panel(panel: Any, name: str, lines: dict[str, dict[str, float]]) -> None:
 def figure(found: dict[str, Ratios] | None = None) -> Figure:
     """The page, with the ratios as tables. Without an argument: of what was measured last."""
     found = saved() if found is None else found
-    body = ["![Cost of the gradient over that of the program, for three families of programs.](complexity.svg)"]
+    body = ["![Cost of the gradient relative to the program, for three families of programs.](complexity.svg)"]
     for (what, name), lines in {(m, name): lines for m in found for name, lines in found[m].items()}.items():
         sizes = sorted({int(n) for line in lines.values() for n in line})
         rows = [
@@ -123,7 +123,7 @@ def figure(found: dict[str, Ratios] | None = None) -> Figure:
     return Figure(
         "complexity",
         "Section 4.1, criterion",
-        "the cost of the gradient beside that of the program",
+        "the cost of the gradient relative to the program",
         "the gradient has to cost at most a constant times the program and the size of its input, for all programs. "
         "D1 and D2 break that; after Cayley a scalar's depth is left, then logarithms; with arrays it holds.",
         f"broken by {said}; sparse maps leave a logarithm; D4 stays at {highest:.1f} or below on all three, "
@@ -133,7 +133,7 @@ def figure(found: dict[str, Ratios] | None = None) -> Figure:
 
 
 def saved() -> dict[str, Ratios]:
-    """What was measured last."""
+    """Return the last measurement."""
     return json.loads(TABLE.read_text(encoding="utf-8"))
 
 

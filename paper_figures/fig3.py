@@ -53,7 +53,7 @@ def measure(limit: float = LIMIT) -> Measured:
 
 
 def saved() -> Measured:
-    """What was measured last."""
+    """Return the last measurement."""
     return json.loads(MEASURED.read_text(encoding="utf-8"))
 
 

@@ -60,7 +60,7 @@ def linked(n: int) -> Any:
 
 
 def costs(n: int) -> list[int]:
-    """What the backpropagator of the last of n scalars builds.
+    """Count what the backpropagator of the last of n scalars builds.
 
     Before Cayley; after it, in a balanced input and in a list; an entry of a Map (section 6), of an array (section 7).
     """

@@ -8,13 +8,14 @@ import dataclasses
 import difflib
 import functools
 import importlib.util
+import inspect
 import itertools
 import json
 import math
 import runpy
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -43,22 +44,24 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--program", action="append", metavar="NAME", help="only this program (may be repeated)")
     made.add_argument("--stage", action="append", metavar="NAME", help="only this stage (may be repeated)")
-    made.add_argument("--relatives", action="store_true", help="the algorithms of neighbouring papers, beside tape")
+    made.add_argument("--relatives", action="store_true", help="compare the algorithms of related papers with tape")
     made.add_argument("--size", type=int, metavar="N", help="the size of the programs, instead of their own")
-    made.add_argument("--sizes", metavar="N,N,...", help="how the work grows with the size: at these, at least three")
+    made.add_argument("--sizes", metavar="N,N,...", help="measure how the work grows, at three sizes or more")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the programs' inputs (0)")
-    made.add_argument("--limit", type=float, default=1.5e6, metavar="STEPS", help="cut a stage off there (1,500,000)")
     made.add_argument(
-        "--derivative", action="store_true", help="print the derivative as a program, too (stages.calculus)"
+        "--limit", type=float, default=1.5e6, metavar="STEPS", help="stop a stage after so many steps (1,500,000)"
     )
-    made.add_argument("--json", type=Path, metavar="FILE", help="save all numbers in this file, too")
-    made.add_argument("--html", type=Path, metavar="FILE", help="write a page to look at, too: code, drawings, steps")
-    made.add_argument("--file", metavar="FILE.py:FUNCTION", help="compare on a function of your own")
+    made.add_argument(
+        "--derivative", action="store_true", help="also print the derivative as a program (stages.calculus)"
+    )
+    made.add_argument("--json", type=Path, metavar="FILE", help="also save all numbers in this file")
+    made.add_argument("--html", type=Path, metavar="FILE", help="also write a page to step through in a browser")
+    made.add_argument("--file", metavar="FILE.py:FUNCTION", help="compare the stages on a function of your own")
     made.add_argument(
         "--args", default="", metavar="LITERALS", help="its arguments: '3.0, [1.0, 2.0]'; --args='-1.0' if negative"
     )
     made.add_argument(
-        "--inputs", metavar="FUNCTION", help="a function of FILE.py that makes its arguments, a tuple, from a size"
+        "--inputs", metavar="FUNCTION", help="a function of FILE.py that returns the tuple of arguments for a size"
     )
     return made
 
@@ -71,8 +74,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = report.console()
     try:
         chosen = _own(options) if options.file else _programs(options)
-        console.print(report.overview(stages))
-        console.print(report.legend())
         comparisons, growths = _run(chosen, stages, options, console)
         if options.html:
             _page(chosen, comparisons, growths, stages, options)
@@ -93,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Answer to values of options that cannot be, before any work is done."""
+    """Refuse invalid values of options, before any work is done."""
     if options.size is not None and options.size < 1:
         _usage(f"--size {options.size}: a size is at least 1")
     if options.seed < 0:
@@ -120,7 +121,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    """The sizes in their order, without those that are there twice."""
+    """Return the distinct sizes in ascending order."""
     try:
         sizes = sorted({int(part) for part in text.split(",")})
     except ValueError:
@@ -131,7 +132,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def _candidates(options: argparse.Namespace) -> tuple[str, ...]:
-    """What is compared: the stages, or their neighbours."""
+    """Return the names that --stage accepts: the stages, or the related algorithms."""
     if not options.relatives:
         return tuple(STAGES)
     from stages.relatives import RELATIVES
@@ -175,7 +176,7 @@ def _programs(options: argparse.Namespace) -> list[_Chosen]:
 def _run(
     chosen: list[_Chosen], stages: tuple[str, ...], options: argparse.Namespace, console: Console
 ) -> tuple[list[Comparison], list[Growth]]:
-    """Compare, and print each table as soon as it is there."""
+    """Compare the programs, and print each table as soon as its program is done."""
     comparisons: list[Comparison] = []
     growths: list[Growth] = []
     total = len(stages) * sum(1 if family is None else 2 for *_, family in chosen)
@@ -188,6 +189,9 @@ def _run(
         for program, primals, size, family in chosen:
             name = program.name
             result = compare(program, primals, size, stages, options.limit, functools.partial(step, name))
+            if not comparisons:  # not above an error of the user's function
+                console.print(report.overview(stages))
+                console.print(report.legend())
             comparisons.append(result)
             console.print(report.comparison(result))
             # a function of the user's may have the name of one of ours
@@ -211,11 +215,11 @@ def _page(
     stages: tuple[str, ...],
     options: argparse.Namespace,
 ) -> None:
-    """The page, with the growth of all families."""
+    """The page, with the growth of all families, or of the programs that were asked for."""
     from stages.comparison.page import Shown, write, write_relatives
 
     measured = {growth.program for growth in growths}
-    missing = [family for family in FAMILIES if family.program not in measured]
+    missing = [] if options.program else [family for family in FAMILIES if family.program not in measured]
     limit = _growth_limit(options)
     with _progress(len(missing) * len(stages)) as progress:
         done = itertools.count()
@@ -249,7 +253,7 @@ def _derivatives(program: Program, primals: tuple[Any, ...], stages: tuple[str, 
 
 
 def _progress(total: int) -> Progress:
-    """On standard error, and only where someone watches."""
+    """Return a progress bar on standard error, which is shown only in a terminal."""
     columns = (
         BarColumn(),
         TextColumn("{task.completed}/{task.total}"),
@@ -284,6 +288,8 @@ def _own(options: argparse.Namespace) -> list[_Chosen]:
     if not callable(function):
         functions = ", ".join(key for key, x in names.items() if callable(x) and not key.startswith("_")) or "none"
         _usage(f"--file {options.file}: there is no function '{name}' in {file}. There: {functions}")
+    if not options.inputs:
+        _takes(function, name, primals, options.args)
     about = (function.__doc__ or "").strip().partition("\n")[0]
     make = names.get(options.inputs) if options.inputs else (lambda n: primals)
     if not callable(make):
@@ -316,6 +322,17 @@ def _literals(text: str) -> tuple[Any, ...]:
         return ast.literal_eval(f"({text.strip().rstrip(',')},\n)" if text.strip() else "()")
     except (ValueError, SyntaxError):
         _usage(f"--args {text!r}: expected Python literals with commas between, for example '3.0, [1.0, 2.0]'")
+
+
+def _takes(function: Callable[..., Any], name: str, primals: tuple[Any, ...], text: str) -> None:
+    """Refuse --args that are too many or too few for the function."""
+    try:
+        signature = inspect.signature(function)
+        signature.bind(*primals)
+    except TypeError as error:
+        _usage(f"--args {text!r} does not fit {name}{signature}: {error}")
+    except ValueError:  # one without a signature
+        return
 
 
 def _explain(error: Exception, file: str) -> None:

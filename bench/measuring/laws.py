@@ -1,4 +1,4 @@
-"""What law times follow, by least squares, with intervals of 95% confidence.
+"""Fit laws to times, by least squares, with intervals of 95% confidence.
 
 fit_law     t = c n^p or t = c b^n, whichever the logarithm of t follows better, over the larger half of the sizes
 fit_slope   t = a + b n, each time weighted by its size: the errors of times are a share of them
@@ -47,7 +47,7 @@ class Slope:
 
 
 def fit_law(sizes: Sequence[int], seconds: Sequence[float]) -> Law | None:
-    """None for fewer than four sizes: a law with one residual would have no interval worth printing.
+    """Fit a law; None for fewer than four sizes, as a law with one residual has no interval worth printing.
 
     At small sizes fixed costs hide the law, so only the larger half of the sizes is used, by their logarithm, and at
     least four of them.
@@ -87,7 +87,7 @@ def _regress(kind: str, x: np.ndarray, y: np.ndarray) -> tuple[str, float, float
 
 
 def fit_slope(sizes: Sequence[int], seconds: Sequence[float]) -> Slope | None:
-    """None for fewer than three sizes.
+    """Fit a line; None for fewer than three sizes.
 
     >>> fit_slope([10, 20, 40, 80], [1.0 + 0.5 * n for n in (10, 20, 40, 80)]).value
     0.5

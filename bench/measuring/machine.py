@@ -1,4 +1,4 @@
-"""What a time depends on besides the code: processor, versions, threads, the garbage collector; and a measure of it.
+"""The machine that ran a benchmark: processor, versions, threads, the garbage collector; and a measure of its speed.
 
 The measure is a calibration loop, timed beside everything that is timed: machines, and hours on one machine, are
 compared by the ratio of a time to it. There are two, because what speeds up Python need not speed up compiled code.
@@ -31,7 +31,7 @@ def processor() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of Python, dualrev and all libraries that take part, as far as they are installed."""
+    """Return the versions of Python, dualrev and the installed libraries."""
     from dualrev import __version__
 
     found = {"Python": platform.python_version(), "dualrev": __version__}

@@ -16,7 +16,7 @@ AVAILABLE = STATUS.exists()
 
 
 class ChildError(RuntimeError):
-    """The other process failed."""
+    """Failure of the other process."""
 
 
 def memory(field: str) -> int:
@@ -43,7 +43,7 @@ def elsewhere(module: str, expression: str, **environment: str) -> float:
 
 
 def text_elsewhere(module: str, expression: str, **environment: str) -> str:
-    """What an expression of a module of bench/ gives in a new process, as it is printed. ChildError if that fails."""
+    """Evaluate an expression of a module of bench/ in a new process, and return what it prints; or ChildError."""
     code = f"from bench import {module}; print({module}.{expression})"
     variables = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"} | environment
     folder = Path(__file__).parents[2]

@@ -46,7 +46,7 @@ class Measure:
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """All measures of a run, and the records of what has no time: cut off, not installed, refused, or memory."""
+    """A saved run: all times, and records without a time (cut off, not installed, refused, memory)."""
 
     about: dict[str, Any]
     commit: str

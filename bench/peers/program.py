@@ -36,7 +36,7 @@ class Version:
 
     @property
     def name(self) -> str:
-        """Of its row in a table's data.
+        """Return the name of its row in a table's data.
 
         >>> Version(None, "jax", int, form="scan").name, Version(None, "jax", int).name
         ('jax: scan', 'jax')

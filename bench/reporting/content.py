@@ -1,4 +1,4 @@
-"""What a report says: sections of text, tables and pictures, made from a run. A suite that did not run has none."""
+"""The content of a report: sections of text, tables and pictures, made from a run. Each suite that ran has one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from bench.programs.families import CLAIMS, ENGINES, FAMILIES
 from bench.programs.table1 import COLUMNS, ROWS
 
 REFERENCE = "compiled"  # whose times others are a multiple of
+WIDEST = 1.0  # an interval of a law that still tells n from n^2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,8 +48,8 @@ class Section:
 
 
 def sections(run: Run) -> list[Section]:
-    """All sections, in order."""
-    made: list[Callable[[Run], Section | None]] = [families, table1, peers, memory, compiled, about]
+    """All sections: first those that users of a library ask for, then those about the paper."""
+    made: list[Callable[[Run], Section | None]] = [peers, compiled, memory, families, table1, about]
     return [section for make in made if (section := make(run))]
 
 
@@ -91,7 +92,7 @@ def cut_off(run: Run, family: str, engine: str) -> int | None:
 
 
 def families(run: Run) -> Section | None:
-    """The plot of the families, and the laws."""
+    """Return the section of the families: their plot, and the fitted laws."""
     if not run.select("families"):
         return None
     section = Section(
@@ -104,9 +105,9 @@ def families(run: Run) -> Section | None:
             "itself.",
             "A line ends where the next size would take a call longer than the run allows. The laws are fitted to the "
             "larger half of the sizes, by least squares on the logarithm of the time, with intervals of 95% "
-            "confidence. Beside them stands what the paper says, and the power that a fit of exactly that law would "
-            "find at the same sizes: n log n looks like n to a power above one. A fitted power below it says that at "
-            "these sizes cheaper work still takes most of the time.",
+            "confidence; one whose interval is wider than 1 is not shown. The next columns have the paper's law, and "
+            "the power that a fit of exactly that law would find at the same sizes: n log n looks like n to a power "
+            "above one. A fitted power below it says that at these sizes cheaper work still takes most of the time.",
         ],
         [Picture("families", "Time over size for every stage on four programs, both axes logarithmic.")],
     )
@@ -126,9 +127,10 @@ def _law(run: Run, family: str, engine: str) -> list[str] | None:
     law = fit_law(sizes, seconds)
     claim = FAMILIES[family].claims.get(engine, "n")
     stop = cut_off(run, family, engine)
+    fitted = "too few sizes" if law is None else str(law) if law.high - law.low <= WIDEST else "too noisy"
     return [
         engine,
-        str(law) if law else "too few sizes",
+        fitted,
         claim,
         _power(claim, law) if law else "",
         f"{sizes[-1]:,}",
@@ -204,32 +206,37 @@ def peers(run: Run) -> Section | None:
         "peers",
         "Beside other libraries",
         [
-            "Value and gradient of the same functions, each written as the users of a library would write it "
-            "(`bench/peers/programs/` has a page for every function). All gradients agreed to nine digits before the "
-            "clock ran. What a library compiles or builds at its first call is not in these times, but in the tables "
-            "below.",
+            "The time of value and gradient of the same functions, each written as the users of a library would write "
+            "it (`bench/peers/programs/` has a file for every function). All gradients agreed to nine digits before "
+            "the clock ran. The times leave out what a library compiles or builds in its first call; the tables of the "
+            "programs, below, have that.",
         ],
         [
             Picture(
                 "peers",
-                "Time of value and gradient over that of dualrev's compiled derivative, a row for every program and a "
-                "mark for every library, on a logarithmic axis.",
+                "How many times slower than dualrev's compiled derivative each library is at value and gradient: a row "
+                "for every program, a mark for every library, a logarithmic axis.",
             )
         ],
     )
     if missing:
         section.text.append(f"Not installed in this run, and left out: {', '.join(missing)}.")
-    heading = ["us", *(library.title for library in LIBRARIES.values())]
+    measured = [key for key in LIBRARIES if any(best(run, p.name, key) for p in programs)]
+    heading = ["us", *(LIBRARIES[key].title for key in measured)]
     rows = []
     for program in programs:
         size = run.select("peers", program=program.name)[0].labels["size"]
         name = f"{program.title} ({size:,} {program.unit})"
-        rows.append([name, *(_peer(run, program.name, library) for library in LIBRARIES)])
+        rows.append([name, *(_peer(run, program.name, library) for library in measured)])
     section.tables.append(
-        Table(heading, rows, "Value and gradient, in microseconds; in brackets the multiple of dualrev, compiled.")
+        Table(
+            heading,
+            rows,
+            "Value and gradient, in microseconds; in brackets how many times slower than dualrev, compiled.",
+        )
     )
     section.tables += [_versions(run, program.name) for program in programs]
-    section.notes = [f"{lib.title}: {lib.note}." for lib in LIBRARIES.values() if lib.note]
+    section.notes = [f"{LIBRARIES[key].title}: {LIBRARIES[key].note}." for key in measured if LIBRARIES[key].note]
     return section
 
 
@@ -258,7 +265,8 @@ def _versions(run: Run, name: str) -> Table:
             first = f"{m.labels['first_call'] * 1e3:,.0f}" if library.gradient else ""
             rows.append([title, microseconds(m.seconds), ratio, first, version.note])
         for record in run.recorded("peers", program=name, version=version.name):
-            rows.append([title, "-", "", "", record["absent"]])
+            if record["absent"] != "not installed":
+                rows.append([title, "-", "", "", record["absent"]])
     heading = ["library", "us", "over compiled", "first call ms", "remarks"]
     return Table(heading, rows, f"{program.title}. {program.about}", left=(0, 4))
 

@@ -175,7 +175,7 @@ def peers(run: Run) -> Figure:
         if refused:
             text = f"refused by {', '.join(refused)}"
             panel.annotate(text, (1.0, k), (6, -11), textcoords="offset points", fontsize=7.5, color=GREY)
-    panel.set(xscale="log", xlabel="time of value and gradient, over that of dualrev's compiled derivative")
+    panel.set(xscale="log", xlabel="times slower than dualrev, compiled (left = faster)")
     panel.axvline(1.0, color=BLACK, linewidth=0.8, zorder=2)
     panel.set_yticks(range(len(programs)), [p.title for p in programs])
     panel.invert_yaxis()

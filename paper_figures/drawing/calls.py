@@ -1,4 +1,4 @@
-"""Who calls whom: the graph of a program's backpropagators, with the calls of a run. Figs. 2 and section 4 draw it."""
+"""Drawings of the graph of a program's backpropagators, with the calls of a run. Fig. 2 and section 4 use it."""
 
 from __future__ import annotations
 

@@ -35,6 +35,14 @@ from stages.calculus.text.printer import show_program, show_type
 
 #: Those of our paper, of Wang et al. 2019 (continuations/) and of Krawiec et al. 2022 (deltas/).
 ALL = {**TRANSFORMATIONS, **CONTINUATIONS, **DELTAS}
+#: What to try after a first call without options.
+NEXT = """
+This is the program of Fig. 1. What to try next:
+  --type                      its type
+  --to D1                     its derivative as a program (D2 to D4: the later stages)
+  --to D1 --run 3,4           its value and gradient at x = 3, y = 4
+  --file FILE.py:FUNCTION     a function of your own
+  --help                      the rest"""
 FIG1 = r"\(x : R, y : R). let z = x + y in x * z"
 
 
@@ -52,10 +60,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--wrap", action="store_true", help="with --to: print Wrap[t], with the definitions that it uses")
     made.add_argument("--type", action="store_true", help="print the type")
     made.add_argument("--run", metavar="ARGUMENT", help="evaluate at 3,4 and the like; with --to, the gradient too")
-    made.add_argument("--cotangent", metavar="VALUE", default="1", help="of the output, for --run (1)")
-    made.add_argument("--direction", metavar="VALUE", help="of the input, for --run of what takes one (ARGUMENT)")
-    made.add_argument("--limit", type=float, default=1e7, metavar="STEPS", help="give --run up there (10,000,000)")
-    made.add_argument("--exact", action="store_true", help="print what the figures' rules give, without shortening it")
+    made.add_argument("--cotangent", metavar="VALUE", default="1", help="cotangent of the output, for --run (1)")
+    made.add_argument("--direction", metavar="VALUE", help="tangent of the input, for --run in forward mode (ARGUMENT)")
+    made.add_argument(
+        "--limit", type=float, default=1e7, metavar="STEPS", help="stop --run after so many steps (10,000,000)"
+    )
+    made.add_argument("--exact", action="store_true", help="print the result of the paper's rules, not simplified")
     made.add_argument("--latex", action="store_true", help="print LaTeX")
     made.add_argument("--ascii", action="store_true", help="print ASCII only")
     return made
@@ -77,6 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             _run(program, kind, options)
         else:
             _print(_transformed(program, kind, options) if options.to else program, options)
+            if not (options.term or options.program or options.file or options.to):
+                print(NEXT, file=sys.stderr)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -108,7 +120,7 @@ def _transformed(program: Program, kind: Type, options: argparse.Namespace) -> P
 
 
 def _target(options: argparse.Namespace) -> str:
-    """The language of what a transformation gives; D4's has those of D1 to D3 in it."""
+    """Return the target language of a transformation; the language of D4 includes those of D1 to D3."""
     return ALL[options.to].language if options.to not in TRANSFORMATIONS else "D4"
 
 

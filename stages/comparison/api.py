@@ -19,7 +19,7 @@ __all__ = ["GROWTH_LIMIT", "Compared", "compare"]
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Compared:
-    """What all stages did for a function at some arguments: a table in the terminal, more in a notebook.
+    """The comparison of all stages on a function at some arguments: a table in the terminal, more in a notebook.
 
     `to_html` writes the whole page, `to_dict` gives the numbers.
     """

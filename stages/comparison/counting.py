@@ -1,4 +1,4 @@
-"""Exact counts of what a stage does, without a line of counting in the stage.
+"""Exact operation counts of a stage, without counting code in the stage.
 
 `count` and `trace` load a copy of the stage's module of their own, in which the names of the common skeleton are
 wrapped: the constructor of dual numbers, `call`, `interpret`, `alloc`, `flat`, the tape's `array`, and the functions of
@@ -257,7 +257,7 @@ class _Tape(array.array):
 
 
 def count(name: str, f: Callable[..., Any], *primals: Any, limit: float = float("inf")) -> Counts:
-    """What the stage of that name, or the neighbour, does for f's value at the primals and one pullback of ones.
+    """Count what a stage, or a related algorithm, does for f's value at the primals and one pullback of ones.
 
     KeyError for an unknown name; LimitReached once the counts together exceed `limit`.
 

@@ -1,4 +1,4 @@
-"""What is counted of an algorithm, stage or neighbour."""
+"""The operation counts of an algorithm: a stage, or a related one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Counts", "LimitReached"]
 
 @dataclasses.dataclass
 class Counts:
-    """What a stage did for one value and one pullback."""
+    """Operation counts of a stage for one value and one pullback."""
 
     created: int = 0  #: backpropagators (dual numbers) created
     calls: int = 0  #: backpropagators called; ids resolved, where backpropagators are data

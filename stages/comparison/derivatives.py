@@ -34,7 +34,7 @@ AS_PROGRAM: Mapping[str, str] = {
 
 
 def as_programs(f: Callable[..., Any], primals: Sequence[Any], stages: Sequence[str]) -> dict[str, str]:
-    """D[f] as text, for those of the stages that are transformations of programs.
+    """Return D[f] as text, for the stages that are program transformations.
 
     The primals tell the types of parameters: float, int, bool, tuples of these, and lists. NotTranslated is raised for
     others, and where f is outside the subset of Python that stages.calculus.python takes.
@@ -46,7 +46,7 @@ def as_programs(f: Callable[..., Any], primals: Sequence[Any], stages: Sequence[
 
 
 def _annotation(x: Any) -> Any:
-    """What a parameter that takes x is annotated with."""
+    """Return the annotation of a parameter that takes x."""
     if isinstance(x, (bool, int, float)):
         return next(kind for kind in (bool, int, float) if isinstance(x, kind))
     if isinstance(x, tuple):

@@ -23,7 +23,7 @@ __all__ = ["FAMILIES", "LAWS", "Comparison", "Family", "Fit", "Growth", "StageRe
 
 @dataclasses.dataclass
 class StageResult:
-    """What one stage did on a program. Where `cut_off` says that it was too much, or refused, the rest is None."""
+    """The result of one stage on a program; if the stage was cut off or refused it, `cut_off` says why."""
 
     stage: str
     cut_off: str = ""
@@ -133,7 +133,7 @@ def compare(
 
 
 def refusals(name: str) -> tuple[type[Exception], ...]:
-    """What an algorithm raises at a program that is not of the kind it takes."""
+    """Return the exceptions by which an algorithm refuses a program."""
     return getattr(algorithm(name), "REFUSALS", ())
 
 

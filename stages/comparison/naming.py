@@ -25,7 +25,7 @@ def input_names(f: Callable[..., Any], primals: Sequence[Any]) -> list[str]:
 
 
 def named_inputs(f: Callable[..., Any], primals: Sequence[Any]) -> list[tuple[str, list[str]]]:
-    """The name of every parameter, with those of its real scalars.
+    """Return the name of every parameter, and the names of its real scalars.
 
     >>> named_inputs(lambda x, ys, n: None, (1.0, [2.0, 3.0], 5))
     [('x', ['x']), ('ys', ['ys[0]', 'ys[1]']), ('n', [])]

@@ -36,7 +36,7 @@ def fields(stage: str) -> dict[str, str]:
 
 
 def overview(stages: Sequence[str]) -> RenderableType:
-    """What each stage changes; of a neighbour the whole account, which may begin with the algorithm before."""
+    """Return the table of the stages, with what each one changes; a related algorithm has its whole description."""
     ours = set(stages) <= set(STAGES)
     table = empty_table("The stages, in the paper's order" if ours else "The neighbours, by paper")
     table.add_column("stage", style="bold", no_wrap=True)
@@ -155,7 +155,7 @@ def _section_4(program: Program, result: Comparison) -> RenderableType:
 
 
 def _per_operation(program: Program, result: Comparison) -> RenderableType:
-    """For the program `loop`, of which the number of operations is known: the time for each."""
+    """Return the time per operation of the program `loop`, whose number of operations is known."""
     assert result.size is not None
     operations = LOOP_OPERATIONS * result.size
     times = ", ".join(f"{s.stage} {s.seconds / operations * 1e6:.2f} us" for s in result.stages if s.seconds)
@@ -180,7 +180,7 @@ def derivatives(texts: dict[str, str]) -> RenderableType:
 
 
 def legend() -> RenderableType:
-    """What the columns mean."""
+    """Return the legend of the columns."""
     grid = Table.grid(padding=(0, 2))
     for column, meaning in _COLUMNS.items():
         grid.add_row(Text(f"  {column}", style="bold dim"), Text(meaning, style="dim"))
@@ -189,15 +189,15 @@ def legend() -> RenderableType:
 
 _COLUMNS = {
     "created": "backpropagators",
-    "calls": "of backpropagators; ids resolved, where backpropagators are data",
+    "calls": "of backpropagators; where these are data, ids resolved",
     "scalars": "touched by 0, + and one-hots on whole cotangents of the input",
     "pairs": "built by one-hots and setters on the way to a scalar of the input",
     "map": "nodes of maps visited",
     "writes": "to mutable arrays, the tape among them",
-    "time": "for the value and one gradient; x plain: over plain Python (of a small program, mostly its set-up)",
-    "value": "largest difference from the plain program's value, over its largest entry",
-    "grad": "the same for the gradient, from the last stage's; diffs: from central differences",
-    "!": "more than roundings explain (value, grad), or than differences can resolve (diffs)",
+    "time": "for the value and one gradient; x plain: times slower than plain Python (small programs: mostly set-up)",
+    "value": "largest difference from the plain program's value, relative to its largest entry",
+    "grad": "the same for the gradient, compared with the last stage; diffs: with central differences",
+    "!": "disagreement larger than rounding error (value, grad), or than the error of differences (diffs)",
     "cut off": "the stage took more than the limit of steps (all counts together)",
 }
 

@@ -42,7 +42,7 @@ def kept(name: str, f: Callable[..., Any], *primals: Any) -> int:
 
 
 def reachable(value: Any, *others: Any) -> int:
-    """The words that are reachable from a value, without those of the others."""
+    """Return the words reachable from a value, but not from the others."""
     seen: dict[int, Any] = {id(x): x for x in others}  # objects stay alive, so that addresses do
     todo, words = [value], 0
     while todo:

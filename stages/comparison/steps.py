@@ -1,4 +1,4 @@
-"""What a stage does, step by step: every scalar that the forward pass makes, every call in the reverse pass.
+"""The steps of a stage: every scalar that the forward pass makes, every call in the reverse pass.
 
 `walk` runs a copy of the stage's module, like `count`, and looks at its state after each of them: the map of delayed
 calls, the arrays, the tape. The names of the common skeleton are wrapped, and the variables of the loop that resolves
@@ -163,7 +163,7 @@ class _Walker(Recorder):
         return copy
 
     def keep(self, kind: Literal["make", "seed", "call", "result"]) -> None:
-        """Keep a step of what has happened since the last one."""
+        """Record what has happened since the last step."""
         counts, self._counts = self._counts or dataclasses.replace(self.counts), None
         (i, z), self._now = self._now, (None, None)
         passed, self._passed = self._passed, []
@@ -325,7 +325,7 @@ class _Walker(Recorder):
         return self._seen.get("s")
 
     def _areas(self) -> list[Area]:
-        """What there is to see of the variables of the loop."""
+        """Return the loop's variables as areas to show."""
         seen = dict(self._seen)
         if hasattr(s := self._state(), "m"):
             seen |= {"c": s.c, "m": s.m}
@@ -363,7 +363,7 @@ def _captured(d: Any) -> dict[str, Any]:
 
 
 class _Written(WatchedArray):
-    """Arguments that say what is written to them."""
+    """Arguments that report every write."""
 
     recorder: _Walker
 

@@ -88,7 +88,7 @@ def test_the_reference_has_all_public_names():
 
 def test_the_site_is_made_without_warnings_and_without_the_network(tmp_path):
     """As `make docs` does it; then every link inside of the site, and every file that a page loads, is there."""
-    for package in ("sphinx", "furo", "myst_parser", "dask"):
+    for package in ("sphinx", "furo", "myst_parser", "sphinx_copybutton", "dask"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed: pip install 'dualrev[docs]'")
     site = tmp_path / "site"

@@ -174,7 +174,7 @@ def campaign(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def summary(results: list[dict[str, Any]], options: argparse.Namespace) -> str:
-    """What became of the programs: by construct, by variant, and at the end in all."""
+    """What became of the programs: by construct, by variant, in all; the last line is the result."""
     uses: dict[str, Counter[str]] = {}
     for result in results:
         for construct in result["uses"]:
@@ -190,11 +190,14 @@ def summary(results: list[dict[str, Any]], options: argparse.Namespace) -> str:
     for variant in VARIANTS:
         own = Counter(r["status"].partition(":")[0] for r in results if r["variant"] == variant)
         lines += [f"{variant}: " + ", ".join(f"{own[status]} {status}" for status in sorted(own))] * bool(own)
-    for result in results:
-        if result["status"] == "failed":
-            lines.append(f"{options.save}/{options.seed}-{result['number']}.py: {result['why'][:200]}")
     counts = Counter(result["status"] for result in results)
     lines += [f"{len(results)} programs", *(f"  {counts[status]:6} {status}" for status in sorted(counts))]
+    failed = {f"{options.save}/{options.seed}-{r['number']}.py": r["why"] for r in results if r["status"] == "failed"}
+    lines += [f"{path}: {why[:200]}" for path, why in failed.items()]
+    if failed:
+        lines += ["run one again: python -m fuzzing.campaign --replay FILE", f"FAILED: {len(failed)} of {len(results)}"]
+    else:
+        lines.append(f"passed: of {len(results)} programs none failed, {counts['agreed']} agreed")
     return "\n".join(lines)
 
 

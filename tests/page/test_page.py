@@ -339,6 +339,14 @@ def test_the_command_writes_a_page_of_the_paper_s_programs(tmp_path, capsys, sma
     assert len(html.encode()) < 1_000_000
 
 
+def test_a_page_of_one_program_has_nothing_of_others(tmp_path, small_families):
+    file = tmp_path / "out.html"
+    assert main(["--html", str(file), "--program", "fig1", "--stage", "naive", "--stage", "tape"]) == 0
+    html = file.read_text(encoding="utf-8")
+    assert [one["name"] for one in data(html)] == ["fig1"]
+    assert re.findall(r"<title id=\"growth-(\w+)-title", html) == []
+
+
 def test_the_command_writes_a_page_of_the_user_s_function(tmp_path, capsys, small_families):
     mine = tmp_path / "mine.py"
     mine.write_text("from dualrev import math\n\n\ndef f(x, ys):\n    return math.sin(x) * sum(ys)\n")
@@ -425,7 +433,8 @@ def test_a_page_that_cannot_be_written_is_refused_before_any_work(argument, caps
 
 def test_the_command_writes_a_page_of_the_neighbours(tmp_path, capsys, small_families):
     file = tmp_path / "x.html"
-    assert main(["--html", str(file), "--relatives", "--program", "fig1", "--program", "section4"]) == 0
+    programs = [word for name in ("fig1", "doublings", "section4") for word in ("--program", name)]
+    assert main(["--html", str(file), "--relatives", *programs]) == 0
     html = file.read_text(encoding="utf-8")
     elements = Elements(html)
     assert elements.open == []

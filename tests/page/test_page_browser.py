@@ -314,6 +314,8 @@ def test_the_whole_path_by_keyboard_alone(open_page):
     press(keys.TAB, keys.TAB, keys.ENTER)
     assert at(root) == 1
     press(keys.TAB, keys.TAB)
+    assert focused().accessible_name == "▶ play"
+    press(keys.TAB)
     assert focused().accessible_name == "step"
     press(keys.ARROW_RIGHT)
     assert at(root) == 2  # once, not twice
@@ -328,6 +330,37 @@ def test_the_whole_path_by_keyboard_alone(open_page):
     assert focused().accessible_name == "call d2 with 3, the next one"  # what was pressed is gone: not lost
     press(keys.ENTER, keys.END)
     assert said(root).endswith("It took 5 calls; from the highest id down it takes 4.")
+
+
+def test_a_stage_plays_by_itself_until_its_end_or_until_a_reader_steps(open_page):
+    driver = open_page()
+    driver.execute_script("window.setInterval = (act) => { window.tick = act; return 1; };")
+    root = stepper(driver, "naive")
+    play = root.find_element("css selector", "button.play")
+    play.click()
+    assert play.text == "❚❚ pause"
+    driver.execute_script("tick()")
+    driver.execute_script("tick()")
+    assert at(root) == 2
+    click(root, "back")
+    assert (at(root), play.text) == (1, "▶ play")
+    play.click()
+    driver.execute_script("for (let k = 0; k < 20; k++) tick()")
+    assert said(root).startswith("Done.")
+    assert play.text == "▶ play"
+    play.click()
+    assert at(root) == 0  # from its end, from the start
+
+
+def test_the_choice_of_calls_says_what_to_do(open_page):
+    root = stepper(open_page(), "staged")
+    click(root, "last")
+    root.find_element("css selector", "input[type=checkbox]").click()
+    advice = root.find_element("css selector", ".advice")
+    assert advice.text == "All calls are made: step back, and press one that waits."
+    click(root, "back")
+    click(root, "back")
+    assert advice.text == "Press a call in the store."
 
 
 def test_choices_are_undone_by_going_back_and_by_a_button(open_page):

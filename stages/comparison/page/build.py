@@ -74,7 +74,7 @@ def short(one: Shown, limit: float = 1.5e6) -> str:
 
 
 def style() -> str:
-    """The style of the page, and of that of the neighbours."""
+    """Return the style sheet of both pages: of the stages, and of the related algorithms."""
     return "".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("style.css", "stepper.css"))
 
 
@@ -98,7 +98,7 @@ def template(name: str) -> Any:
 
 
 def _stage(name: str, programs: Sequence[str] | set[str] = (), stages: Sequence[str] = ()) -> dict[str, Any]:
-    """What is said of a stage; of what there is to try, that for which the programs and stages are on the page."""
+    """Return the description of a stage, with the scenes whose programs and stages are on the page."""
     fields = report.fields(name)
     names = list(STAGES)
     before = names[names.index(name) - 1] if name != names[0] else ""
@@ -163,13 +163,13 @@ def _several(numbers: Sequence[float], of: int, form: str) -> str:
 
 
 def _data(one: Shown, made: dict[str, Any], rules: dict[str, str]) -> dict[str, Any]:
-    """What the script is given of it."""
+    """Return the data of a program for the script."""
     found = data.program_data(one.function, one.sample or only(one.primals), rules)
     return {"name": made["name"], "unit": one.result.unit, "source": bool(made["source"]), **found}
 
 
 def _row(result: StageResult, one: Shown) -> dict[str, Any]:
-    """What a stage did: counts, time, agreement, and the sharing structures."""
+    """Return the row of a stage: counts, time, agreement, and the sharing structures."""
     counts = dataclasses.asdict(result.counts) if result.counts else None
     shared = (
         counts and counts["created"] <= data.DRAWN and result.stage in ("collectorless", "lists", "contrib", "tape")

@@ -1,4 +1,4 @@
-"""What the page's script is given: programs as lists of operations, and the texts that belong to them."""
+"""The data for the page's script: programs as lists of operations, with their texts."""
 
 from __future__ import annotations
 

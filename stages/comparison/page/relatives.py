@@ -18,7 +18,7 @@ __all__ = ["relatives_page", "write_relatives"]
 
 
 class Said(NamedTuple):
-    """What the page says of an algorithm: in one sentence, and where it meets the others."""
+    """The description of an algorithm: one sentence, and where it meets the others."""
 
     in_short: str
     meets: str
@@ -109,7 +109,7 @@ def relatives_page(shown: Sequence[build.Shown], growths: Sequence[Growth] = ())
 
 
 def _algorithm(name: str, groups: set[str]) -> dict[str, Any]:
-    """What is said of an algorithm; the first of a paper has its name for a heading."""
+    """Return the description of an algorithm; the first algorithm of a paper has the paper as heading."""
     fields = report.fields(name)
     said = SAID.get(name, Said("", ""))
     paper, _, place = fields["Paper"].partition(", ")

@@ -1,4 +1,4 @@
-"""Which programs the page shows at which sizes, with arguments that are easy to follow."""
+"""The programs and sizes on the page, with arguments that are easy to follow."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _SIZES = {
 
 
 def sample(name: str, size: int | None = None, seed: int = 0) -> Sample:
-    """What is shown of a program of ours: easy arguments, unless others were asked for by a size or a seed.
+    """Return the sizes and arguments of a program: easy arguments, unless a size or a seed asks for others.
 
     >>> sample("doublings").make(3)
     (1.0, 3)

@@ -1,4 +1,4 @@
-"""What the page says of each stage in plain words; the rest of its text are the stages' own docstrings.
+"""The page's description of each stage in plain words; the rest of the text comes from the stages' docstrings.
 
 The prose is that of paper_figures/walkthrough.md, shortened, around what the reader can try.
 """

@@ -1,5 +1,7 @@
 // A stage, step by step, alone or in lockstep with another; with buttons, a slider, arrow keys.
 
+const PACE = 1000; // milliseconds from step to step, while it plays
+
 class Stepper {
   constructor(root, reader) {
     this.root = root;
@@ -7,6 +9,7 @@ class Stepper {
     this.name = root.dataset.stage;
     this.at = 0;
     this.choosing = false;
+    this.timer = null; // while it plays
     this.machines = [this.machine(this.name)];
     this.inputs = new Inputs(reader);
     this.build();
@@ -18,7 +21,7 @@ class Stepper {
     const made = new Machine(name, (choices) => {
       made.run(this.reader.recording, this.reader.inputs, choices);
       this.frames = null;
-      this.go(this.at + 1);
+      this.move(this.at + 1);
       const { store, say } = made;
       (store.box.querySelector("button") || say).focus(); // what was pressed is gone
     });
@@ -27,17 +30,19 @@ class Stepper {
 
   build() {
     const go = (where, label, title) => {
-      const made = button(label, title, () => this.go(this.target(where)));
+      const made = button(label, title, () => this.move(this.target(where)));
       made.dataset.go = where;
       return made;
     };
+    this.playing = button("▶ play", "", () => (this.timer ? this.stop() : this.play()));
+    this.playing.className = "play";
     const controls = make("div", "controls");
     const options = make("div", "options");
     this.slide = make("input");
     this.slide.type = "range";
     this.slide.min = 0;
     this.slide.setAttribute("aria-label", "step");
-    this.slide.addEventListener("input", () => this.go(Number(this.slide.value)));
+    this.slide.addEventListener("input", () => this.move(Number(this.slide.value)));
     const slide = make("span", "slide");
     slide.append(this.slide);
     this.where = make("span", "where");
@@ -46,11 +51,14 @@ class Stepper {
       go("back", "‹ back", "one step back (left arrow)"),
       go("on", "step ›", "one step forward (right arrow)"),
       go("last", "›|", "last step (End)"),
+      this.playing,
       slide,
       this.where,
     );
     options.append(this.beside());
     if (FREE_ORDER.includes(this.name) && this.name !== "naive") options.append(this.order());
+    this.advice = make("p", "note advice");
+    this.advice.setAttribute("role", "status");
     this.board = make("div", "board");
     this.pane = make("div", "program");
     this.source = scrolling("source", "the program");
@@ -60,8 +68,8 @@ class Stepper {
     this.tables = make("div", "tables");
     this.details.append(this.tables);
     this.details.addEventListener("toggle", () => this.show());
-    this.chosen = [controls, options, this.details];
-    this.root.replaceChildren(controls, options, this.board, this.details);
+    this.chosen = [controls, options, this.advice, this.details];
+    this.root.replaceChildren(controls, options, this.advice, this.board, this.details);
     this.arrange();
   }
 
@@ -123,6 +131,7 @@ class Stepper {
 
   // Another program, size or input: the stage's own order, and the same step if there is one.
   refresh() {
+    this.stop();
     const { recording, data, program } = this.reader;
     if (this.drawnProgram !== program) {
       this.source.replaceChildren(...(data.source ? [sourceOf(program)] : []));
@@ -155,13 +164,35 @@ class Stepper {
     if (!where || event.altKey || event.ctrlKey || event.metaKey || takesKeys) return;
     if (scrolls && scrolls.scrollWidth > scrolls.clientWidth && event.target === scrolls) return; // the arrows move its content
     event.preventDefault();
-    this.go(this.target(where));
+    this.move(this.target(where));
   }
 
   goTo(kind) {
     const k = this.machines[0].steps.findIndex((step) => step.kind === kind);
     this.frame();
     this.go(this.frames.findIndex(([first]) => first === k));
+  }
+
+  // A step a second, from the start if it is at its end.
+  play() {
+    if (this.at === this.frames.length - 1) this.go(0);
+    this.timer = setInterval(() => {
+      this.go(this.at + 1);
+      if (this.at === this.frames.length - 1) this.stop();
+    }, PACE);
+    this.playing.textContent = "❚❚ pause";
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = null;
+    this.playing.textContent = "▶ play";
+  }
+
+  // The reader's own step ends the playing.
+  move(k) {
+    this.stop();
+    this.go(k);
   }
 
   go(k) {
@@ -184,8 +215,16 @@ class Stepper {
     }
     this.machines.forEach((machine, t) => machine.show(frame[t], this.choosing && t === 0));
     if (this.again) this.again.hidden = !this.machines[0].choices.length;
+    this.advice.textContent = this.choosing ? this.advise(frame[0]) : "";
     this.mark(frame);
     if (this.details.open) this.showTables(frame);
+  }
+
+  // What to do in order to choose a call.
+  advise(k) {
+    if (this.machines[0].steps[k].waiting.length) return "Press a call in the store.";
+    if (k < this.machines[0].steps.findIndex(({ kind }) => kind === "seed")) return "No call waits yet: step on.";
+    return "All calls are made: step back, and press one that waits.";
   }
 
   // The lines of the program that the steps are about, forwards and backwards.

@@ -111,7 +111,7 @@ class Store {
     const pairs = area.kind === "pairs";
     const { placed, lines, knots } = pairs ? placedPairs(run.recording.shape, area.touched) : placedMap(area.root);
     const longest = Math.max(...[...list.children].flatMap((cell) => [...cell.querySelectorAll("span:not(.unseen)")].map((part) => part.textContent.length)));
-    const width = Math.max(pairs ? 22 : 34, 8.3 * longest + CELL.room);
+    const width = Math.max(pairs ? 22 : 34, 9 * longest + CELL.room);
     const step = pairs ? 15 : CELL.height + 12;
     const middle = ([x, depth]) => [x * (width + CELL.gap) + width / 2 + 1, depth * step + (pairs ? 6 : 1)];
     let bottom = 0;
