@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from dualrev.diagnostics.quoting import comment
 
@@ -53,7 +53,7 @@ class Suite:
     """Compound statement: a header and its block; `orelse` is the else-branch of an `if`."""
 
     header: str
-    body: list[Any]  # of CodeStatement: callers build a list of some of them
+    body: list[CodeStatement]
     line: int
     orelse: list[CodeStatement] = field(default_factory=list)
     loop: bool = False

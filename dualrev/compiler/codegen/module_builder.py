@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 from dualrev.compiler.ad.function_table import FunctionTable
 from dualrev.compiler.analysis.values.index_ranges import Natural
+from dualrev.compiler.codegen.lines import CodeStatement
 from dualrev.compiler.codegen.module_text import ModuleText
 from dualrev.compiler.frontend.reading.source import Source
 from dualrev.compiler.ir.core.atoms import Symbol
@@ -58,7 +59,7 @@ class ModuleBuilder(Protocol):
         name: str,
         parameters: list[str],
         doc: str,
-        body: list[Any],  # of CodeStatement
+        body: list[CodeStatement],
         source: Source,
         f: Dispatcher,
         more: Mapping[str, object] = MappingProxyType({}),

@@ -17,7 +17,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from dualrev.compiler.ad.reverse.sweeps import has_words
 from dualrev.compiler.analysis.memory.escape import handed_on, only_borrows
 from dualrev.compiler.analysis.values.index_ranges import Natural
-from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.codegen.lines import Code, CodeStatement
 from dualrev.compiler.codegen.module_builder import Emitted, described
 from dualrev.compiler.codegen.module_text import ModuleText, Writing
 from dualrev.compiler.codegen.parallel_loops import write_loop
@@ -26,7 +26,6 @@ from dualrev.compiler.driver.checks import check_reruns
 from dualrev.compiler.driver.context import Front
 from dualrev.compiler.driver.passes import FORWARD, LINK, LISTS, OPTIMISE, READ, REVERSE
 from dualrev.compiler.driver.transforms import TRANSFORMS
-from dualrev.compiler.entrypoints.primal import Line
 from dualrev.compiler.entrypoints.vjp import Entry
 from dualrev.compiler.entrypoints.wrap_complex import Around
 from dualrev.compiler.entrypoints.wrap_lists import check_lists, inside, takes_lists, with_lists
@@ -237,10 +236,10 @@ class Module:
         name: str,
         lending: Lending,
         parameters: list[str],
-        body: list[Line],
+        body: list[CodeStatement],
         f: Function,
         options: Mapping[str, object],
-    ) -> list[Line]:
+    ) -> list[CodeStatement]:
         """Emit a recursive function whose arrays are passed by address; return the body of its trampoline."""
         names = [parameters[k] for k in lending.places]
         arrays = ", ".join(names) + "," * (len(names) == 1)
@@ -258,7 +257,7 @@ class Module:
         name: str,
         parameters: list[str],
         doc: str,
-        body: list[Line],
+        body: list[CodeStatement],
         source: Source,
         f: Dispatcher,
         more: Mapping[str, object] = MappingProxyType({}),

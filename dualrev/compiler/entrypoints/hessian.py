@@ -18,12 +18,12 @@ from dualrev.compiler.ad.reverse.joint import Joint, joint
 from dualrev.compiler.ad.vector_mode import Directions, Laned
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.layout import asks_for_layout
-from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.codegen.lines import Code, CodeStatement
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder
 from dualrev.compiler.entrypoints import jacobian
 from dualrev.compiler.entrypoints.jvp import Leaf
 from dualrev.compiler.entrypoints.matrix_columns import WIDTH, Matrices, Part
-from dualrev.compiler.entrypoints.primal import Line, NameTree, NumberTree
+from dualrev.compiler.entrypoints.primal import NameTree, NumberTree
 from dualrev.compiler.frontend.reading.source import Source
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atom_types import is_real
@@ -68,7 +68,7 @@ class _Hessian(Matrices):
             self.take_directions()
         self.prepare(self.whole)
         self.differentiate()
-        body: list[Line] = self.whole.take_apart(self.names, self.parameters)
+        body: list[CodeStatement] = self.whole.take_apart(self.names, self.parameters)
         body += self.whole.check_arrays(self.parameters)
         body += [*self.opened(self.slots), *self.directions(), *self.room, *self.copied(), *self.allocated()]
         given = [*self.names, *self.taken(), *(t for x in self.arrays for t in self.lane[x])]
@@ -127,7 +127,7 @@ class _Hessian(Matrices):
         of_tangent = {self.tangent[x]: self.lane[x][0] for x in self.ordered}
         asks = asks_for_layout(self.f, self.module.front.program)
         self.shadows: dict[str, list[str]] = {}
-        self.room: list[Line] = []
+        self.room: list[CodeStatement] = []
         for x, d in made.shadows.items():
             like = of_tangent.get(text[x], text[x])
             zeros = "strided_zeros" if asks and x.type.layout == "A" and like == text[x] else "zeros_like"
@@ -136,10 +136,10 @@ class _Hessian(Matrices):
         self.finals = {text[x]: fresh("final_{}", text[x]) for x in made.finals}
         self.room += [Code(f"{f} = runtime.attempt(tape, runtime.empty_like, {x})", 0) for x, f in self.finals.items()]
 
-    def run(self) -> tuple[list[Line], Part]:
+    def run(self) -> tuple[list[CodeStatement], Part]:
         """Call of both sweeps, for some directions."""
         shadows = [d for some in self.shadows.values() for d in some]
-        lines: list[Line] = [Code(f"runtime.clear({d})", 0) for d in shadows]
+        lines: list[CodeStatement] = [Code(f"runtime.clear({d})", 0) for d in shadows]
         directions = [t for x in self.ordered for t in self.lane[x]]
         given = [*self.names, *directions, *shadows, *self.finals.values(), *["tape"] * self.uses_tape]
         call, made = f"{self.sweeps}({', '.join(given)})", self.module.names.fresh("made")

@@ -18,11 +18,11 @@ from numba.core import types
 
 from dualrev.compiler.ad.vector_mode import Directions
 from dualrev.compiler.analysis.cost_model import Cost
-from dualrev.compiler.codegen.lines import Code, Suite
+from dualrev.compiler.codegen.lines import Code, CodeStatement, Suite
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder, described
 from dualrev.compiler.entrypoints.jvp import Leaf, is_single
 from dualrev.compiler.entrypoints.matrix_columns import WIDTH, Matrices, Part
-from dualrev.compiler.entrypoints.primal import Line, NameTree, NumberTree, Plain
+from dualrev.compiler.entrypoints.primal import NameTree, NumberTree, Plain
 from dualrev.compiler.entrypoints.vjp import Entry
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core import traverse
@@ -64,7 +64,7 @@ class _Jacobian(Matrices):
         if transform == "pushes":
             self.take_directions()
         self.prepare(self.plain)
-        body: list[Line] = self.plain.take_apart(self.names, self.plain.parameters)
+        body: list[CodeStatement] = self.plain.take_apart(self.names, self.plain.parameters)
         body += self.plain.check_arrays(self.plain.parameters)
         body += [*self.opened(), *self.copied()]
         self.likes = [""] * len(self.found)
@@ -99,7 +99,7 @@ class _Jacobian(Matrices):
         self.function(name, self.names, f"{self.called} itself.", body)
         return name
 
-    def filled(self) -> list[Line]:
+    def filled(self) -> list[CodeStatement]:
         """Calls that fill the matrices by rows or by columns; a runtime test chooses if types do not."""
         if self.transform != "jacobian":
             return self.by_rows() if self.transform == "jacrev" else self.by_columns()
@@ -129,7 +129,7 @@ class _Jacobian(Matrices):
 
     # By columns
 
-    def by_columns(self) -> list[Line]:
+    def by_columns(self) -> list[CodeStatement]:
         """Fill the matrices in forward mode."""
         made, self.width, _ = self.with_few()
         if made is not self.core:
@@ -142,7 +142,7 @@ class _Jacobian(Matrices):
         filling = self.filling(given)
         return [*self.directions(), *self.fill(filling, given)]
 
-    def run(self) -> tuple[list[Line], Part]:
+    def run(self) -> tuple[list[CodeStatement], Part]:
         """Call of the tangent function, for some directions."""
         made = self.module.names.fresh("made")
         given = [*self.names, *(t for x in self.ordered for t in self.lane[x])]
@@ -190,7 +190,7 @@ class _Jacobian(Matrices):
 
     # By rows
 
-    def by_rows(self) -> list[Line]:
+    def by_rows(self) -> list[CodeStatement]:
         """Fill the matrices in reverse mode."""
         fresh = self.module.names.fresh
         cts = [fresh("ct_{k}") for _ in self.found]
@@ -208,7 +208,7 @@ class _Jacobian(Matrices):
         fresh = self.module.names.fresh
         pull = fresh(f"pull_{self.called}")
         self.pull().write(pull, True, described("pull", self.argnums, self.called))
-        body: list[Line] = self.plain.take_apart(self.names, self.plain.parameters)
+        body: list[CodeStatement] = self.plain.take_apart(self.names, self.plain.parameters)
         body += [Code(f"{ct} = 0.0", 0) for ct, leaf in zip(cts, self.found, strict=True) if not leaf.is_array]
         cotangent = to_python.text(_plain(self.result, lambda j: ast.Name(cts[j])))
         paths = dict(zip(self.moving, self.paths(), strict=True))
@@ -216,7 +216,7 @@ class _Jacobian(Matrices):
             k = fresh("k") if leaf.is_array else "0"
             place = f"{cts[j]}.flat[{k}]" if leaf.is_array else cts[j]
             made = fresh("made")
-            lines = [Code(f"{place} = 1.0", 0)]
+            lines: list[CodeStatement] = [Code(f"{place} = 1.0", 0)]
             lines += [Code(f"runtime.store({y}, {copy})", 0) for y, copy in self.kept.items()]
             lines.append(Code(f"{made} = {pull}({', '.join([*self.names, cotangent])})", 0))
             for x in self.moving:

@@ -17,9 +17,9 @@ from numba.core import types
 from dualrev.compiler.ad.differentiated import check_scalar, chosen_numbers
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.layout import asks_for_layout
-from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.codegen.lines import Code, CodeStatement
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder, described
-from dualrev.compiler.entrypoints.primal import Line, NameTree, Plain
+from dualrev.compiler.entrypoints.primal import NameTree, Plain
 from dualrev.compiler.entrypoints.vjp import Entry
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atoms import Node
@@ -186,7 +186,7 @@ class Chosen:
         self.function(name, [*self.names, *self.tangents], doc, body)
         return name
 
-    def function(self, name: str, parameters: list[str], doc: str, body: list[Line]) -> None:
+    def function(self, name: str, parameters: list[str], doc: str, body: list[CodeStatement]) -> None:
         """Add a function with the options of f."""
         self.module.function(name, parameters, doc, body, self.f.origin.source, self.module.f)
 
@@ -197,7 +197,7 @@ class Chosen:
         module, gradient = self.module, self.gradient()
         reading = _GivenTangents(self.whole, [self.parameters[k] for k in sorted(self.chosen)], self.tangents)
         given: list[str] = []
-        body: list[Line] = [Code("tape = runtime.new_tape(0)", 0)]
+        body: list[CodeStatement] = [Code("tape = runtime.new_tape(0)", 0)]
         chosen = [self.parameters[k] for k in self.chosen]
         body += self.whole.take_apart([self.names[k] for k in self.chosen], chosen)
         for k, kind in zip(self.chosen, kinds, strict=True):
@@ -216,7 +216,7 @@ class Chosen:
         doc = f"The Hessian of {self.called} with respect to argument {self.argnums}, times a vector."
         return self.finish(transform, parameters, doc, body)
 
-    def finish(self, transform: str, parameters: list[str], doc: str, body: list[Line]) -> Emitted:
+    def finish(self, transform: str, parameters: list[str], doc: str, body: list[CodeStatement]) -> Emitted:
         """Emit the entry point with this body, and finish the module."""
         name = self.module.names.fresh(f"{transform}_{self.called}")
         self.function(name, parameters, doc, body)

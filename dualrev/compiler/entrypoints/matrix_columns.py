@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from dualrev.compiler.codegen.lines import Code, Suite
+from dualrev.compiler.codegen.lines import Code, CodeStatement, Suite
 from dualrev.compiler.entrypoints.jvp import Chosen, Leaf, is_single
-from dualrev.compiler.entrypoints.primal import Line, NumberTree, Plain, rebuilt
+from dualrev.compiler.entrypoints.primal import NumberTree, Plain, rebuilt
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core.traverse import leaves
 
@@ -68,17 +68,17 @@ class Matrices(Chosen):
         """Whether the entry point owns memory, which an exception must not leak."""
         return bool(self.blocks or self.kept or self.arrays)
 
-    def opened(self, slots: int = 0) -> list[Line]:
+    def opened(self, slots: int = 0) -> list[CodeStatement]:
         """Code that creates the tape, the owner of all allocations."""
         return [Code(f"tape = runtime.new_tape({slots})", 0)] if self.owns else []
 
-    def copied(self) -> list[Line]:
+    def copied(self) -> list[CodeStatement]:
         """Code that copies the arrays that a run writes."""
         return [Code(f"{copy} = runtime.attempt(tape, runtime.copy, {x})", 0) for x, copy in self.kept.items()]
 
-    def allocated(self) -> list[Line]:
+    def allocated(self) -> list[CodeStatement]:
         """Code that allocates the matrices."""
-        body: list[Line] = []
+        body: list[CodeStatement] = []
         for (j, x), block in self.blocks.items():
             rows = self.size(j) if self.found[j].is_array else "1"
             columns = f"{x}.size" if self.is_array(x) else "1"
@@ -91,19 +91,19 @@ class Matrices(Chosen):
         """Text of the number of elements of a result leaf that is an array."""
         return str(self.few[j]) if j in self.few else f"{self.likes[j]}.size"
 
-    def small(self, what: str) -> tuple[str, list[Line]]:
+    def small(self, what: str) -> tuple[str, list[CodeStatement]]:
         """Allocator of a block or of zeros, and the code before it: on the stack, if the matrix may be small."""
         if not self.few:
             return {"block": "runtime.block", "zeros": "runtime.zeros_like"}[what], []
         name = self.module.names.fresh("room_{k}")
         return f"runtime.{what}_in, {name}", [Code(f"{name} = runtime.frame()", 0)]
 
-    def shaped(self, result: NumberTree) -> list[Line]:
+    def shaped(self, result: NumberTree) -> list[CodeStatement]:
         """Code that gives the matrices their shapes, and returns them in the structure of the result."""
         if self.given:
             return self.returned(f"({', '.join(self.blocks.values())},)")
         shaped, fresh = {}, self.module.names.fresh
-        body: list[Line] = []
+        body: list[CodeStatement] = []
         for (j, x), block in self.blocks.items():
             like = [self.likes[j]] if self.found[j].is_array else []
             like += [x] if self.is_array(x) else []
@@ -115,12 +115,12 @@ class Matrices(Chosen):
         shaped |= self.numbers
         return body + self.returned(to_python.text(rebuilt(result, lambda j: self.inner(j, shaped))))
 
-    def returned(self, text: str) -> list[Line]:
+    def returned(self, text: str) -> list[CodeStatement]:
         """Code that returns a value, unless something has failed."""
         if not self.owns:
             return [Code(f"return {text}", 0)]
         returned = self.module.names.fresh("returned")
-        body: list[Line] = [Code(f"{returned} = runtime.unless_failed(tape, {text})", 0)]
+        body: list[CodeStatement] = [Code(f"{returned} = runtime.unless_failed(tape, {text})", 0)]
         return [*body, Code("runtime.close(tape)", 0), Code(f"return {returned}", 0)]
 
     def inner(self, j: int, shaped: dict[tuple[int, str], str]) -> ast.expr:
@@ -135,14 +135,14 @@ class Matrices(Chosen):
 
     # Column by column
 
-    def run(self) -> tuple[list[Line], Part]:
+    def run(self) -> tuple[list[CodeStatement], Part]:
         """Code for some directions, and the text of its results by leaves and lanes."""
         raise NotImplementedError
 
-    def directions(self) -> list[Line]:
+    def directions(self) -> list[CodeStatement]:
         """Code that allocates the directions that are arrays."""
         every = [(t, x) for x in self.arrays for t in self.lane[x]]
-        body: list[Line] = []
+        body: list[CodeStatement] = []
         for t, x in every:
             made, room = self.small("zeros")
             body += [*room, Code(f"{t} = runtime.attempt(tape, {made}, {x})", 0)]
@@ -151,7 +151,7 @@ class Matrices(Chosen):
     def filling(self, given: list[str]) -> str:
         """Emit the function that fills the matrices column by column; return its name."""
         module = self.module
-        body: list[Line] = self.whole.take_apart(self.names, self.parameters)
+        body: list[CodeStatement] = self.whole.take_apart(self.names, self.parameters)
         scalars = [x for x in self.moving if not self.is_array(x)]
         body += [Code(f"{t} = 0.0", 0) for x in scalars for t in self.lane[x]]
         for x in self.arrays:
@@ -169,11 +169,11 @@ class Matrices(Chosen):
         self.function(name, given, doc, [*body, self.end()])
         return name
 
-    def some_columns(self, places: list[tuple[str, str]]) -> list[Line]:
+    def some_columns(self, places: list[tuple[str, str]]) -> list[CodeStatement]:
         """Code of the columns for these unit vectors, one lane each; indices beyond an array's end are none."""
         every = [t for x in self.arrays for t in self.lane[x]]
         clear = self.kept and not self.given  # they may have been written
-        lines: list[Line] = [Code(f"runtime.clear({t})", 0) for t in every if clear]
+        lines: list[CodeStatement] = [Code(f"runtime.clear({t})", 0) for t in every if clear]
         lines += [self.place(x, k, lane, "1.0") for lane, (x, k) in enumerate(places)]
         lines += [Code(f"runtime.store({y}, {copy})", 0) for y, copy in self.kept.items()]
         run, part = self.run()
@@ -207,7 +207,7 @@ class Matrices(Chosen):
         """Return statement of the function that fills the matrices."""
         return Code(f"return ({', '.join(self.numbers.values())},)" if self.numbers else "return", 0)
 
-    def fill(self, filling: str, given: list[str]) -> list[Line]:
+    def fill(self, filling: str, given: list[str]) -> list[CodeStatement]:
         """Call of the function that fills the matrices."""
         call = (
             f"runtime.attempt(tape, {', '.join([filling, *given])})" if self.owns else f"{filling}({', '.join(given)})"

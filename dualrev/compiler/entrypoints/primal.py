@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.memory.alias import Classes
-from dualrev.compiler.codegen.lines import Assign, Code, Pop, Push, Suite
+from dualrev.compiler.codegen.lines import Code, CodeStatement
 from dualrev.compiler.codegen.module_builder import ModuleBuilder
 from dualrev.compiler.codegen.statements import Emission
 from dualrev.compiler.ir.anf import to_python
@@ -19,10 +19,7 @@ from dualrev.compiler.ir.core.traverse import leaves, statements, variables
 from dualrev.compiler.types.aliases import NumbaType
 from dualrev.compiler.types.leaves import apart
 
-__all__ = ["Line", "NameTree", "NumberTree", "Plain", "rebuilt"]
-
-#: A statement of emitted code.
-Line: TypeAlias = Assign | Code | Pop | Push | Suite
+__all__ = ["NameTree", "NumberTree", "Plain", "rebuilt"]
 
 #: A tree of core with names in the text in place of its variables; or with the numbers of its leaves, and None where
 #: there is no derivative. (What Node says of its parts is true of core only.)
@@ -82,9 +79,9 @@ class Plain:
 
     # Text
 
-    def take_apart(self, names: list[str], trees: list[NameTree]) -> list[Line]:
+    def take_apart(self, names: list[str], trees: list[NameTree]) -> list[CodeStatement]:
         """Code that unpacks tuple arguments into their leaves."""
-        code: list[Line] = []
+        code: list[CodeStatement] = []
 
         def visit(name: str, tree: Node) -> None:
             """Unpack a tuple, and the tuples inside."""
@@ -101,11 +98,11 @@ class Plain:
                 visit(name, tree)
         return code
 
-    def check_arrays(self, trees: list[NameTree]) -> list[Line]:
+    def check_arrays(self, trees: list[NameTree]) -> list[CodeStatement]:
         """Code that checks that written arrays overlap neither themselves nor one another."""
         arrays, never = [x for tree in trees for x in leaves(tree) if self.is_array(x)], apart(trees)
         strided = [x for x in arrays if self.is_written(x) and self._is_strided(x)]
-        code: list[Line] = [Code(f"runtime.check_spread({x})", 0) for x in strided]
+        code: list[CodeStatement] = [Code(f"runtime.check_spread({x})", 0) for x in strided]
         for k, x in enumerate(arrays):
             for y in arrays[k + 1 :]:
                 if (self.is_written(x) or self.is_written(y)) and frozenset((x, y)) not in never:
@@ -115,7 +112,7 @@ class Plain:
     def _is_strided(self, x: str) -> bool:
         return bool(self.types[x].layout == "A")
 
-    def body(self) -> list[Line]:
+    def body(self) -> list[CodeStatement]:
         """Code of the function, with its `return`."""
         code = self._emission.block(self.f.body)
         return [*code, Code(f"return {self._emission.returned(self.f.result)}".strip(), 0)]

@@ -10,8 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from dualrev.compiler.codegen.lines import Code
-from dualrev.compiler.entrypoints.primal import Line
+from dualrev.compiler.codegen.lines import Code, CodeStatement
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.names import Names
 
@@ -35,7 +34,7 @@ class Owned:
 
 def owner(
     owned: Owned, values: set[str], returned: ast.expr, name: str, names: Names
-) -> tuple[list[str], list[Line], list[Line]] | None:
+) -> tuple[list[str], list[CodeStatement], list[CodeStatement]] | None:
     """Split a derivative into its sweeps and their owner; None if it owns no memory.
 
     Returns the parameters and the last statements of the sweeps, and the statements of their owner.
@@ -53,7 +52,7 @@ def owner(
     returned = to_python.substitute(returned, places.get)
     parameters = [*owned.inputs, *owned.shadows.values(), *owned.finals.values(), *owned.more]
     parameters += ["tape"] if tape else []
-    code: list[Line] = [Code(f"tape = runtime.new_tape({owned.slots})", 0)]
+    code: list[CodeStatement] = [Code(f"tape = runtime.new_tape({owned.slots})", 0)]
     for x, d in shadows.items():
         new = "strided_zeros" if x in owned.strided else "empty_like" if d in owned.covered else "zeros_like"
         code.append(Code(f"{d} = runtime.attempt(tape, runtime.{new}, {x})", 0))

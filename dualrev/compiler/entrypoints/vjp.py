@@ -16,11 +16,10 @@ from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.layout import asks_for_layout
 from dualrev.compiler.analysis.values.nonzero_cotangents import NOTHING, Known
-from dualrev.compiler.codegen.lines import Assign, Code
+from dualrev.compiler.codegen.lines import Assign, Code, CodeStatement
 from dualrev.compiler.codegen.module_builder import Emitted, ModuleBuilder, described
 from dualrev.compiler.codegen.module_text import Writing
 from dualrev.compiler.codegen.statements import Emission
-from dualrev.compiler.entrypoints.primal import Line
 from dualrev.compiler.entrypoints.tape_owner import Owned, owner
 from dualrev.compiler.entrypoints.trampoline import trampoline
 from dualrev.compiler.ir.anf import to_python
@@ -136,7 +135,7 @@ class Entry:
         shared, text = module.names.shared, emission.var
         inputs = [x for x in facts.parameters if isinstance(x, Var)]
         arrays = [x for x in inputs if is_array(x)]
-        before: list[Line] = []
+        before: list[CodeStatement] = []
         for word, tree in zip(self.parameters, self.f.parameters, strict=True):
             if isinstance(tree, Node):
                 before += emission.parts(word, tree)
@@ -150,7 +149,7 @@ class Entry:
         )
         undone = self.sweeps.undone_classes
         finals = {x: shared(f"final_{k}") for k, x in enumerate(wrote) if facts.classes.find(x) in undone}
-        body: list[Line] = [Code(f"{kept[x]} = {text(x)}", 0) for x in finals if kept[x] != text(x)]
+        body: list[CodeStatement] = [Code(f"{kept[x]} = {text(x)}", 0) for x in finals if kept[x] != text(x)]
         if self.sweeps.own_tape:
             body += [Code("words = runtime.words(tape)", 0), Code("top = 0", 0)]
         body += [Code("# the forward sweep", 0), *emission.block(self.forward)]
@@ -169,10 +168,12 @@ class Entry:
         values = {*results.values(), *(text(facts.cotangent(x)) for x in inputs if facts.is_scalar(x))}
         self._finish(name, given, doc, before, body, returned, values, finals, strided)
 
-    def _checks(self, arrays: list[Var], wrote: list[Var]) -> list[Line]:
+    def _checks(self, arrays: list[Var], wrote: list[Var]) -> list[CodeStatement]:
         """Code that checks that written arguments overlap neither themselves nor others."""
         text = self.emission.var
-        found: list[Line] = [Code(f"runtime.check_spread({text(x)})", 0) for x in wrote if x.type.layout == "A"]
+        found: list[CodeStatement] = [
+            Code(f"runtime.check_spread({text(x)})", 0) for x in wrote if x.type.layout == "A"
+        ]
         never = apart(self.f.parameters)
         for k, x in enumerate(arrays):
             for y in arrays[k + 1 :]:
@@ -180,7 +181,7 @@ class Entry:
                     found.append(Code(f"runtime.check_apart({text(x)}, {text(y)})", 0))
         return found
 
-    def _keep_results(self, body: list[Line], undone: Set[object]) -> dict[Var, str]:
+    def _keep_results(self, body: list[CodeStatement], undone: Set[object]) -> dict[Var, str]:
         """Name the results; copy result arrays that are undone, alias arguments, or are on the tape."""
         facts, text, found = self.facts, self.emission.var, {}
         parameters = {facts.classes.find(x) for x in facts.parameters if is_array(x)}
@@ -194,7 +195,7 @@ class Entry:
                     body.append(Assign(ast.Name(found[x]), ast.Name(text(x)), 0))
         return found
 
-    def _unpack_cotangent(self, body: list[Line]) -> None:
+    def _unpack_cotangent(self, body: list[CodeStatement]) -> None:
         """Unpack the cotangent `ct`: its scalars are the seeds, its arrays are added to the shadows."""
         count = 0
 
@@ -243,8 +244,8 @@ class Entry:
         name: str,
         given: list[str],
         doc: str,
-        before: list[Line],
-        body: list[Line],
+        before: list[CodeStatement],
+        body: list[CodeStatement],
         returned: ast.expr,
         values: set[str],
         finals: dict[Var, str],
