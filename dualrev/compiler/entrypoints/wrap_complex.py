@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from numba.core import types
 
-from dualrev.compiler.codegen.lines import Code
+from dualrev.compiler.codegen.lines import Code, CodeStatement
 from dualrev.compiler.codegen.module_builder import ModuleBuilder
 from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.compiler.types.aliases import ArgNums, NumbaType, NumbaTypes
@@ -47,7 +47,9 @@ class Around:
         name = module.names.fresh(f"{self.transform}_{inside.source.tree.name}_of_complex")
         made = module.names.fresh("made")
         given = [self.parts(x, kind) for x, kind in zip(inside.parameters, self.argtypes, strict=True)]
-        body = [Code(f"runtime.check_apart({z}, {x})", 0) for z, x in self.kept_apart(inside.parameters)]
+        body: list[CodeStatement] = [
+            Code(f"runtime.check_apart({z}, {x})", 0) for z, x in self.kept_apart(inside.parameters)
+        ]
         body += [Code(f"{made} = {entry}({', '.join(given)})", 0), Code(f"return {self.returned(made)}", 0)]
         module.function(name, inside.parameters, doc, body, inside.source, module.f)
         return name
