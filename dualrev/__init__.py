@@ -10,7 +10,9 @@
 12.0
 """
 
+import difflib
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from dualrev import errors, numpy, tree
@@ -134,9 +136,33 @@ _LATE = {
 }
 
 
+#: What other libraries have, and what to write here in its place.
+_ELSEWHERE = {
+    "jit": "put @numba.njit above f: then dr.grad(f) is compiled, too",
+    "scan": "write a loop: dualrev differentiates it as it is",
+    "fori_loop": "write a loop: dualrev differentiates it as it is",
+    "while_loop": "write a loop: dualrev differentiates it as it is",
+    "cond": "write an `if`: dualrev differentiates the branch that is taken",
+    "switch": "write `if` and `elif`: dualrev differentiates the branch that is taken",
+    "lax": "write loops and branches of Python: dualrev differentiates them as they are",
+    "tree_map": "dr.tree.map",
+    "tree_util": "dr.tree",
+    "linearize": "dr.jvp(f, primals, tangents), or dr.vjp(f, *primals) for many cotangents",
+    "linear_transpose": "dr.vjp(f, *primals), which returns the value and the pullback",
+    "pmap": "dr.vmap; for several processes see docs/many_machines.md",
+    "remat": "dr.checkpoint",
+    "custom_gradient": "dr.custom_vjp",
+    "elementwise_grad": "dr.grad(lambda x: f(x).sum())",
+    "make_vjp": "dr.vjp(f, *primals)",
+    "make_jvp": "dr.jvp(f, primals, tangents)",
+    "random": "numpy's generators: np.random.default_rng(seed)",
+    "optimize": "scipy.optimize.minimize(dr.value_and_grad(f), x, jac=True)",
+}
+
+
 def __getattr__(name: str) -> Any:
     if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(_unknown(name), name=name, obj=sys.modules[__name__])
     module = importlib.import_module(_LATE[name])
     found = globals()[name] = module if module.__name__ == f"{__name__}.{name}" else getattr(module, name)
     return found
@@ -144,3 +170,12 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _unknown(name: str) -> str:
+    """Message for a name that the library does not have."""
+    said = f"module {__name__!r} has no attribute {name!r}"
+    if name in _ELSEWHERE:
+        return f"{said}. In its place: {_ELSEWHERE[name]}"
+    near = difflib.get_close_matches(name, __all__, 1)
+    return f"{said}. Did you mean {near[0]!r}?" if near else said

@@ -67,15 +67,17 @@ class ArgumentError(DualrevError, TypeError):
 
     def __init__(self, primals: tuple[Any, ...]) -> None:
         kinds = ", ".join(type(x).__name__ for x in primals) or "none"
+        whole = any(hasattr(x, "dtype") and hasattr(x, "astype") and x.dtype.kind in "iub" for x in primals)
+        ints = ", x.astype(float) for an array of ints" if whole else ""
         others = [type(x) for x in primals if hasattr(x, "__array__") and type(x).__module__ != "numpy"]
         arrays = f" Write np.asarray(x) for an array of {others[0].__module__.partition('.')[0]}." if others else ""
         if others and others[0].__name__ == "Dataset":  # its sums leave out what is under differentiation
             arrays = " Write dict(x.data_vars) for a Dataset: a gradient has an array with labels for each variable."
         super().__init__(
-            f"there is nothing to differentiate with respect to: the arguments (types: {kinds}) hold no real"
-            " scalar. Real scalars are floats, numpy floating scalars and the elements of floating arrays;"
-            " ints, bools, strings, None and objects of unregistered classes are constants."
-            f" Write 2.0 where you wrote 2, or register the class with dualrev.register_node.{arrays}"
+            f"there is nothing to differentiate with respect to: the arguments (types: {kinds}) hold no real scalar."
+            f" Write 2.0 where you wrote 2{ints}, or register the class with dualrev.register_node.{arrays}"
+            " Floats, numpy floating scalars and the elements of floating arrays are differentiated; ints, bools,"
+            " strings, None and objects of unregistered classes are constants."
         )
 
     @classmethod
@@ -126,7 +128,7 @@ class ScalarError(DualrevError, TypeError):
     def __init__(self, y: Any) -> None:
         what = f"an array of shape {y.shape}" if hasattr(y, "shape") else f"{_short(y)} (type {type(y).__name__})"
         super().__init__(
-            f"a gradient is that of one real number, but the function returned {what}. Return one number, such as the"
+            f"grad needs a scalar-valued function, but the function returned {what}. Return one number, such as the"
             " sum; or use dualrev.jacobian, or dualrev.vjp with a cotangent of the value's structure"
             + ("." if y is not None else _WRITTEN)
             + (" Of a complex number z, return z.real, z.imag or abs(z)." if isinstance(y, numbers.Complex) else "")
@@ -136,7 +138,7 @@ class ScalarError(DualrevError, TypeError):
     def of(cls, kind: str, place: str) -> ScalarError:
         """The same for a numba function, at `file:line`, whose value has a numba type."""
         return cls._saying(
-            f"{place}: a gradient is that of one real number, but the function returns a value of numba type {kind}."
+            f"{place}: grad needs a scalar-valued function, but the function returns a value of numba type {kind}."
             " Return one number, such as the sum; or use dualrev.jacobian, or dualrev.vjp with a cotangent of the"
             " value's structure" + ("." if kind != "none" else _WRITTEN),
         )
@@ -156,11 +158,18 @@ class ArgumentNumberError(DualrevError, ValueError):
     """argnums does not name arguments of the call."""
 
     def __init__(self, argnums: Any, count: int | None = None) -> None:
-        of = "the" if count is None else f"the {count}"
+        wanted = "an int or distinct ints" + ("" if count is None else f" in 0..{count - 1}")
         super().__init__(
-            f"argnums={argnums!r} does not name different ones of {of} positional arguments of this call."
-            " It is an int or a tuple of ints, counted from 0; what is passed by keyword is not differentiated."
+            f"argnums must be {'0' if count == 1 else wanted}, got {argnums!r}."
+            " They count the positional arguments of the call; what is passed by keyword is not differentiated."
         )
+
+    @classmethod
+    def no_ints(cls, argnums: Any, transform: str) -> ArgumentNumberError:
+        """The same for what is no int, most likely an argument of the function: `dr.grad(f, x)`."""
+        got = "an array" if hasattr(argnums, "shape") and argnums.shape else _short(argnums)
+        meant = "" if isinstance(argnums, (str, bool, type(None))) else f"; did you mean dr.{transform}(f)(x)?"
+        return cls._saying(f"argnums must be an int or a tuple of ints, got {got}{meant}")
 
 
 class OutputNumberError(DualrevError, ValueError):
@@ -273,7 +282,8 @@ class TangentError(DualrevError, ValueError):
     """
 
     def __init__(self, found: Any = None, expected: str = "") -> None:
-        what = f"a tangent is {_short(found)} (type {type(found).__name__}) where the primals have {expected}"
+        given = f"{_short(found)} (type {type(found).__name__})"
+        what = f"a tangent, or the vector of hvp, is {given} where the primals have {expected}"
         super().__init__(
             (what if expected else "a tangent has another shape than the array that it belongs to")
             + ". Tangents are a tuple with an entry for every primal: a number for every real scalar, an array of the"

@@ -22,7 +22,7 @@ from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
 
 from dualrev.eager import transforms
-from dualrev.eager.arguments import Argnums
+from dualrev.eager.arguments import Argnums, check_ints
 from dualrev.errors import TangentError
 from dualrev.outputs import Outputs, check_outputs, writing
 from dualrev.transformed import Transformed
@@ -220,6 +220,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, eng
     (12.0, 1.5)
     """
     f = callable_of(f)
+    check_ints(argnums, "grad")
     if is_compiled(f, has_aux, engine):
         return compiled().gradient(f, "grad", argnums)
     return Transformed(transforms.grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
@@ -260,6 +261,7 @@ def value_and_grad(
     (8.0, 12.0)
     """
     f = callable_of(f)
+    check_ints(argnums, "value_and_grad")
     if is_compiled(f, has_aux, engine):
         return compiled().gradient(f, "value_and_grad", argnums)
     return Transformed(transforms.value_and_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
@@ -333,6 +335,7 @@ def _jacobian(
     f: Any, name: str, argnums: Argnums, has_aux: bool, engine: Any, outputs: Outputs | None, holomorphic: bool
 ) -> Any:
     f = _writing(callable_of(f), outputs, has_aux)
+    check_ints(argnums, name)
     if is_compiled(f, has_aux or holomorphic, engine):
         return compiled().directional(f, name, argnums)
     mode = {"jacrev": "rev", "jacfwd": "fwd", "jacobian": None}[name]
@@ -364,6 +367,7 @@ def hessian(
     (12.0, 4.0)
     """
     f = callable_of(f)
+    check_ints(argnums, "hessian")
     if is_compiled(f, has_aux or holomorphic, engine):
         return compiled().directional(f, "hessian", argnums)
     gradient = jacrev(f, argnums, has_aux, engine, holomorphic=holomorphic)

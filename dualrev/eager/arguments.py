@@ -13,7 +13,7 @@ from dualrev.eager.py_func_globals import as_python
 from dualrev.errors import ArgumentError, ArgumentNumberError
 from dualrev.tree import flatten_leaves
 
-__all__ = ["Argnums", "argument_numbers", "choose", "several"]
+__all__ = ["Argnums", "argument_numbers", "check_ints", "choose", "several"]
 
 Argnums = int | Sequence[int]
 
@@ -31,6 +31,14 @@ def _index(k: Any) -> int | None:
         return None if isinstance(k, (bool, np.bool_)) else operator.index(k)
     except TypeError:
         return None
+
+
+def check_ints(argnums: Argnums, transform: str) -> None:
+    """Raise ArgumentNumberError for argnums that are no ints, before there are arguments to count."""
+    if argnums.__class__ is not int:
+        given: Any = argnums if several(argnums) else (argnums,)
+        if isinstance(argnums, str) or any(_index(k) is None for k in given):
+            raise ArgumentNumberError.no_ints(argnums, transform)
 
 
 def argument_numbers(argnums: Argnums, count: int) -> list[int]:

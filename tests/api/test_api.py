@@ -51,7 +51,7 @@ def test_argnums(transform, argnums, expected):
     "argnums", [3, -4, (), (0, 0), (2, -1), True, (True, 0), 1.0, None, "ab", np.array([0, 1]), (0, None)], ids=repr
 )
 def test_argnums_that_name_no_arguments(transform, argnums):
-    with pytest.raises(ArgumentNumberError, match=r"does not name different ones of the 3 positional arguments"):
+    with pytest.raises(ArgumentNumberError, match=r"argnums must be an int or (a tuple of|distinct) ints.*, got "):
         transform(product, argnums)(2.0, 3.0, 4.0)
 
 
@@ -437,7 +437,7 @@ def test_jacobians_of_arrays_of_dualrev_numpy():
     ids=str,
 )
 def test_tangents_of_another_structure(engine, tangents):
-    with pytest.raises(TangentError, match=r"a tangent is .* where the primals have"):
+    with pytest.raises(TangentError, match=r"a tangent, or the vector of hvp, is .* where the primals have"):
         dr.jvp(lambda x, v: x * v, (2.0, np.ones(2)), tangents, engine=engine)
 
 
@@ -654,7 +654,7 @@ def scaled(x, y):
 def test_argnums_of_a_numba_function_are_ints(transform, argnums):
     """Also after the derivative by an equal number was asked for."""
     assert dr.grad(scaled, 1) is dr.grad(scaled, np.int64(1)) is dr.grad(scaled, -1)
-    with pytest.raises(ArgumentNumberError, match="does not name different ones of the 2"):
+    with pytest.raises(ArgumentNumberError, match=r"argnums must be an int or (a tuple of|distinct) ints.*, got "):
         transform(scaled, argnums)(2.0, 3.0)
     with pytest.raises(ArgumentNumberError):
         dr.derivative_source(scaled, 2.0, 3.0, argnums=argnums)

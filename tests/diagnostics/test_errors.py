@@ -89,7 +89,7 @@ def test_argument_error_names_the_types_and_the_cure():
     text = str(ArgumentError((2, "a", None)))
     assert "nothing to differentiate with respect to" in text
     assert "(types: int, str, NoneType)" in text
-    assert "Real scalars are floats, numpy floating scalars and the elements of floating arrays" in text
+    assert "Floats, numpy floating scalars and the elements of floating arrays" in text
     assert "ints, bools, strings, None and objects of unregistered classes are constants" in text
     assert "Write 2.0 where you wrote 2" in text
     assert "dualrev.register_node" in text

@@ -11,7 +11,7 @@ __all__ = ["EXPRESSIONS", "FUNCTIONS", "STATEMENTS", "Words", "about_function"]
 Words: TypeAlias = tuple[str, str, str] | tuple[str, str, str, int]
 
 _UNKNOWN = "the compiler does not know it"
-_LEFT = "where its body was left is not known in the reverse sweep"
+_LEFT = "the reverse pass cannot know at which statement the block was left"
 _TEST = "a test before the operation that may fail, or the `try` in a function that calls this one"
 _DICT = "which of its values an operation changes is not known before it runs"
 _SET, _NO_SET = "it has no places for its elements", "an array, such as np.unique gives, or a mask"
