@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import numbers
+import re
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, Self
@@ -328,6 +329,13 @@ _LATEST: ContextVar[tuple[str, str] | None] = ContextVar(
 )
 
 
+#: The methods of numpy's generators that take parameters of a distribution.
+_DRAW = re.compile(
+    r"\.(normal|uniform|exponential|gamma|beta|lognormal|laplace|logistic|gumbel|chisquare|standard_gamma|rayleigh"
+    r"|poisson|triangular|vonmises|wald|weibull|pareto|power|standard_t)\("
+)
+
+
 class ConversionError(DualrevError, TypeError):
     """A dual number was to become a plain one, which would lose its derivative."""
 
@@ -335,11 +343,16 @@ class ConversionError(DualrevError, TypeError):
         if conversion in ("float()", "complex()", "asarray()") and is_assigned_to_an_element():
             conversion = "storing"
         what, cure = _CONVERSIONS.get(conversion, (f"{conversion} of a number that is being differentiated", ""))
-        inside = library()
+        inside, place = library(), where()
         if inside:
             cure = next((text for name, text in _IN_TABLES.items() if f"(inside {name}" in inside), _IN_A_LIBRARY)
+        elif conversion == "float()" and _DRAW.search(place):
+            cure = (
+                "The generators of numpy take plain numbers: draw z, and compute with it,"
+                " as in `z = rng.normal()` and `mean + s * z`. "
+            )
         super().__init__(
-            f"{what}{where()}{inside}: the plain number would lose its derivative. {cure}Where a constant is meant,"
+            f"{what}{place}{inside}: the plain number would lose its derivative. {cure}Where a constant is meant,"
             " write dualrev.value(x)."
         )
         _LATEST.set((inside, str(self)))

@@ -99,3 +99,16 @@ def test_what_other_libraries_have_is_not_here():
         assert name not in dr.__all__
         named = re.match(r"dr\.(\w+)", instead)
         assert named is None or hasattr(dr, named[1])
+
+
+def test_a_draw_says_how_to_write_it():
+    """The parameters of a distribution are plain numbers in numpy: what is drawn is scaled afterwards."""
+    rng = np.random.default_rng(0)
+
+    def drawn(s):
+        return rng.normal(0.0, s)
+
+    with pytest.raises(dr.ConversionError) as caught:
+        dr.grad(drawn)(1.0)
+    assert "draw z, and compute with it, as in `z = rng.normal()` and `mean + s * z`." in str(caught.value)
+    assert "math" not in str(caught.value)
