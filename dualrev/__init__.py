@@ -26,33 +26,7 @@ from dualrev.eager.arrays import RealArray
 from dualrev.eager.custom import custom_jvp, custom_vjp, stop_gradient, value
 from dualrev.eager.numbers.primitive import primitive
 from dualrev.eager.tape.tape import Real
-from dualrev.errors import (
-    ArgumentError,
-    ArgumentNumberError,
-    AuxiliaryError,
-    BatchError,
-    BridgeError,
-    CheckError,
-    ClosureError,
-    ConversionError,
-    CotangentError,
-    CustomRuleError,
-    DualrevError,
-    HashError,
-    LeafError,
-    LeakError,
-    LiftError,
-    LoopError,
-    OutputError,
-    OutputNumberError,
-    PrimitiveError,
-    ScalarError,
-    SolutionError,
-    SparsityError,
-    TangentError,
-    TreeError,
-    UnsupportedError,
-)
+from dualrev.errors import CheckError, ConversionError, DualrevError, UnsupportedError
 from dualrev.tree import register_node
 
 if TYPE_CHECKING:
@@ -65,32 +39,11 @@ learn(derivatives)  # they can be written in numba functions
 del learn
 
 __all__ = [
-    "ArgumentError",
-    "ArgumentNumberError",
-    "AuxiliaryError",
-    "BatchError",
-    "BridgeError",
     "CheckError",
-    "ClosureError",
     "ConversionError",
-    "CotangentError",
-    "CustomRuleError",
     "DualrevError",
-    "HashError",
-    "LeafError",
-    "LeakError",
-    "LiftError",
-    "LoopError",
-    "OutputError",
-    "OutputNumberError",
-    "PrimitiveError",
     "Real",
     "RealArray",
-    "ScalarError",
-    "SolutionError",
-    "SparsityError",
-    "TangentError",
-    "TreeError",
     "UnsupportedError",
     "__version__",
     "check",
@@ -161,6 +114,8 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
+    if name in errors.__all__:  # dr.ScalarError is dr.errors.ScalarError
+        return getattr(errors, name)
     if name not in _LATE:
         raise AttributeError(_unknown(name), name=name, obj=sys.modules[__name__])
     module = importlib.import_module(_LATE[name])

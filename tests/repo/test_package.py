@@ -158,7 +158,9 @@ def test_the_examples_on_the_page_for_a_package_index_run():
 def test_only_public_names_are_listed():
     listed = dir(dualrev)
     assert listed == sorted(dualrev.__all__)
-    assert set(dualrev.errors.__all__) < set(listed)
+    caught = {name for name in listed if name.endswith("Error")}
+    assert caught == {"CheckError", "ConversionError", "DualrevError", "UnsupportedError"}
+    assert all(getattr(dualrev, name) is getattr(dualrev.errors, name) for name in dualrev.errors.__all__)
     assert not {"derivatives", "checking", "eager", "compiler", "rules", "places"} & set(listed)
     assert all(hasattr(dualrev, name) for name in listed)
 
