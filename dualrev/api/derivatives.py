@@ -255,7 +255,7 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """The value of f and its gradient, from one run of f: see `grad`.
 
-    Returns (y, gradient), or ((y, aux), gradient) with has_aux. That of a numba function is a numba dispatcher.
+    Returns (y, gradient), or ((y, aux), gradient) with has_aux. For a numba function the result is one, too.
 
     >>> value_and_grad(lambda x: x**3)(2.0)
     (8.0, 12.0)
@@ -278,8 +278,8 @@ def jacrev(
     """The Jacobian of f, row by row in reverse mode: best where f has fewer results than arguments.
 
     It has the structure of f's value, with the structure of the argument in place of each leaf: a leaf of shape s by a
-    leaf of shape t is an array of shape s + t, or a float where both are scalars. That of a numba function is a numba
-    dispatcher. `outputs` names the arguments that f writes its results to, as in `vjp`.
+    leaf of shape t is an array of shape s + t, or a float where both are scalars. For a numba function the
+    result is one, too. `outputs` names the arguments that f writes its results to, as in `vjp`.
 
     Complex values have complex derivatives by real arguments; by a complex argument z = x + iy, an entry of a real
     value f is df/dx - i df/dy. That of a complex value is f'(z), with holomorphic=True: UnsupportedError (a TypeError)
@@ -301,7 +301,7 @@ def jacfwd(
 ) -> Callable[P, Any]:
     """The Jacobian of f, column by column in forward mode: best where f has fewer arguments than results.
 
-    That of a numba function is a numba dispatcher, which makes several columns at a time in compiled code.
+    For a numba function the result is one, too; it computes several columns at a time.
 
     >>> import numpy as np
     >>> jacfwd(lambda x: np.array([x, x * x]))(3.0)
@@ -320,8 +320,7 @@ def jacobian(
 ) -> Callable[P, Any]:
     """The Jacobian of f, by rows or by columns, whichever is fewer: see `jacrev`.
 
-    That of a numba function is a numba dispatcher. It weighs a row by what it takes beside the columns, of which it
-    makes several at a time.
+    For a numba function the result is one, too: forward or reverse mode is chosen by estimated cost.
 
     >>> import numpy as np
     >>> jacobian(lambda x: x * x[0])(np.array([2.0, 3.0]))

@@ -46,8 +46,8 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, parall
 
     If f is a numba function, or the compiled derivative of one, the loop over the samples is compiled; with
     parallel=True it is shared by numba.get_num_threads() threads. It is called from Python. On the tape, and for other
-    functions, the loop is Python's. Samples are to be independent: f should not change its arguments, and a mapped
-    argument that it writes to may be a copy.
+    functions, the loop is Python's. f must not depend on what another sample has changed: a mapped argument
+    that it writes to may be a copy.
 
     Raises BatchError (a ValueError) for axes that arguments or results do not have, for batches of different sizes,
     for results that differ in structure or shape, and for those that differ at all where out_axes is None.

@@ -22,7 +22,7 @@ refused, with the reason that the error gives. For each there is a function of a
 `tests/programs/features`. "Right" means that value and gradient agree with numba's own value, with differences, and
 with the tape where it knows the feature. What is discrete is right if the rest of the function has its gradient.
 
-This page is generated: `python -m programs.features`, in the folder `tests`. Of what is not on it, nothing is known.
+This page is generated: `python -m programs.features`, in the folder `tests`. Anything that is not listed is untested.
 """
 
 
