@@ -48,7 +48,7 @@ def test_argnums_count_all_arguments():
     value, slopes = dr.value_and_grad(rest, (0, 1, 3))(1.0, 2.0, 3.0, 4.0)
     assert_same((value, slopes), (20.0, (22.0, 9.0, 0.0)))
     assert dr.grad(cubes) is dr.grad(cubes)
-    with pytest.raises(ArgumentNumberError, match="the 2 positional"):
+    with pytest.raises(ArgumentNumberError, match=r"distinct ints in 0\.\.1, got 2"):
         dr.grad(cubes, 2)(1.0, 2.0)
     with pytest.raises(ArgumentNumberError, match="'x'"):
         dr.grad(cubes, "x")

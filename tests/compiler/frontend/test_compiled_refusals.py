@@ -170,7 +170,7 @@ def test_argnums_that_name_no_argument(argnums):
 @compiled
 @pytest.mark.parametrize(("f", "x"), [(twice, np.ones(2)), (whole, 2.5), (nothing, np.ones(2))])
 def test_a_gradient_is_that_of_one_real_number(f, x):
-    with pytest.raises((ScalarError, OutputError), match="real"):
+    with pytest.raises((ScalarError, OutputError), match=r"scalar-valued|no real scalar"):
         dr.grad(f)(x)
 
 
