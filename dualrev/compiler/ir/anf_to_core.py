@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from types import EllipsisType
+from typing import TYPE_CHECKING
 
 import numba
 
@@ -13,11 +14,17 @@ from dualrev.compiler.ir.anf.to_python import SYMBOLS, names_in
 from dualrev.compiler.ir.core import atoms, nodes
 from dualrev.compiler.ir.core.atoms import Constant, Expr, Global, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Function
+from dualrev.compiler.types.aliases import NumbaType, UserValue
+
+if TYPE_CHECKING:
+    from dualrev.compiler.scalarize.lower import Expanded
 
 __all__ = ["typed"]
 
 
-def typed(e: Any, origin: Any, checked: bool, symbol: Callable[[anf.Call], Symbol] | None = None) -> Function:
+def typed(
+    e: Expanded, origin: UserValue, checked: bool, symbol: Callable[[anf.Call], Symbol] | None = None
+) -> Function:
     """Translate an `Expanded` to typed core, with variables as objects; `checked`: divisions by zero raise.
 
     `symbol` gives the symbol of a callee with complex arguments: core calls it with their real and imaginary parts.
@@ -26,12 +33,12 @@ def typed(e: Any, origin: Any, checked: bool, symbol: Callable[[anf.Call], Symbo
 
 
 class _Typing:
-    def __init__(self, e: Any, checked: bool, symbol: Callable[[anf.Call], Symbol] | None) -> None:
+    def __init__(self, e: Expanded, checked: bool, symbol: Callable[[anf.Call], Symbol] | None) -> None:
         self.e, self.checked, self.symbol = e, checked, symbol
         self.variables: dict[str, Var] = {}
         self.globals = {ref.name: ref for ref in e.lowered.refs.values()}
 
-    def function(self, origin: Any) -> Function:
+    def function(self, origin: UserValue) -> Function:
         """Translate the function, with its parameters, body and result."""
         e, name = self.e, self.e.lowered.source.tree.name
         parameters = tuple(self.tree(p) for p in e.parameters)
@@ -141,14 +148,14 @@ class _Typing:
             return x.value
         return self.expr(x, base)
 
-    def places(self, index: anf.Index) -> tuple[Any, ...]:
+    def places(self, index: anf.Index) -> tuple[atoms.Index, ...]:
         """Translate an index of ANF."""
 
-        def entry(x: Any) -> Any:
+        def entry(x: anf.Entry) -> atoms.Index:
             """Translate one entry of it."""
             if isinstance(x, anf.Slice):
                 return atoms.Span(*(None if y is None else self.atom(y) for y in (x.lower, x.upper, x.step)))
-            return x if x is None or x is Ellipsis else self.atom(x)
+            return x if x is None or isinstance(x, EllipsisType) else self.atom(x)
 
         return tuple(map(entry, index))
 
@@ -194,7 +201,7 @@ class _Typing:
                 return nodes.Opaque(outputs, inputs, tuple(s.code), s.changes, s.unknown, s.refusal, s.line)
         raise AssertionError(s)
 
-    def flags(self, s: Any) -> tuple[Var, ...]:
+    def flags(self, s: anf.For | anf.While) -> tuple[Var, ...]:
         """Translate the exit flags of a loop."""
         return tuple(map(self.var, s.exits))
 
@@ -224,7 +231,7 @@ class _Typing:
         raise AssertionError(s)
 
 
-def _type_of(x: anf.Atom) -> Any:
+def _type_of(x: UserValue) -> NumbaType | None:
     """Numba type of a value; None for a class, or for a function that only numba knows."""
     try:
         return None if isinstance(x, type) else numba.typeof(x)

@@ -13,7 +13,7 @@ import ast
 import functools
 import re
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 import numba
 from numba.core import types
@@ -51,8 +51,9 @@ def line_of_variable(lowered: Lowered, x: str) -> int:
     return lowered.source.tree.lineno
 
 
-def named(array: Any) -> str:
+def named(array: anf.Atom) -> str:
     """Variable name of an array, which may be a captured constant."""
+    assert not isinstance(array, anf.Const), array
     return array if isinstance(array, str) else array.name
 
 
@@ -94,7 +95,7 @@ class ScalarBuilder(AnfBuilder):
         """Whether an atom is a variable that holds a tuple."""
         return isinstance(x, str) and isinstance(self.of.get(x), types.BaseTuple)
 
-    def tree(self, x: anf.Atom) -> Any:
+    def tree(self, x: anf.Atom) -> anf.Tree:
         """Tree of leaves of a tuple, record or complex number (SROA); any other atom unchanged."""
         if isinstance(x, anf.Ref) and isinstance(x.value, tuple):
             return self._constant_tree(x)
@@ -105,15 +106,19 @@ class ScalarBuilder(AnfBuilder):
             return anf.Ref(dtype_name(kind.dtype if isinstance(kind, types.DType) else kind.instance_type), None)
         return self._parts(str(x), kind) if isinstance(kind, types.BaseTuple) or is_structured(kind) else x
 
-    def parts(self, x: anf.Atom) -> tuple[Any, ...]:
+    def parts(self, x: anf.Atom) -> tuple[anf.Tree, ...]:
         """Parts of a tuple, a record or a complex number."""
         tree = self.tree(x)
         assert isinstance(tree, anf.Node), x
         return tree.parts
 
+    def variables(self, x: str) -> list[str]:
+        """Variables at the leaves of a variable's tree: of one that is no tuple, itself."""
+        return anf.variables(self.tree(x))
+
     def names_in(self, atoms: tuple[anf.Atom, ...]) -> tuple[str, ...]:
         """Variables at the leaves of the atoms' trees."""
-        return tuple(dict.fromkeys(x for a in atoms for x in anf.leaves(self.tree(a)) if isinstance(x, str)))
+        return tuple(dict.fromkeys(x for a in atoms for x in anf.variables(self.tree(a))))
 
     def syntax_tree(self, tree: anf.Tree) -> ast.expr:
         """Python expression for a tree."""
@@ -151,7 +156,7 @@ class ScalarBuilder(AnfBuilder):
                 self.alias.join(made, x)
         return self._part_names[x, k]
 
-    def _class_ref(self, cls: Any) -> anf.Ref:
+    def _class_ref(self, cls: type) -> anf.Ref:
         """Reference to the class of a named tuple."""
         if cls not in self.classes:
             self.classes[cls] = self.lowered.class_ref(cls)
@@ -188,13 +193,14 @@ class ScalarBuilder(AnfBuilder):
         if target != source:
             self.emit(anf.Copy(target, source, line))
 
-    def copy_tree(self, target: Any, source: Any, line: int) -> None:
+    def copy_tree(self, target: anf.Tree, source: anf.Tree, line: int) -> None:
         """Emit copies of all leaves of a tree."""
         if isinstance(target, anf.Node):
             assert isinstance(source, anf.Node), "a tuple has a tree, and a frozen record no other name"
             for t, s in zip(target.parts, source.parts, strict=True):
                 self.copy_tree(t, s, line)
         else:
+            assert isinstance(target, str) and not isinstance(source, anf.Node), "one leaf for one"
             self.emit(anf.Copy(target, source, line))
 
     def as_written(self, s: anf.Let) -> None:
@@ -228,7 +234,7 @@ class ScalarBuilder(AnfBuilder):
         kinds: tuple[NumbaType, ...] | None = None,
     ) -> None:
         """Emit the call of a numba function; arguments and result are trees, `kinds` as `types` of Call."""
-        self.add(anf.Call([x for x in anf.leaves(result) if isinstance(x, str)], function, args, result, line, kinds))
+        self.add(anf.Call(anf.variables(result), function, args, result, line, kinds))
 
     # Arrays and their elements
 

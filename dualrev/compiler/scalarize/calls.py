@@ -8,7 +8,7 @@ an array here, and so it is in the callee, which is made for a list: it may only
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from numba.core import types
 
@@ -61,26 +61,27 @@ class Calls:
         code.call(code.tree(made), s.function, args, s.line)
         self.expand(anf.Copy(s.target, made, s.line))
 
-    def _converted(self, s: anf.CallUser, kinds: NumbaTypes) -> list[Any]:
+    def _converted(self, s: anf.CallUser, kinds: NumbaTypes) -> list[anf.Atom]:
         """Arguments of a call, converted to the types of the callee's declared signature."""
         code = self.code
         signature = declared(s.function.value, kinds)
         if signature is None:
             return list(s.args)
-        made = []
+        made: list[anf.Atom] = []
         for x, kind, wanted in zip(s.args, kinds, signature.args, strict=True):
-            made.append(x if alike(kind, wanted) else self.numbers.converted(x, wanted, s.line))
-            if made[-1] is None:
+            fitting = x if alike(kind, wanted) else self.numbers.converted(x, wanted, s.line)
+            if fitting is None:
                 what = f"the call of {describe(s.function.value)} with {kind}"
                 instead = f"np.{wanted}(...) of it" if isinstance(wanted, types.Number) else "arguments of that type"
                 code.refuse(s.line, what, f"its signature says {wanted}, and numba converts that", instead)
+            made.append(fitting)
         return made
 
     def star(self, s: anf.CallStarred, kind: NumbaType) -> None:
         """Lower `g(x, *t)`, after the length of `t` is known."""
         star: anf.Star = s.star
         count = len(star.stars)
-        args: list[Any] = []
+        args: list[anf.Atom] = []
         for x, starred in zip(s.args, star.stars, strict=False):
             args += self.tuples.items(x, s.line) if starred else [x]
         args += s.args[count:]

@@ -107,11 +107,12 @@ class _TupleParts(ast.NodeTransformer):
         right = self.tree(node.comparators[0])
         if isinstance(node.ops[0], (ast.In, ast.NotIn)) and isinstance(right, anf.Node):
             left = self.visit(node.left)
-            if any(isinstance(x, anf.Node) for x in right.parts):
+            items = [x for x in right.parts if not isinstance(x, anf.Node)]
+            if len(items) < len(right.parts):
                 return node
             inside = isinstance(node.ops[0], ast.In)
             equal: ast.cmpop = ast.Eq() if inside else ast.NotEq()
-            tests: list[ast.expr] = [ast.Compare(left, [equal], [to_python.atom(x)]) for x in right.parts]
+            tests: list[ast.expr] = [ast.Compare(left, [equal], [to_python.atom(x)]) for x in items]
             if len(tests) < 2:
                 return tests[0] if tests else ast.Constant(not inside)
             return ast.BoolOp(ast.Or() if inside else ast.And(), tests)

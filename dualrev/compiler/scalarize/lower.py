@@ -72,7 +72,7 @@ class Expanded:
     """Function in expanded core, with the types of its variables."""
 
     lowered: Lowered
-    parameters: list[Any]  # a tree for every parameter
+    parameters: list[anf.Tree]  # a tree for every parameter
     body: list[anf.Stmt]
     result: anf.Tree  # a tree of atoms
     types: dict[str, NumbaType]
@@ -125,7 +125,7 @@ class Expansion:
         self.rules = self._rules()
         self.operations = self._operations()
 
-    def _operations(self) -> Mapping[type[anf.Let], Callable[[Any, Any], None]]:
+    def _operations(self) -> Mapping[type[anf.Let], Callable[[Any, NumbaType], None]]:
         """Handlers of operations, by their classes; elementwise.py handles arithmetic of arrays."""
         code, lazy, tuples = self.code, self.lazy, self.tuples
         drawings, inactive = Drawings(code, lazy, tuples), Inactive(code, lazy)
@@ -159,7 +159,7 @@ class Expansion:
         reductions = Reductions(self.code, self.lazy, self.tuples)
         constant, windows = Inactive(self.code, self.lazy), Windows(self.code, self.lazy, self.layouts)
         splitting = Splitting(self.code, self.lazy)
-        core: dict[str, Callable[[anf.CallKnown, Any], None]] = {
+        core: dict[str, Callable[[anf.CallKnown, NumbaType], None]] = {
             "alloc": self.making.alloc,
             "append": joining.append,
             "broadcast_arrays": splitting.broadcast,
@@ -190,7 +190,7 @@ class Expansion:
             "strided": windows.strided,
             "sum": reductions.sum,
         }
-        scalar: dict[str, Callable[[anf.CallKnown, Any], bool]] = {
+        scalar: dict[str, Callable[[anf.CallKnown, NumbaType], bool]] = {
             "divmod": self.numbers.divmod,
             "extremum": self.numbers.extremum,
             "float": self.numbers.to_float,
@@ -203,7 +203,7 @@ class Expansion:
         }
         return TableRules(core, scalar)
 
-    def run(self, argtypes: NumbaTypes, returns: Any) -> Expanded:
+    def run(self, argtypes: NumbaTypes, returns: NumbaType | None) -> Expanded:
         """Scalarise the whole function; `returns` is the type that its result is converted to, None if unchanged."""
         code, lowered = self.code, self.code.lowered
         check_types(lowered, code.of)
@@ -237,14 +237,14 @@ class Expansion:
         """Give the leaves of the result dummy values, for numba: they are never read."""
         code = self.code
         line = code.lowered.source.tree.lineno
-        for x in anf.leaves(tree):
+        for x in anf.variables(tree):
             kind = code.of[x]
             if is_array(kind):
                 shape = ast.Tuple([ast.Constant(0)] * kind.ndim, ast.Load())
                 empty = to_python.call("np.empty", shape, to_python.name(dtype_name(kind.dtype)))
                 code.emit(anf.Alloc(x, (), empty, line))
             elif not isinstance(kind, types.NoneType):
-                zero: Any = 0.0 if is_real(kind) else False if isinstance(kind, types.Boolean) else 0
+                zero = 0.0 if is_real(kind) else False if isinstance(kind, types.Boolean) else 0
                 code.emit(anf.Copy(x, anf.Const(zero), line))
 
     # Statements
@@ -257,7 +257,7 @@ class Expansion:
             self._statement(s)
         self.lazy.flush()
 
-    def _statement(self, s: Any) -> None:
+    def _statement(self, s: anf.Stmt) -> None:
         if is_unreached(s, self.code.of):
             return
         if isinstance(s, anf.GetItem) and s.unpacked is not None and s.index == (anf.Const(0),):
@@ -271,9 +271,10 @@ class Expansion:
         check_places(self.code, self.lists, s)
         s = self.opaques.without_slices(s)
         if isinstance(s, anf.Let):
-            s = self.overloads.lowered(s)
-            if s is None or self.draws.takes(s):
+            changed = self.overloads.lowered(s)
+            if changed is None or self.draws.takes(changed):
                 return
+            s = changed
         if self.opaques.takes(s):
             return
         self.complexes.check(s)
@@ -283,11 +284,13 @@ class Expansion:
             case anf.Store():
                 if not (self.complexes.store(s) or self.items.stores(s)):
                     self.assignments.store(s)
-            case _:
+            case anf.If() | anf.For() | anf.While() | anf.Effect():
                 for x in anf.reads(s):
                     self.lazy.materialise(x)
                 self.lazy.flush()
                 self.code.add(self._compound(s))
+            case _:
+                raise AssertionError(s)
 
     def _check_count(self, x: anf.Atom, count: int, line: int) -> None:
         """Emit numba's ValueError for `u, v = x`, where an array or a list has another number of items."""
@@ -297,7 +300,7 @@ class Expansion:
             refuse_unpacked(code.lowered, line)
         self.lazy.materialise(x)
         if isinstance(kind, Parts):
-            x, kind = code.parts(x)[0], kind.dtype
+            x, kind = anf.leaves(code.tree(x))[0], kind.dtype
         if is_array(kind):
             length = {"n": self.lists.lengths[x]} if x in self.lists.lengths else {"a": x}
             test = code.plain(f"{'n' if 'n' in length else 'a.shape[0]'} != {count}", line, types.boolean, **length)
@@ -315,7 +318,7 @@ class Expansion:
                 body, code.in_rounds = self._block(s.body), outside
                 return anf.For(s.target, s.start, s.stop, s.step, body, s.exits, s.line, s.parallel, s.elements)
             case anf.While():
-                tests: list[Any] = []
+                tests: list[anf.Atom] = []
                 test_block = self._block(s.test_block)
                 test_block += code.collect(lambda: tests.append(self.complexes.truth(s.test, s.line)))
                 return self.opaques.in_body(anf.While(test_block, tests[0], self._block(s.body), s.exits, s.line))

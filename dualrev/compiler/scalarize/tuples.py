@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Collection
-from typing import Any
 
 from numba.core import types
 
@@ -55,7 +54,7 @@ class Tuples:
                 made.append(part)
         return made
 
-    def packed(self, items: list[Any], line: int) -> str:
+    def packed(self, items: list[anf.Atom], line: int) -> str:
         """Return a new tuple of these atoms."""
         made = self.code.temp(types.BaseTuple.from_types([types.unliteral(self.code.kind(x)) for x in items]))
         self._copy_parts(anf.MakeTuple(made, tuple(items), line), [self.code.tree(x) for x in items])
@@ -63,19 +62,19 @@ class Tuples:
 
     def item(self, s: anf.GetItem) -> None:
         """Lower `t[k]` and `t[i:j]`."""
-        code, tree = self.code, self.code.tree(s.args[0])
+        code, parts = self.code, self.code.parts(s.base)
         (entry,) = s.index
         if isinstance(entry, anf.Slice):
             if not all(isinstance(x, anf.Const) for x in entry.atoms()):
                 code.refuse(s.line, "a slice of a tuple", "its bounds are not constant", "constants")
             bounds = [x.value if isinstance(x, anf.Const) else None for x in (entry.lower, entry.upper, entry.step)]
-            self._copy_parts(s, tree.parts[slice(*bounds)])
+            self._copy_parts(s, list(parts[slice(*bounds)]))
         elif isinstance(entry, anf.Const):
-            code.copy_tree(code.tree(s.target), tree.parts[entry.value], s.line)
+            code.copy_tree(code.tree(s.target), parts[entry.value], s.line)
         else:
-            self._chosen(s, tree.parts, entry, "getitem" if s.args[0] in self.lists else "tuple index")
+            self._chosen(s, parts, anf.atom_of(entry), "getitem" if s.args[0] in self.lists else "tuple index")
 
-    def _chosen(self, s: anf.Let, parts: tuple[Any, ...], index: anf.Atom, what: str) -> None:
+    def _chosen(self, s: anf.Let, parts: tuple[anf.Tree, ...], index: anf.Atom, what: str) -> None:
         """Lower `t[k]` to branches, where `k` is known at run time only."""
         code = self.code
         k = code.plain("i + n if i < 0 else i", s.line, i=index, n=anf.Const(len(parts)))
@@ -92,9 +91,9 @@ class Tuples:
     def reduce(self, s: anf.CallKnown, kind: NumbaType) -> None:
         """Lower `sum`, `min` and `max` of a tuple's items."""
         code = self.code
-        parts = tuple(code.parts(s.args[0]))
+        parts = tuple(x for x in code.parts(s.args[0]) if not isinstance(x, anf.Node) and not is_array(code.kind(x)))
         text = s.function.split(".")[-1]
-        if any(isinstance(x, anf.Node) or is_array(code.kind(x)) for x in parts) or text not in ("sum", "min", "max"):
+        if len(parts) < len(code.parts(s.args[0])) or text not in ("sum", "min", "max"):
             code.refuse(s.line, f"{text} of this tuple", "its items are no numbers", "a loop")
         if text != "sum":
             extremum(code, s.target, parts, kind, "<" if text == "min" else ">", s.line)

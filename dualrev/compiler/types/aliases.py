@@ -46,11 +46,11 @@ IRBuilder: TypeAlias = ir.IRBuilder
 LLVMValue: TypeAlias = ir.Value
 LLVMValues: TypeAlias = Sequence[LLVMValue]
 
-#: The steps that lead from a numba function to an object that it names: see bridge/cache/store.py.
-AccessPath: TypeAlias = tuple[tuple[str, Any], ...]
-
 #: A value of the user's program: a number, an array, a tuple, a function, or anything else that numba takes.
 UserValue: TypeAlias = Any
+
+#: The steps that lead from a numba function to an object that it names: see bridge/cache/store.py.
+AccessPath: TypeAlias = tuple[tuple[str, UserValue], ...]
 
 #: The number of the argument that is differentiated, or those of several.
 ArgNums: TypeAlias = int | tuple[int, ...] | list[int]

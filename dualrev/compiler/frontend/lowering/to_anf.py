@@ -262,8 +262,8 @@ class Lowering(Sequences):
             self.emit(anf.InplaceOp(name, symbol, name, value, s.lineno))
         else:
             array = self.variable(s.target.value)
-            member = isinstance(s.target, ast.Attribute)
-            index = (anf.Member(s.target.attr),) if isinstance(s.target, ast.Attribute) else self.index(s.target.slice)
+            member = s.target.attr if isinstance(s.target, ast.Attribute) else None
+            index = self.index(s.target.slice) if isinstance(s.target, ast.Subscript) else (anf.Member(member),)
             values: list[anf.Atom] = []
             right = self.collect(lambda: values.append(self.atom(s.value)))
             effects = any(isinstance(t, (anf.CallUser, anf.CallStarred, anf.CallMethod)) for t in anf.walk(right))
@@ -271,8 +271,8 @@ class Lowering(Sequences):
                 self.add(*right)
             old = self.temp()
             read = (
-                anf.GetAttr(old, array, index[0].value, s.lineno)
-                if member
+                anf.GetAttr(old, array, member, s.lineno)
+                if member is not None
                 else anf.GetItem(old, array, index, s.lineno)
             )
             self.emit(read)
@@ -328,7 +328,7 @@ class Lowering(Sequences):
             flag = self.names.fresh("_stop{k}")
             self.emit(anf.Copy(flag, anf.Const(False), s.lineno))
             inner = self.loop_body(loop, s.body, lambda: None)
-            ended = [anf.Copy(flag, anf.Const(True), s.lineno)]
+            ended: list[anf.Stmt] = [anf.Copy(flag, anf.Const(True), s.lineno)]
             body = [*test_block, anf.If(test, inner, ended, s.lineno)]
             self.add(anf.While([], anf.Const(True), body, [*flags, flag], s.lineno))
         else:

@@ -241,7 +241,7 @@ def _renamed(
             made[s] = replace(now, exits=[*now.exits[:k], read(now.exits[k]), *now.exits[k + 1 :]])
         else:
             now = with_reads(now, read)
-            made[s] = (
-                replace(now, target=version(line, s.target, "write")) if isinstance(s, (anf.Let, anf.For)) else now
-            )
+            if isinstance(now, anf.Let):
+                now = now.to(version(line, now.target, "write"))
+            made[s] = replace(now, target=version(line, now.target, "write")) if isinstance(now, anf.For) else now
     return made, result

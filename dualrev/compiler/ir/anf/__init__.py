@@ -19,7 +19,21 @@ new statements (rewrite.py).
 Other modules write `anf.BinOp`, `anf.walk`: the names of Python's syntax trees and of core are the same.
 """
 
-from dualrev.compiler.ir.anf.atoms import Atom, Const, Index, Member, Node, Ref, Slice, Tree, index_atoms, leaves
+from dualrev.compiler.ir.anf.atoms import (
+    Atom,
+    Const,
+    Entry,
+    Index,
+    Member,
+    Node,
+    Ref,
+    Slice,
+    Tree,
+    atom_of,
+    index_atoms,
+    leaves,
+    variables,
+)
 from dualrev.compiler.ir.anf.operations import (
     Alloc,
     AllocList,
@@ -42,6 +56,7 @@ from dualrev.compiler.ir.anf.operations import (
     MakeObject,
     MakeTuple,
     OpaqueExpr,
+    Places,
     Prim,
     Star,
     UnaryOp,
@@ -82,6 +97,7 @@ __all__ = [
     "Copy",
     "Discrete",
     "Effect",
+    "Entry",
     "For",
     "GetAttr",
     "GetItem",
@@ -98,6 +114,7 @@ __all__ = [
     "Node",
     "Opaque",
     "OpaqueExpr",
+    "Places",
     "Prim",
     "Ref",
     "Slice",
@@ -111,11 +128,13 @@ __all__ = [
     "While",
     "WholeArray",
     "Window",
+    "atom_of",
     "blocks",
     "ends",
     "index_atoms",
     "leaves",
     "reads",
+    "variables",
     "walk",
     "writes",
 ]

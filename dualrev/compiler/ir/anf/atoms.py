@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from types import EllipsisType
+from typing import TypeAlias
 
-from dualrev.compiler.types.aliases import AccessPath, NumbaType
+from dualrev.compiler.types.aliases import AccessPath, NumbaType, UserValue
 
-__all__ = ["Atom", "Const", "Index", "Member", "Node", "Ref", "Slice", "Tree", "index_atoms", "leaves"]
+__all__ = [
+    "Atom",
+    "Const",
+    "Entry",
+    "Index",
+    "Member",
+    "Node",
+    "Ref",
+    "Slice",
+    "Tree",
+    "atom_of",
+    "index_atoms",
+    "leaves",
+    "variables",
+]
 
 
 @dataclass(frozen=True)
 class Const:
     """A literal constant: a number, a bool, None or a string."""
 
-    value: Any
+    value: UserValue
 
 
 @dataclass(frozen=True)
@@ -30,7 +45,7 @@ class Ref:
     """
 
     name: str
-    value: Any = field(compare=False, repr=False)
+    value: UserValue = field(compare=False, repr=False)
     path: AccessPath = ()
 
 
@@ -50,8 +65,15 @@ class Slice:
         return [x for x in (self.lower, self.upper, self.step) if x is not None]
 
 
-#: Entries of a subscript.
-Index: TypeAlias = tuple[Any, ...]  # of Atom, Slice, Ellipsis and None
+#: An entry of a subscript, and all of them.
+Entry: TypeAlias = Atom | Slice | EllipsisType | None
+Index: TypeAlias = tuple[Entry, ...]
+
+
+def atom_of(entry: Entry) -> Atom:
+    """Return an entry of the index of an element, which is an atom."""
+    assert isinstance(entry, (str, Const, Ref)), entry
+    return entry
 
 
 def index_atoms(index: Index) -> list[Atom]:
@@ -60,7 +82,7 @@ def index_atoms(index: Index) -> list[Atom]:
     for entry in index:
         if isinstance(entry, Slice):
             atoms.extend(entry.atoms())
-        elif entry is not None and entry is not Ellipsis:
+        elif entry is not None and not isinstance(entry, EllipsisType):
             atoms.append(entry)
     return atoms
 
@@ -78,8 +100,13 @@ class Node:
 Tree: TypeAlias = Atom | Node
 
 
-def leaves(tree: Tree) -> list[Any]:
+def leaves(tree: Tree) -> list[Atom]:
     """Return the atoms of a tree."""
     if isinstance(tree, Node):
         return [x for part in tree.parts for x in leaves(part)]
     return [tree]
+
+
+def variables(tree: Tree) -> list[str]:
+    """Return the leaves of a tree that are variables: of the target of an operation, all."""
+    return [x for x in leaves(tree) if isinstance(x, str)]

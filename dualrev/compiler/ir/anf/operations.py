@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self, TypeAlias
 
 from dualrev.compiler.ir.anf.atoms import Atom, Index, Ref
+from dualrev.rules.primitives import Primitive
 
 __all__ = [
     "Alloc",
@@ -36,6 +37,7 @@ __all__ = [
     "MakeObject",
     "MakeTuple",
     "OpaqueExpr",
+    "Places",
     "Prim",
     "Star",
     "UnaryOp",
@@ -44,6 +46,9 @@ __all__ = [
     "WholeArray",
     "Window",
 ]
+
+#: Numbers of the items of a nested list, nested as they are.
+Places: TypeAlias = "list[int | Places]"
 
 
 class Let:
@@ -59,15 +64,15 @@ class Let:
     _others: ClassVar[str] = ""  # the field with any number of operands behind them
 
     @property
-    def args(self) -> tuple[Any, ...]:
+    def args(self) -> tuple[Any, ...]:  # atoms; of an operation on an array or a list, numba lets only a name be one
         """Operands: all atoms that the operation reads, but for those of an index."""
         fixed = tuple(map(self.__getattribute__, self._operands))
         return (*fixed, *getattr(self, self._others)) if self._others else fixed
 
-    def on(self, *args: Any, target: str = "") -> Self:
+    def on(self, *args: Atom, target: str = "") -> Self:
         """Return the same operation on other operands, as many as it has now where their number is fixed."""
         count = len(self._operands)
-        fields: dict[str, Any] = dict(zip(self._operands, args[:count], strict=True))
+        fields: dict[str, Atom | tuple[Atom, ...]] = dict(zip(self._operands, args[:count], strict=True))
         if self._others:
             fields[self._others] = args[count:]
         else:
@@ -328,16 +333,16 @@ class MakeArray(Let):
 
     target: str
     items: tuple[Atom, ...]
-    places: list[Any]
+    places: Places
     line: int
     dtype: tuple[Atom, ...] = ()  # one, or none
 
     @property
-    def args(self) -> tuple[Any, ...]:
+    def args(self) -> tuple[Atom, ...]:
         """Items and the dtype."""
         return self.items + self.dtype
 
-    def on(self, *args: Any, target: str = "") -> MakeArray:
+    def on(self, *args: Atom, target: str = "") -> MakeArray:
         """Return an array of other items; the dtype is the last argument, if it has one."""
         count = len(args) - len(self.dtype)
         return replace(self, items=args[:count], dtype=args[count:], target=target or self.target)
@@ -354,7 +359,7 @@ class Prim(Let):
     """
 
     target: str
-    rule: Any
+    rule: Primitive
     spelling: str
     arguments: tuple[Atom, ...]
     line: int
@@ -393,7 +398,7 @@ class ViewExpr(Let):
 
     target: str
     array: Atom
-    names: tuple[Any, ...]
+    names: tuple[str, ...]
     tree: ast.expr
     line: int
 
@@ -465,7 +470,7 @@ class Star:
         return made(target, self.callee, args, line)
 
     def bound(
-        self, atoms: list[Atom], refuse: Callable[[str], Any], packed: Callable[[list[Atom]], Atom]
+        self, atoms: list[Atom], refuse: Callable[[str], NoReturn], packed: Callable[[list[Atom]], Atom]
     ) -> list[Atom]:
         """Bind arguments to parameters, in the parameters' order; the last atoms are the keyword arguments.
 

@@ -6,19 +6,24 @@ Tuples, named tuples and whole arrays are still there; lower.py takes them apart
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from numba.core import types
 
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.names import Names, renamed, words_of
+from dualrev.compiler.types.aliases import NumbaType
 
 __all__ = ["show_lowered"]
 
 
 def show_lowered(
-    name: str, parameters: list[str], body: list[anf.Stmt], results: list[Any], kind: Callable[[str], Any], names: Names
+    name: str,
+    parameters: list[str],
+    body: list[anf.Stmt],
+    results: list[anf.Atom],
+    kind: Callable[[str], NumbaType | None],
+    names: Names,
 ) -> str:
     """Print a function in ANF; `kind` gives the type of a variable, None if it is not inferred yet.
 
@@ -34,7 +39,7 @@ def show_lowered(
 
 
 class _AnfPrinter:
-    def __init__(self, kind: Callable[[str], Any]) -> None:
+    def __init__(self, kind: Callable[[str], NumbaType | None]) -> None:
         self.kind = kind
         self.seen: set[str] = set()
 
@@ -75,7 +80,7 @@ class _AnfPrinter:
         """Print the exit flags of a loop, as ` until a or b`."""
         return f" until {' or '.join(s.exits)}" if s.exits else ""
 
-    def simple(self, s: Any) -> str:
+    def simple(self, s: anf.Let | anf.Store | anf.Call | anf.Effect) -> str:
         """Print a statement without blocks."""
         if isinstance(s, anf.Let):
             if isinstance(s, anf.InplaceOp):
@@ -86,7 +91,7 @@ class _AnfPrinter:
             return f"{array} = {self.atom(s.value)}"
         if isinstance(s, anf.Call):
             targets = ", ".join(map(self.declared, s.targets))
-            return f"{f'{targets} = ' * bool(targets)}{s.function.name}({', '.join(map(self.atom, s.args))})"
+            return f"{f'{targets} = ' * bool(targets)}{s.function.name}({', '.join(self.atom(x) for arg in s.args for x in anf.leaves(arg))})"
         return to_python.effect(s, to_python.atom)
 
     def value(self, s: anf.Let) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from types import EllipsisType
 
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
@@ -12,7 +12,7 @@ from dualrev.compiler.ir.anf import to_python
 __all__ = ["rewritten", "with_blocks", "with_index", "with_reads"]
 
 
-def with_blocks(s: anf.Stmt, inner: list[list[Any]]) -> Any:
+def with_blocks(s: anf.Stmt, inner: list[list[anf.Stmt]]) -> anf.Stmt:
     """Return a statement with other blocks directly inside, in the order of `blocks`."""
     if isinstance(s, anf.If):
         return replace(s, then=inner[0], orelse=inner[1])
@@ -23,7 +23,7 @@ def with_blocks(s: anf.Stmt, inner: list[list[Any]]) -> Any:
     return s
 
 
-def rewritten(block: list[anf.Stmt], change: Callable[[Any], list[Any]]) -> list[Any]:
+def rewritten(block: list[anf.Stmt], change: Callable[[anf.Stmt], list[anf.Stmt]]) -> list[anf.Stmt]:
     """Return a block with the statements that `change` gives for each statement; it sees nested blocks first."""
     made: list[anf.Stmt] = []
     for s in block:
@@ -32,19 +32,19 @@ def rewritten(block: list[anf.Stmt], change: Callable[[Any], list[Any]]) -> list
     return made
 
 
-def with_index(index: anf.Index, read: Callable[[Any], Any]) -> anf.Index:
+def with_index(index: anf.Index, read: Callable[[anf.Atom], anf.Atom]) -> anf.Index:
     """Return an index of other atoms: `read` gives one for each."""
 
-    def entry(x: Any) -> Any:
+    def entry(x: anf.Entry) -> anf.Entry:
         """Replace in an entry, parts of a slice included."""
         if isinstance(x, anf.Slice):
             return anf.Slice(*(y if y is None else read(y) for y in (x.lower, x.upper, x.step)))
-        return x if x is None or x is Ellipsis else read(x)
+        return x if x is None or isinstance(x, EllipsisType) else read(x)
 
     return tuple(map(entry, index))
 
 
-def with_reads(s: anf.Stmt, read: Callable[[Any], Any]) -> Any:
+def with_reads(s: anf.Stmt, read: Callable[[anf.Atom], anf.Atom]) -> anf.Stmt:
     """Return a statement that reads other atoms: `read` gives one for each (not for those that its blocks read)."""
     match s:
         case anf.Let():
@@ -55,7 +55,9 @@ def with_reads(s: anf.Stmt, read: Callable[[Any], Any]) -> Any:
                 return replace(made, tree=to_python.renamed(made.tree, dict(zip(s.args, made.names, strict=True))))
             return made
         case anf.Store():
-            return replace(s, array=read(s.array), index=with_index(s.index, read), value=read(s.value))
+            array = read(s.array)
+            assert isinstance(array, str), array
+            return replace(s, array=array, index=with_index(s.index, read), value=read(s.value))
         case anf.If():
             return replace(s, test=read(s.test))
         case anf.For():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
-from dualrev.compiler.ir.anf.atoms import Atom, Index, Ref, index_atoms, leaves
+from dualrev.compiler.ir.anf.atoms import Atom, Index, Ref, Tree, index_atoms, leaves
 from dualrev.compiler.ir.anf.operations import GetItem, Let, Load, View
+from dualrev.compiler.types.aliases import NumbaTypes
 
 __all__ = [
     "Call",
@@ -43,8 +44,8 @@ class If:
     """Branch on a condition."""
 
     test: Atom
-    then: list[Any]
-    orelse: list[Any]
+    then: list[Stmt]
+    orelse: list[Stmt]
     line: int
 
 
@@ -60,7 +61,7 @@ class For:
     start: Atom
     stop: Atom
     step: Atom
-    body: list[Any]
+    body: list[Stmt]
     exits: list[str]
     line: int
     parallel: bool = False
@@ -71,9 +72,9 @@ class For:
 class While:
     """Loop with a condition, which `test_block` computes without effects."""
 
-    test_block: list[Any]
+    test_block: list[Stmt]
     test: Atom
-    body: list[Any]
+    body: list[Stmt]
     exits: list[str]
     line: int
 
@@ -110,16 +111,16 @@ class Call:
 
     targets: list[str]
     function: Ref
-    args: list[Any]
-    result: Any  # the tree of the result, with the targets as leaves
+    args: list[Tree]
+    result: Tree  # the tree of the result, with the targets as leaves
     line: int
-    types: tuple[Any, ...] | None = None  # of the arguments, where there are complex numbers, which are tuples here
+    types: NumbaTypes | None = None  # of the arguments, where there are complex numbers, which are tuples here
 
 
-Stmt = Let | Store | Call | If | For | While | Effect | Opaque
+Stmt: TypeAlias = Let | Store | Call | If | For | While | Effect | Opaque
 
 
-def blocks(s: Any) -> list[list[Any]]:
+def blocks(s: Stmt) -> list[list[Stmt]]:
     """Return the blocks directly inside a statement."""
     if isinstance(s, If):
         return [s.then, s.orelse]
@@ -130,7 +131,7 @@ def blocks(s: Any) -> list[list[Any]]:
     return []
 
 
-def walk(block: list[Any]) -> Iterator[Any]:
+def walk(block: Sequence[Stmt]) -> Iterator[Stmt]:
     """Walk the statements of a block in program order, nested ones after their owner."""
     for s in block:
         yield s
@@ -138,7 +139,7 @@ def walk(block: list[Any]) -> Iterator[Any]:
             yield from walk(inner)
 
 
-def reads(s: Any) -> list[Atom]:
+def reads(s: Stmt) -> list[Atom]:
     """Return the atoms that a statement itself reads (not the ones its blocks read)."""
     if isinstance(s, Let):
         atoms = list(s.args)
@@ -158,14 +159,14 @@ def reads(s: Any) -> list[Atom]:
     return []
 
 
-def ends(s: Any) -> list[Atom]:
+def ends(s: Stmt) -> list[Atom]:
     """Return the atoms that end a loop: its exit flags, and the condition of a While, which the loop computes."""
     if isinstance(s, While):
         return [s.test, *s.exits]
     return list(s.exits) if isinstance(s, For) else []
 
 
-def writes(s: Any) -> list[str]:
+def writes(s: Stmt) -> list[str]:
     """Return the variables that a statement itself assigns."""
     if isinstance(s, (Let, For)):
         return [s.target]

@@ -9,12 +9,13 @@ import ast
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from types import EllipsisType
 
 from numba.core import types
 
 from dualrev.compiler.ir import anf
-from dualrev.compiler.types.aliases import Dispatcher, NumbaType
+from dualrev.compiler.ir.core.atoms import Global
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType, UserValue
 
 __all__ = [
     *[
@@ -35,7 +36,7 @@ __all__ = [
     "SYMBOLS",
 ]
 
-Sub = Callable[[Any], ast.expr]
+Sub = Callable[[anf.Atom], ast.expr]
 
 #: Python's operators as they are written.
 SYMBOLS: dict[type, str] = {
@@ -84,7 +85,7 @@ def dtype_name(kind: NumbaType) -> str:
     return "np.bool_" if isinstance(kind, types.Boolean) else f"np.{kind}"
 
 
-def number(x: Any) -> ast.expr:
+def number(x: UserValue) -> ast.expr:
     """Syntax tree of a constant; infinities and NaN get names, negative numbers a sign."""
     if isinstance(x, float) and not math.isfinite(x):
         return name("math.nan" if x != x else "math.inf" if x > 0 else "-math.inf")
@@ -93,7 +94,7 @@ def number(x: Any) -> ast.expr:
     return ast.Constant(x)
 
 
-def atom(x: Any) -> ast.expr:
+def atom(x: anf.Atom) -> ast.expr:
     """Syntax tree of an atom under its source name."""
     if isinstance(x, anf.Const):
         return number(x.value)
@@ -106,7 +107,7 @@ def call(function: str | ast.expr, *args: ast.expr, **keywords: ast.expr) -> ast
     return ast.Call(f, list(args), [ast.keyword(k, v) for k, v in keywords.items()])
 
 
-def applied(function: Any, args: list[ast.expr]) -> ast.Call:
+def applied(function: anf.Ref | Global, args: list[ast.expr]) -> ast.Call:
     """Syntax tree of a call of a user's function, whose last parameter may be `*rest`."""
     if takes_rest(function.value):
         args = [*args[:-1], ast.Starred(args[-1], ast.Load())]
@@ -125,24 +126,24 @@ def binary(symbol: str, a: ast.expr, b: ast.expr) -> ast.expr:
     return ast.BinOp(a, made.op, b)
 
 
-def index(entries: tuple[Any, ...], sub: Sub) -> ast.expr:
+def index(entries: anf.Index, sub: Sub) -> ast.expr:
     """Syntax tree of an index, without the brackets."""
     parts: list[ast.expr] = []
     for entry in entries:
         if isinstance(entry, anf.Slice):
             lower, upper, step = (None if x is None else sub(x) for x in (entry.lower, entry.upper, entry.step))
             parts.append(ast.Slice(lower, upper, step))
-        elif entry is Ellipsis or entry is None:
+        elif entry is None or isinstance(entry, EllipsisType):
             parts.append(ast.Constant(entry))
         else:
             parts.append(sub(entry))
     return parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
 
 
-def subscript(base: ast.expr, entries: tuple[Any, ...], sub: Sub) -> ast.expr:
+def subscript(base: ast.expr, entries: anf.Index, sub: Sub) -> ast.expr:
     """Syntax tree of `base[entries]`, or of `base.field`."""
-    if isinstance(entries[0] if entries else None, anf.Member):
-        return ast.Attribute(base, str(entries[0].value), ast.Load())
+    if isinstance(first := entries[0] if entries else None, anf.Member):
+        return ast.Attribute(base, str(first.value), ast.Load())
     return ast.Subscript(base, index(entries, sub), ast.Load())
 
 
@@ -229,7 +230,7 @@ def expression(s: anf.Let, sub: Sub) -> ast.expr:
     raise AssertionError(s)
 
 
-def _starred(star: anf.Star, args: tuple[Any, ...], sub: Sub) -> ast.expr:
+def _starred(star: anf.Star, args: tuple[anf.Atom, ...], sub: Sub) -> ast.expr:
     """Syntax tree of `g(x, *t, k=y)`."""
     made = [
         ast.Starred(sub(x), ast.Load()) if starred else sub(x) for x, starred in zip(args, star.stars, strict=False)
@@ -239,12 +240,12 @@ def _starred(star: anf.Star, args: tuple[Any, ...], sub: Sub) -> ast.expr:
     return _call(name(callee), made, star.keywords)
 
 
-def nested(places: Any, sub: Callable[[int], ast.expr]) -> ast.expr:
+def nested(places: anf.Places | int, sub: Callable[[int], ast.expr]) -> ast.expr:
     """Syntax tree of a nested list, whose leaves `sub` gives."""
     return ast.List([nested(x, sub) for x in places], ast.Load()) if isinstance(places, list) else sub(places)
 
 
-def flattened(places: Any) -> Iterator[int]:
+def flattened(places: anf.Places) -> Iterator[int]:
     """Leaves of a nested list of indices, in order."""
     for x in places:
         if isinstance(x, list):

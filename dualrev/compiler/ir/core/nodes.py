@@ -40,9 +40,10 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from dualrev.compiler.ir.core.atoms import Atom, Expr, Global, Index, Symbol, Tree, Var
+from dualrev.compiler.types.aliases import UserValue
 from dualrev.rules.primitives import Primitive
 
 __all__ = [
@@ -356,7 +357,7 @@ class Function:
     body: tuple[Statement, ...]
     result: Tree
     checked: bool  # whether a division of ints by zero raises, as in numba's usual error model
-    origin: Any = None  # the user's function that it was made from, as the front end knows it
+    origin: UserValue = None  # the user's function that it was made from, as the front end knows it
     tape: bool = False  # whether it uses the tape of its caller
     again: bool = False  # whether its reverse sweep runs it again, in place of recording
     opaque: bool = False  # whether its body says nothing but types: what it computes is known to numba only

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 from numba.core import types
 
@@ -100,7 +99,7 @@ class Assignments:
         """Whether `value` is an array variable that may alias `array`."""
         return isinstance(value, str) and is_array(self.code.kind(value)) and self.code.alias.same(value, array)
 
-    def _assign_parts(self, view: str, parts: list[Any], line: int) -> None:
+    def _assign_parts(self, view: str, parts: list[anf.Atom], line: int) -> None:
         """Store the scalars of a tuple into a vector: `view[...] = (x, y)`."""
         code = self.code
         assert not any(is_array(code.kind(x)) for x in parts), "numba types it for tuples of numbers"
@@ -141,7 +140,7 @@ class Assignments:
             self.lazy.materialise(value)
         self._each(array, value, line, symbol)
 
-    def _each(self, array: str, value: Any, line: int, symbol: str | None) -> None:
+    def _each(self, array: str, value: anf.Atom, line: int, symbol: str | None) -> None:
         """Elementwise loop of an assignment, without a copy: an aliasing source may have changed when it is read."""
         code = self.code
         ndim, kind = code.kind(array).ndim, code.kind(array).dtype

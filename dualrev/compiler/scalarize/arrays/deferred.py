@@ -49,7 +49,10 @@ class Lazy:
         self._waiting: dict[str, Expression] = {}
 
     def __contains__(self, x: anf.Atom) -> bool:
-        return isinstance(x, str) and x in self._waiting
+        return self._of(x) is not None
+
+    def _of(self, x: anf.Atom | None) -> Expression | None:
+        return self._waiting.get(x) if isinstance(x, str) else None
 
     def put_off(self, x: str, expression: Expression) -> None:
         """Defer an elementwise expression until its elements are needed."""
@@ -59,22 +62,24 @@ class Lazy:
         """Remove and return the deferred expressions that `x` is computed from, `x` included."""
         return {y: self._waiting.pop(y) for y in dict.fromkeys(self._names_in(x))}
 
-    def is_read_for(self, y: str, x: Any) -> bool:
+    def is_read_for(self, y: str, x: anf.Atom) -> bool:
         """Whether computing `x`, which may be deferred, reads `y`."""
-        return x == y or (x in self and any(self.is_read_for(y, a) for a in self._waiting[x].let.args))
+        mine = self._of(x)
+        return x == y or (mine is not None and any(self.is_read_for(y, a) for a in mine.let.args))
 
-    def ndim(self, x: str) -> int:
+    def ndim(self, x: anf.Atom) -> int:
         """Number of axes of a deferred expression."""
+        assert isinstance(x, str), x
         return self._waiting[x].ndim
 
-    def is_costly(self, x: str) -> bool:
+    def is_costly(self, x: anf.Atom) -> bool:
         """Whether a deferred expression takes more than sums and products: a function, a division or a power."""
         inside = [self._waiting[y].let for y in self._names_in(x)]
         return any(isinstance(s, anf.CallKnown) or (isinstance(s, anf.BinOp) and s.symbol in _COSTLY) for s in inside)
 
     # When it is written
 
-    def flush(self, keep: Any = None) -> None:
+    def flush(self, keep: anf.Atom | None = None) -> None:
         """Materialise all deferred expressions, in their order, except those that `keep` is computed from."""
         inside = set(self._names_in(keep))
         for x in list(self._waiting):
@@ -101,9 +106,9 @@ class Lazy:
     def _is_read_by_another(self, x: str) -> bool:
         return any(x in other.let.args for other in self._waiting.values())
 
-    def _names_in(self, x: Any) -> list[str]:
+    def _names_in(self, x: anf.Atom | None) -> list[str]:
         """Names of the deferred expressions that `x` is computed from, `x` included."""
-        if x not in self:
+        if not isinstance(x, str) or x not in self._waiting:
             return []
         return [x, *(y for a in self._waiting[x].let.args for y in self._names_in(a))]
 
@@ -125,9 +130,9 @@ class Lazy:
 
     # How it is written
 
-    def materialise(self, x: Any) -> None:
+    def materialise(self, x: anf.Atom) -> None:
         """Allocate the array of `x` and compute its elements, if `x` is deferred."""
-        if x not in self:
+        if not isinstance(x, str) or x not in self._waiting:
             return
         if (make := self._waiting[x].make) is not None:
             make()
@@ -142,10 +147,10 @@ class Lazy:
         element = self.element_of(x, x, ndim, line)
         self.code.over(x, ndim, line, lambda i: self.code.put(x, i, element(i), line))
 
-    def arrays_in(self, x: Any) -> list[Any]:
+    def arrays_in(self, x: anf.Atom) -> list[anf.Atom]:
         """Array operands of an expression, nested deferred ones included."""
-        if x in self:
-            found = [y for a in self._waiting[x].let.args for y in self.arrays_in(a)]
+        if (mine := self._of(x)) is not None:
+            found = [y for a in mine.let.args for y in self.arrays_in(a)]
             return list(dict.fromkeys(found))
         return [x] if not isinstance(x, anf.Const) and is_array(self.code.kind(x)) else []
 
@@ -169,7 +174,7 @@ class Lazy:
         What waits in x does so no longer.
         """
         arrays = self.arrays_in(x)
-        spread: dict[anf.Atom, str] = {}
+        spread: dict[anf.Atom, anf.Atom] = {}
         for a in arrays:
             alone = len(arrays) == 1 and self.code.kind(a).ndim == ndim and isinstance(x, str) and x == shape_of
             spread[a] = a if alone or a == shape_of else self.code.spread(a, shape_of, ndim, line)
@@ -196,7 +201,7 @@ class Lazy:
         if isinstance(s, anf.CallKnown) and s.function == "np.where":
             test = args[0]()
 
-            def chosen(a: Callable[[], anf.Atom]) -> list[Any]:
+            def chosen(a: Callable[[], anf.Atom]) -> list[anf.Stmt]:
                 """Statements of one branch of `np.where`."""
                 return code.collect(lambda: code.emit(anf.Copy(target, a(), s.line)))
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from numba.core import types
 
@@ -37,7 +36,9 @@ class Elementwise:
         self._readers = Counter(x for s in anf.walk(body) for x in _operands(s) if isinstance(x, str))
         for uses in self._uses, self._readers:
             uses[code.lowered.result] += 1  # type: ignore[index]
-        self._short = {s.target: axes for s in anf.walk(body) if isinstance(s, anf.Let) and any(axes := _short_axes(s))}
+        self._short: dict[anf.Atom, tuple[bool, ...]] = {
+            s.target: axes for s in anf.walk(body) if isinstance(s, anf.Let) and any(axes := _short_axes(s))
+        }
 
     def takes(self, s: anf.Let, kind: NumbaType) -> bool:
         """Lower or defer elementwise arithmetic; False for any other operation."""
@@ -75,7 +76,7 @@ class Elementwise:
         self.code.copy(s.target, made, s.line)
         return True
 
-    def _is_repeated(self, x: Any, s: anf.Let) -> bool:
+    def _is_repeated(self, x: anf.Atom, s: anf.Let) -> bool:
         """Whether broadcasting would recompute costly elements of deferred `x`, which has fewer or shorter axes."""
         if x not in self.lazy or not self.lazy.is_costly(x):
             return False
@@ -121,7 +122,7 @@ def _short_axes(s: anf.Let) -> tuple[bool, ...]:
     return ()
 
 
-def _operands(s: anf.Stmt) -> Iterable[Any]:
+def _operands(s: anf.Stmt) -> Iterable[anf.Atom]:
     """Atoms that a statement reads: each once, as `y * y` reads y once, unless it writes to one: `y += y`."""
     stores = isinstance(s, (anf.Store, anf.InplaceOp))
     output = isinstance(s, anf.CallKnown) and has_output(s.function, len(s.args))

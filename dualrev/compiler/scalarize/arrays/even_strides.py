@@ -7,7 +7,6 @@ certain of an argument with any layout, or of the result of a call, which may be
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from numba.core import types
 
@@ -53,7 +52,7 @@ def _is_known(kind: NumbaType) -> bool:
     return isinstance(types.unliteral(kind), _PLAIN)
 
 
-def _arrays(kind: NumbaType) -> Iterator[Any]:
+def _arrays(kind: NumbaType) -> Iterator[NumbaType]:
     if isinstance(kind, types.BaseTuple):
         for part in kind.types:
             yield from _arrays(part)

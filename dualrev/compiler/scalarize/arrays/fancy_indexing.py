@@ -9,7 +9,7 @@ What it reads is a copy; what it writes may stand on both sides.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from numba.core import types
@@ -25,7 +25,7 @@ from dualrev.compiler.types.predicates import is_array
 __all__ = ["Gathering"]
 
 _WHOLE = anf.Slice(None, None, None)
-_Place = Callable[[tuple[str, ...]], tuple[Any, ...]]
+_Place = Callable[[tuple[str, ...]], anf.Index]
 
 
 class Gathering:
@@ -64,11 +64,11 @@ class Gathering:
 
         def write(source: anf.Atom) -> None:
             """Emit the scatter loop that reads `source`."""
-            one: Callable[[Any], Any] = lambda i: value  # noqa: E731
+            one: Callable[[tuple[str, ...]], anf.Atom] = lambda i: value  # noqa: E731
             if is_array(kind):
                 spread = code.spread(source, room, len(shape), s.line)
                 one = lambda i: code.pick(spread, i, s.line)  # noqa: E731
-            code.over(room, len(shape), s.line, lambda i: code.put(view, place(i), one(i), s.line), False)
+            code.over(room, len(shape), s.line, lambda i: code.put(named(view), place(i), one(i), s.line), False)
 
         def write_copy() -> None:
             """Copy the value, which may alias the array, and scatter the copy."""
@@ -83,7 +83,7 @@ class Gathering:
         else:
             code.add(anf.If(copied, code.collect(write_copy), code.collect(lambda: write(value)), s.line))
 
-    def _subspace(self, base: anf.Atom, index: anf.Index, line: int) -> tuple[Any, list[tuple[str, int]], _Place]:
+    def _subspace(self, base: anf.Atom, index: anf.Index, line: int) -> tuple[anf.Atom, list[tuple[str, int]], _Place]:
         """View by the basic indices, axes of the result as (array, axis) pairs, and the index map into the view."""
         code = self.code
         entries = self._complete(index, code.kind(base).ndim, line)
@@ -111,7 +111,7 @@ class Gathering:
 
         def place(i: tuple[str, ...]) -> anf.Index:
             """Index into the view for index `i` of the result."""
-            found: dict[int, Any] = dict(zip(before, i, strict=False))
+            found: dict[int, anf.Entry] = dict(zip(before, i, strict=False))
             found.update(zip(after, i[len(before) + depth :], strict=True))
             inner = i[len(before) : len(before) + depth]
             for n, x in many.items():
@@ -120,7 +120,7 @@ class Gathering:
 
         return view, shape, place
 
-    def _complete(self, index: anf.Index, ndim: int, line: int) -> list[Any]:
+    def _complete(self, index: anf.Index, ndim: int, line: int) -> list[anf.Entry]:
         """Expand an index to one entry for every axis."""
         entries = list(index)
         if None in entries:
@@ -130,7 +130,7 @@ class Gathering:
         entries[where : where + 1] = [_WHOLE] * missing
         return entries
 
-    def _check_arrays(self, entries: list[Any], arrays: dict[int, Any], line: int) -> None:
+    def _check_arrays(self, entries: list[anf.Entry], arrays: Mapping[int, anf.Atom], line: int) -> None:
         """Refuse unsupported entries: a mask must be 1-D and the only array, other arrays hold ints."""
         code = self.code
         for n, entry in enumerate(entries):
@@ -142,10 +142,10 @@ class Gathering:
         indices = (types.Integer, types.Boolean)
         assert all(isinstance(code.kind(x).dtype, indices) for x in arrays.values()), "numba types no others"
 
-    def _index_arrays(self, arrays: list[Any], line: int) -> list[Any]:
+    def _index_arrays(self, arrays: list[anf.Atom], line: int) -> list[anf.Atom]:
         """Integer index arrays of one shape: masks become their nonzero indices, others are broadcast."""
         code = self.code
-        found: list[Any] = []
+        found: list[anf.Atom] = []
         for x in arrays:
             self.lazy.materialise(x)
             if isinstance(code.kind(x).dtype, types.Boolean):
@@ -209,7 +209,7 @@ def _shape_text(shape: list[tuple[str, int]]) -> str:
     return "(" + "".join(f"{name}.shape[{axis}], " for name, axis in shape) + ")"
 
 
-def _first(entries: list[Any]) -> int:
+def _first(entries: list[anf.Entry]) -> int:
     """Entry at which the axes of the index arrays go; -1, for the front, if ints and arrays are not adjacent."""
     single = [n for n, x in enumerate(entries) if not isinstance(x, anf.Slice)]
     return single[0] if single[-1] - single[0] + 1 == len(single) else -1

@@ -38,7 +38,7 @@ class Items:
             self.tuples.item(s)
         elif base in self._flats:
             (k,), array = s.index, self._flats[base]
-            code.emit(anf.Load(s.target, array, unravelled(code, array, k, s.line), s.line))
+            code.emit(anf.Load(s.target, array, unravelled(code, array, anf.atom_of(k), s.line), s.line))
         elif is_array(of) and is_gathered(code, s.index):
             self.gathering.read(s, kind)
         elif is_array(of):
@@ -55,7 +55,7 @@ class Items:
             part = code.parts(base)[of.fields.index(name)]
             code.copy_tree(code.tree(s.target), part, s.line)
         elif is_array(of) and (name == "shape" or (name == "strides" and base in code.lowered.parameters)):
-            for k, t in enumerate(code.parts(s.target)):
+            for k, t in enumerate(code.variables(s.target)):
                 code.plain(f"a.{name}[{k}]", s.line, target=t, a=base)
         elif is_array(of) and name in ("size", "ndim", "itemsize", "nbytes"):
             code.plain(f"a.{name}", s.line, target=s.target, a=base)
@@ -69,7 +69,7 @@ class Items:
             )
         elif is_array(of) and name == "strides":
             self.layouts.asks_for_layout = True
-            for k, t in enumerate(code.parts(s.target)):
+            for k, t in enumerate(code.variables(s.target)):
                 code.plain(f"a.strides[{k}]", s.line, target=t, a=base)
         elif is_array(of) and name == "T":
             code.emit(anf.ViewExpr(s.target, base, (), to_python.name("BASE.T"), s.line))
@@ -107,8 +107,8 @@ class Items:
             return False
         code, array = self.code, self._flats[s.array]
         place = s.index[0]
-        of_number = isinstance(place, (str, anf.Const)) and isinstance(code.kind(s.value), NUMBERS)
-        if not of_number or not isinstance(code.kind(place), types.Integer):
+        of_number = isinstance(code.kind(s.value), NUMBERS)
+        if not (of_number and isinstance(place, (str, anf.Const)) and isinstance(code.kind(place), types.Integer)):
             code.refuse(s.line, "this assignment to a.flat", "only that of a number is known", "a loop")
         self.lazy.materialise(s.value)
         self.lazy.flush()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.ir import anf
@@ -21,14 +19,17 @@ def is_gathered(code: ScalarBuilder, entries: anf.Index) -> bool:
 
 def flat_index(code: ScalarBuilder, entries: anf.Index) -> anf.Index:
     """Flatten the tuples in an index, such as the result of `np.nonzero`, into its entries."""
-    return tuple(y for x in entries for y in (anf.leaves(code.tree(x)) if code.is_tuple(x) else [x]))
+    flat: list[anf.Entry] = []
+    for x in entries:
+        flat += anf.leaves(code.tree(x)) if isinstance(x, str) and code.is_tuple(x) else [x]
+    return tuple(flat)
 
 
-def index_of(code: ScalarBuilder, entries: tuple[Any, ...], ndim: int, line: int) -> anf.Index:
+def index_of(code: ScalarBuilder, entries: anf.Index, ndim: int, line: int) -> anf.Index:
     """Normalise and check a basic index: tuples are flattened, an ellipsis for no axis is dropped."""
-    made: list[Any] = []
+    made: list[anf.Entry] = []
     for entry in entries:
-        tree = entry if entry is None or entry is Ellipsis or isinstance(entry, anf.Slice) else code.tree(entry)
+        tree = code.tree(entry) if isinstance(entry, (str, anf.Const, anf.Ref)) else None
         made += anf.leaves(tree) if isinstance(tree, anf.Node) else [entry]
     check_index(code, tuple(made), line)
     if sum(x is not None and x is not Ellipsis for x in made) == ndim > 0 and None not in made:
@@ -56,7 +57,7 @@ def _check_slice(code: ScalarBuilder, entry: anf.Slice, line: int) -> None:
 def unravelled(code: ScalarBuilder, base: anf.Atom, k: anf.Atom, line: int) -> anf.Index:
     """Emit the index of the `k`-th element of an array, in C order."""
     ndim = code.kind(base).ndim
-    index: list[Any] = []
+    index: list[anf.Atom] = []
     for axis in reversed(range(1, ndim)):
         index.append(code.plain(f"k % a.shape[{axis}]", line, k=k, a=base))
         k = code.plain(f"k // a.shape[{axis}]", line, k=k, a=base)

@@ -8,8 +8,6 @@ extent of the view with one of the part that leaves out as many axes, the last o
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.ir import anf
@@ -42,10 +40,11 @@ def copied_first(code: ScalarBuilder, array: str, index: anf.Index, value: anf.A
     return code.plain("runtime.may_overlap(a, b)", line, types.boolean, a=view, b=named(value))
 
 
-def _bounds(code: ScalarBuilder, entry: Any, array: str, axis: int, line: int) -> anf.Slice:
+def _bounds(code: ScalarBuilder, entry: anf.Entry, array: str, axis: int, line: int) -> anf.Slice:
     """Slice of one axis that covers the elements selected by an index entry."""
     if isinstance(entry, anf.Slice):
         return anf.Slice(entry.lower, entry.upper, _sign(code, entry.step, line))
+    entry = anf.atom_of(entry)
     if is_array(code.kind(entry)):
         return _WHOLE
     first = code.plain(f"k + a.shape[{axis}] if k < 0 else k", line, k=entry, a=array)

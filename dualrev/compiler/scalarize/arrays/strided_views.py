@@ -6,8 +6,6 @@ add up, as the view of the shadow has the same strides.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.frontend.messages import FUNCTIONS
@@ -65,7 +63,7 @@ class Windows:
         view = "BASE.T" if goes_back(code.kind(a)) else "BASE"
         code.emit(anf.ViewExpr(s.target, named(a), (), to_python.name(view), s.line))
 
-    def _base(self, a: Any, line: int) -> None:
+    def _base(self, a: anf.Atom, line: int) -> None:
         """Materialise the base of a view; a captured array is refused."""
         self.lazy.materialise(a)
         if not isinstance(a, str):

@@ -97,7 +97,7 @@ class ComplexNumbers:
         given = tuple(self.number(x, double, line) if code.kind(x) != types.int64 else x for x in args)
         made = code.temp(types.UniTuple(double, 2))
         code.library(made, name, given, line)
-        a, b = code.parts(made)
+        a, b = code.variables(made)
         return self.number(a, kind, line), self.number(b, kind, line)
 
     # Operators

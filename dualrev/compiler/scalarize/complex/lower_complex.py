@@ -72,7 +72,7 @@ class Complexes:
         real: Elementwise,
         expand: Callable[[anf.Let], None],
         write: Callable[[anf.Store], None],
-        call: Callable[[anf.Let, Any, str, tuple[Any, ...]], None],
+        call: Callable[[anf.Let, NumbaType, str, tuple[anf.Atom, ...]], None],
     ) -> None:
         self.code, self.lazy, self.real, self.expand, self.write = code, lazy, real, expand, write
         self.call = call
@@ -184,7 +184,7 @@ class Complexes:
         else:
             self.code.copy(s.target, f(*self._elements(args, s.line), of, s.line), s.line)
 
-    def _elements(self, args: Sequence[Any], line: int) -> list[Pair]:
+    def _elements(self, args: Sequence[anf.Atom], line: int) -> list[Pair]:
         """Pairs of parts of scalar operands; a 0-d array gives its element."""
         code, made = self.code, []
         for x in args:
@@ -209,7 +209,7 @@ class Complexes:
         read = [y for e in inside.values() for y in e.let.args if y not in inside]
         arrays = [self.pair(y) for y in dict.fromkeys(read) if is_array(code.kind(self.pair(y)[0]))]
         names = tuple(dict.fromkeys(named(a) for a, _ in arrays))
-        made = into or [code.temp(code.of[t]) for t in anf.leaves(code.tree(x))]
+        made = into or [code.temp(code.of[t]) for t in anf.variables(code.tree(x))]
         for t in () if into else made:
             code.empty_for(t, names, line)
         parts = dict.fromkeys(y for pair in arrays for y in pair if y != ZERO)
@@ -229,7 +229,7 @@ class Complexes:
                 code.put(t, i, self.numbers.number(value, dtype, line), line)
 
         code.over(made[0], ndim, line, one)
-        for t, y in () if into else zip(anf.leaves(code.tree(x)), made, strict=True):
+        for t, y in () if into else zip(anf.variables(code.tree(x)), made, strict=True):
             code.copy(t, y, line)
 
     def condition(self, s: anf.Discrete, kind: NumbaType) -> None:
@@ -408,7 +408,7 @@ class Complexes:
         """Lower `cmath.polar` to a tuple."""
         z, of = self.pair(s.args[0]), kind.types[0]
         made = [self.numbers.real[f](z, of, s.line) for f in ("abs", "phase")]
-        for t, x in zip(self.code.parts(s.target), made, strict=True):
+        for t, x in zip(self.code.variables(s.target), made, strict=True):
             self.code.copy(t, x, s.line)
 
     def _asked(self, s: anf.CallKnown, kind: NumbaType) -> None:

@@ -6,7 +6,6 @@ Takes the writer, what has been put off, arithmetic of complex numbers, and `exp
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from numba.core import types
 
@@ -60,7 +59,7 @@ class Pairs:
 
     def variables(self, x: str) -> tuple[str, str]:
         """Part variables of a complex variable."""
-        a, b = anf.leaves(self.code.tree(x))
+        a, b = anf.variables(self.code.tree(x))
         return a, b
 
     def part(self, x: anf.Atom, k: int, line: int) -> anf.Atom:
@@ -82,8 +81,8 @@ class Pairs:
             return made
         return x
 
-    def _items(self, x: anf.Atom, kind: NumbaType, line: int) -> list[Any]:
-        items = []
+    def _items(self, x: anf.Atom, kind: NumbaType, line: int) -> list[str]:
+        items: list[str] = []
         for k, of in enumerate(kind.types):
             items.append(self.code.temp(of))
             self.expand(anf.GetItem(items[-1], x, (anf.Const(k),), line))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from numba.core import types
 
@@ -52,12 +51,12 @@ class Places(AnfBuilder):
         self.of[made] = kind
         return made
 
-    def statement(self, s: Any) -> None:
+    def statement(self, s: anf.Stmt) -> None:
         """Emit the statements for one."""
         if not (names_in(s) & {*self.places, *self.pairs} or self._is_view(s)):
             self.add(s)
         elif isinstance(s, anf.Store):
-            self.store(s.array, s.index[0], s.value, s.line)
+            self.store(s.array, anf.atom_of(s.index[0]), s.value, s.line)
         elif isinstance(s, anf.OpaqueExpr):
             self.start(s)
         elif isinstance(s, anf.Copy):
@@ -69,7 +68,7 @@ class Places(AnfBuilder):
             ]
             self.emit(anf.MakeTuple(s.target, tuple(both), s.line))
         elif isinstance(s, anf.GetItem):
-            self.load(s.args[0], s.index[0], s.target, s.line)
+            self.load(s.args[0], anf.atom_of(s.index[0]), s.target, s.line)
         elif isinstance(s, anf.Discrete):
             self.condition(s, s.tree)
         elif isinstance(s, anf.CallKnown):
@@ -77,7 +76,7 @@ class Places(AnfBuilder):
             self.emit(s.on(self.pairs[x][0] if x in self.pairs else self.places[x]))
         elif isinstance(s, anf.CallMethod) and s.target not in self.views:
             getattr(self, f"_{s.method}")(s)
-        else:
+        elif isinstance(s, anf.Let):
             self.view(s)
 
     def start(self, s: anf.OpaqueExpr) -> None:
@@ -295,6 +294,7 @@ class _HoistedLoads(ast.NodeTransformer):
         return to_python.name(made)
 
 
-def _atom(x: Any) -> anf.Atom:
+def _atom(x: ast.expr | None) -> anf.Atom:
     """Constant or name node as an atom."""
-    return anf.Const(x.value) if isinstance(x, ast.Constant) else str(x.id)
+    assert isinstance(x, (ast.Constant, ast.Name)), x
+    return anf.Const(x.value) if isinstance(x, ast.Constant) else x.id

@@ -88,7 +88,7 @@ def _with_one_key(s: anf.Stmt, lowered: Lowered, of: dict[str, NumbaType]) -> li
         if isinstance(d, str) and _is_of_floats(of.get(d)):
             key = lowered.names.temporary()
             of[key] = of[d].key_type
-            return [anf.MakeTuple(key, s.index, s.line), replace(s, index=(key,))]
+            return [anf.MakeTuple(key, tuple(map(anf.atom_of, s.index)), s.line), replace(s, index=(key,))]
     return [s]
 
 

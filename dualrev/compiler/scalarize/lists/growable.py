@@ -153,7 +153,7 @@ class Growing:
 
     def _place(self, x: str, index: anf.Index, what: str, line: int) -> anf.Atom:
         """Array index for a list index, after a bounds check that raises IndexError."""
-        code, (k,), n = self.code, index, self.lengths[x]
+        code, k, n = self.code, anf.atom_of(index[0]), self.lengths[x]
         if x in self.lists.unchecked:
             return k
         word = "list index" if x in self.lists.typed else what

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from typing import Any
 
 from numba.core import types
 
@@ -25,6 +24,7 @@ from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.names import readable
 from dualrev.compiler.scalarize.alias_anf import makes_new, sharing, written_arrays
+from dualrev.compiler.scalarize.builder import named
 from dualrev.compiler.scalarize.lists.heap import LIST_METHODS, Heap, item_of
 from dualrev.compiler.scalarize.lists.heap_statements import HeapStatements
 from dualrev.compiler.scalarize.lists.struct_of_lists import METHODS, names_in
@@ -63,7 +63,7 @@ def by_handles(lowered: Lowered, of: dict[str, NumbaType], apart: bool) -> tuple
 def _heaps(lowered: Lowered, of: dict[str, NumbaType], every: list[anf.Stmt]) -> list[Heap]:
     """The types of items, with the containers of them and the variables that are items."""
     named = {x for s in every for x in names_in(s)} - set(lowered.parameters)
-    found: dict[Any, Heap] = {}
+    found: dict[NumbaType, Heap] = {}
     for x in sorted(named & of.keys()):
         item = item_of(of[x])
         if item is not None:
@@ -262,7 +262,7 @@ def _copy_of(x: str) -> str:
 
 def _foreign(lowered: Lowered, s: anf.Stmt, heap: Heap) -> list[str]:
     """The names of arrays that become items in a statement, and are not new."""
-    found = [x if isinstance(x, str) else x.name for x in heap.put(s) if x not in heap.items]
+    found = [named(x) for x in heap.put(s) if x not in heap.items]
     if isinstance(s, anf.Let) and s.target in heap.items and s.target not in heap.taken(s) and not heap.keeps(s):
         new = (
             makes_new(s)

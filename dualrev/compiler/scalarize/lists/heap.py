@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import Any
 
 from numba.core import types
 
@@ -24,7 +23,7 @@ _PLACES = {"append": 1, "insert": 2, "get": 2, "pop": 2, "setdefault": 2}
 
 def item_of(kind: NumbaType) -> NumbaType:
     """The type of the items of a container of arrays or lists of numbers; None of any other type."""
-    item: Any = kind.dtype if is_list(kind) else kind.value_type if isinstance(kind, types.DictType) else None
+    item: NumbaType = kind.dtype if is_list(kind) else kind.value_type if isinstance(kind, types.DictType) else None
     if is_array(item):
         return item if item.ndim > 0 and item.layout != "F" and isinstance(item.dtype, NUMBERS) else None
     return item if is_list(item) and isinstance(item.dtype, NUMBERS) else None
@@ -59,7 +58,7 @@ class Heap:
     items        variables that are items
     """
 
-    def __init__(self, item: Any, of: dict[str, NumbaType], refs: Mapping[str, anf.Ref]) -> None:
+    def __init__(self, item: NumbaType, of: dict[str, NumbaType], refs: Mapping[str, anf.Ref]) -> None:
         self.item, self.of, self.refs = item, of, refs
         self.containers, self.views, self.pairs, self.items = set[str](), set[str](), set[str](), set[str]()
         self.outer = {x for x, kind in of.items() if self._nests(kind)}
@@ -95,7 +94,7 @@ class Heap:
         """Whether a container is a dict."""
         return isinstance(self.of[x], types.DictType)
 
-    def put(self, s: anf.Stmt) -> list[Any]:
+    def put(self, s: anf.Stmt) -> list[anf.Atom]:
         """The atoms that become items of a container."""
         if isinstance(s, anf.Store):
             return [s.value] if s.array in self.containers else []

@@ -11,8 +11,7 @@ Item 0 is empty: a variable that has no handle yet has this one. All of this is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from numba.core import types
 
@@ -85,7 +84,7 @@ class HeapMemory:
             code.emit(anf.Copy(x, made, line))
         self._registered(anf.Const(0), [anf.Const(0) for _ in self.sizes], anf.Const(0), line)
 
-    def _registered(self, start: anf.Atom, sizes: list[Any], room: anf.Atom, line: int) -> str:
+    def _registered(self, start: anf.Atom, sizes: Sequence[anf.Atom], room: anf.Atom, line: int) -> str:
         """The handle of a new item."""
         code = self.code
         handle = code.emit(anf.CallKnown(code.temp(_INT), "len", (self.start,), line))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
@@ -93,38 +92,39 @@ class HeapStatements:
 
         return code.collect(test)
 
-    def _statement(self, s: Any) -> None:
+    def _statement(self, s: anf.Stmt) -> None:
         """Write what a statement becomes."""
         for heap in self.heaps:
             if heap.put(s) or heap.taken(s) or (isinstance(s, anf.Let) and s.target in heap.containers):
                 self._of_container(s, heap)
                 return
-        own = self.holding.get(s.target) if isinstance(s, anf.Let) else None
-        if own is not None and own.keeps(s):
-            self._kept(s, own)
-        elif own is not None:
-            self._made(s, own)
+        if isinstance(s, anf.Let) and s.target in self.holding:
+            own = self.holding[s.target]
+            if own.keeps(s):
+                self._kept(s, own)
+            else:
+                self._made(s, own)
         elif any(x in self.holding for x in names_in(s)):
             self._used(s)
         else:
             self.code.add(s)
 
-    def _of_container(self, s: Any, heap: Heap) -> None:
+    def _of_container(self, s: anf.Stmt, heap: Heap) -> None:
         """Lower an operation on a container; values that are no items yet get handles."""
-        handles: dict[Any, Any] = {x: self._new(x, heap, s.line) for x in heap.put(s) if x not in heap.items}
+        handles: dict[anf.Atom, str] = {x: self._new(x, heap, s.line) for x in heap.put(s) if x not in heap.items}
         if isinstance(s, anf.Store):
             s = replace(s, value=handles.get(s.value, s.value))
         elif isinstance(s, anf.OpaqueExpr):
             tree, names = s.tree, s.names
             if isinstance(tree, ast.Dict):
                 atoms = [heap.refs.get(x, x) for x in values_of(tree)]
-                values = [to_python.name(handles.get(x, x)) for x in atoms]
+                values = [to_python.atom(handles.get(x, x)) for x in atoms]
                 tree = ast.Dict(tree.keys, values)
                 names = tuple(x.id for x in [*tree.keys, *values] if isinstance(x, ast.Name))
             elif isinstance(tree, ast.Call) and tree.args:
                 tree = ast.Call(tree.func, [tree.args[0], to_python.name("np.int64")], [])
             s = anf.OpaqueExpr(s.target, names, tree, s.refusal, s.line)
-        elif handles:
+        elif handles and isinstance(s, anf.Let):
             s = s.on(*(handles.get(x, x) for x in s.args))
         self.code.add(s)
 
@@ -182,7 +182,7 @@ class HeapStatements:
         }
 
         made = with_reads(s, lambda x: values.get(x, x) if isinstance(x, str) else x)
-        self.code.add(made.to(target) if target else made)
+        self.code.add(made.to(target) if target and isinstance(made, anf.Let) else made)
 
     def _used(self, s: anf.Stmt) -> None:
         """A statement that reads items, or writes to one."""
@@ -218,7 +218,7 @@ class HeapStatements:
         """Whether it was an operation that needs no list of all elements; then it has been written."""
         code = self.code
         if isinstance(s, anf.Store):
-            place = memory.place(x, s.index[0], "setitem", s.line)
+            place = memory.place(x, anf.atom_of(s.index[0]), "setitem", s.line)
             code.add(anf.Store(memory.elements, (place,), s.value, s.line, s.op))
         elif isinstance(s, anf.CallKnown) and s.function == "len":
             memory.length(x, s.line, s.target)
@@ -235,7 +235,7 @@ class HeapStatements:
         if s.unpacked is not None and s.index == (anf.Const(0),):
             n = memory.length(x, s.line)
             self.code.raises(f"n != {s.unpacked}", "ValueError", "", s.line, n=n)
-        place = memory.place(x, s.index[0], "getitem", s.line)
+        place = memory.place(x, anf.atom_of(s.index[0]), "getitem", s.line)
         self.code.emit(anf.GetItem(s.target, memory.elements, (place,), s.line))
 
     def _method(self, s: anf.CallMethod, x: str, memory: HeapMemory) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 from numba.core import types
 
@@ -66,13 +65,13 @@ class Lists:
     typed: set[str]
     made: set[str]
     lengths: dict[str, str] = field(default_factory=dict)
-    within: set[tuple[Any, str]] = field(default_factory=set)
+    within: set[tuple[str, str]] = field(default_factory=set)
     unchecked: set[str] = field(default_factory=set)
 
     def __contains__(self, x: object) -> bool:
         return x in self.names
 
-    def kind(self, x: str, array: Any) -> NumbaType:
+    def kind(self, x: str, array: NumbaType) -> NumbaType:
         """Numba's list type for a list, whose type is an array type here."""
         return types.ListType(array.dtype) if x in self.typed else types.List(array.dtype)
 
@@ -95,10 +94,9 @@ def lists_in(lowered: Lowered, of: dict[str, NumbaType]) -> Lists:
         line = line_of_variable(lowered, str(lowered.result))
         lowered.source.refuse(line, "a list that is returned", _WHY, _INSTEAD)
     for s in every:
-        grows = isinstance(s, anf.CallMethod) and s.args[0] in names and s.method in _CHANGING
-        if grows and s.args[0] not in found.lengths:
-            found.lengths[s.args[0]] = lowered.names.fresh("{}_n", s.args[0])
-            of[found.lengths[s.args[0]]] = types.int64
+        if isinstance(s, anf.CallMethod) and s.base in names - found.lengths.keys() and s.method in _CHANGING:
+            found.lengths[s.base] = n = lowered.names.fresh("{}_n", s.base)
+            of[n] = types.int64
     _check_names(lowered, found, every)
     found.within = {(x, k) for x, k in _gone_over(lowered, every) if x not in found.lengths}
     return found
@@ -117,7 +115,7 @@ def _check_calls(lowered: Lowered, of: dict[str, NumbaType], every: list[anf.Stm
 def _odd(lowered: Lowered, of: dict[str, NumbaType], names: set[str], every: list[anf.Stmt]) -> set[str]:
     """Lists without floats, in uses that arrays do not support: they stay opaque (opaque_statements.py)."""
     discrete = {x for x in names if not isinstance(of[x].dtype, types.Float)}
-    found: set[Any] = set()
+    found: set[str] = set()
     for s in every:
         known = not isinstance(s, anf.Opaque)
         if isinstance(s, anf.Let):
@@ -178,13 +176,15 @@ def _check_parameters(lowered: Lowered, names: set[str]) -> None:
             lowered.source.refuse(s.line, what, "the caller's list would have to change, too", "a copy: list(ys)")
 
 
-def _handed_on(lowered: Lowered, made: set[str], every: list[Any]) -> None:
+def _handed_on(lowered: Lowered, made: set[str], every: list[anf.Stmt]) -> None:
     """Add the temporaries to which `ys, zs = [], []` assigns new lists before these have their names."""
     uses = Counter(x for s in every for x in anf.reads(s) if isinstance(x, str))
     uses -= Counter(s.array for s in every if isinstance(s, anf.Store) and s.array in made)  # of comprehensions
     bound = Counter(x for s in every for x in anf.writes(s))
     for s in every:
-        once = isinstance(s, anf.Copy) and s.args[0] in made and uses[s.args[0]] == 1
+        if not isinstance(s, anf.Copy):
+            continue
+        once = s.source in made and uses[s.source] == 1
         if once and lowered.names.is_temporary(s.target) and (uses[s.target], bound[s.target]) == (1, 1):
             made.add(s.target)
 
@@ -203,7 +203,7 @@ def _check_names(lowered: Lowered, lists: Lists, every: list[anf.Stmt]) -> None:
                 lowered.source.refuse(s.line, "a second name for a list that grows", GROWING, INSTEAD_OF_GROWING)
 
 
-def _gone_over(lowered: Lowered, every: list[anf.Stmt]) -> set[tuple[Any, str]]:
+def _gone_over(lowered: Lowered, every: list[anf.Stmt]) -> set[tuple[str, str]]:
     """Lists and in-bounds indices of `for k in range(len(ys))`, where neither is assigned again."""
     lengths = {s.target: s.args[0] for s in every if isinstance(s, anf.CallKnown) and s.function == "len"}
     once = {x for x, count in Counter(x for s in every for x in anf.writes(s)).items() if count == 1}
@@ -223,7 +223,7 @@ def check_places(code: ScalarBuilder, lists: Lists, s: anf.Stmt) -> None:
         return
     if isinstance(s, anf.Store) and s.array in lists and len(s.index) == 1 and s.value not in lists:
         if s.array not in lists.made:
-            _check_place(code, s.array, s.index[0], "setitem", s.line)
+            _check_place(code, s.array, anf.atom_of(s.index[0]), "setitem", s.line)
         return
     if isinstance(s, anf.Store) and s.array not in lists:  # a part of an array, as assign.py has it
         return
@@ -234,7 +234,7 @@ def check_places(code: ScalarBuilder, lists: Lists, s: anf.Stmt) -> None:
             return
         if isinstance(s, anf.GetItem) and (s.args[0] in lists.made or not isinstance(s.index[0], anf.Slice)):
             if s.args[0] not in lists.made and (s.args[0], s.index[0]) not in lists.within:
-                _check_place(code, s.args[0], s.index[0], "getitem", s.line)
+                _check_place(code, s.args[0], anf.atom_of(s.index[0]), "getitem", s.line)
             return
         if isinstance(s, anf.Discrete) and is_harmless(s.tree, lists):
             return

@@ -38,7 +38,7 @@ class ListMethods:
         lists: Lists,
         lazy: Lazy,
         filled: Callable[[str, int], str],
-        expand: Callable[[Any], None],
+        expand: Callable[[anf.Let], None],
     ) -> None:
         self.code, self.lists, self.lazy, self.filled, self.expand = code, lists, lazy, filled, expand
         self._methods: dict[str, tuple[int, Callable[[anf.CallMethod, str], None]]] = {

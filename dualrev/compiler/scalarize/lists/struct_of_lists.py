@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
@@ -59,7 +58,7 @@ def _blame(blamed: dict[str, Words], s: anf.Stmt, x: str) -> None:
 
 def _is_of_tuples(kind: NumbaType) -> bool:
     """Whether a type is a list of tuples of numbers."""
-    item: Any = kind.dtype if is_list(kind) else None
+    item: NumbaType = kind.dtype if is_list(kind) else None
     if type(item) not in (types.Tuple, types.UniTuple) or not len(item):
         return False
     return all(isinstance(x, NUMBERS) for x in item.types)
@@ -107,15 +106,15 @@ class _Leaves:
             for y, part in zip(self.lists[x], kind.dtype.types, strict=True):
                 of[y] = types.ListType(part) if isinstance(kind, types.ListType) else types.List(part)
 
-    def statement(self, s: Any) -> list[anf.Stmt]:
+    def statement(self, s: anf.Stmt) -> list[anf.Stmt]:
         """Rewrite one statement to statements on the component lists."""
         named = [x for x in names_in(s) if x in self.lists]
         if not named:
             return [s]
-        x = s.array if isinstance(s, anf.Store) else s.target if s.target in self.lists else named[0]
-        leaves = self.lists[x]
         if isinstance(s, anf.Store):
-            return self.each(leaves, s.value, s.line, lambda y, t: anf.Store(y, s.index, t, s.line))
+            return self.each(self.lists[s.array], s.value, s.line, lambda y, t: anf.Store(y, s.index, t, s.line))
+        assert isinstance(s, anf.Let), "numba types no list in another statement"
+        leaves = self.lists[s.target if s.target in self.lists else named[0]]
         if isinstance(s, anf.Discrete):
             names = {x: leaves[0] for x in named for leaves in [self.lists[x]]}
             tree = to_python.renamed(s.tree, names)
@@ -145,7 +144,9 @@ class _Leaves:
         self.of[name] = kind
         return name
 
-    def each(self, leaves: list[str], item: Any, line: int, make: Callable[[str, str], Any]) -> list[anf.Stmt]:
+    def each(
+        self, leaves: list[str], item: anf.Atom, line: int, make: Callable[[str, str], anf.Stmt]
+    ) -> list[anf.Stmt]:
         """Make a statement for each component list; all components of the item are loaded before."""
         parts = [self.temp(self.of[y].dtype) for y in leaves]
         first = [anf.GetItem(t, item, (anf.Const(k),), line) for k, t in enumerate(parts)]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from typing import Any
 
 from numba.core import types
 
@@ -31,7 +30,7 @@ __all__ = ["SPLITTING", "as_tuples"]
 SPLITTING = ("np.split", "np.array_split", "np.vsplit", "np.hsplit", "np.dsplit")
 
 
-def as_tuples(lowered: Lowered, of: dict[str, NumbaType]) -> tuple[list[Any], set[str]]:
+def as_tuples(lowered: Lowered, of: dict[str, NumbaType]) -> tuple[list[anf.Stmt], set[str]]:
     """Return the body with tuples for lists of known length, whose types change, too, and the names of these."""
     every = list(anf.walk(lowered.body))
     found = {x for x, kind in of.items() if _is_of_items(kind)} - {*lowered.parameters, lowered.result}
@@ -43,7 +42,8 @@ def as_tuples(lowered: Lowered, of: dict[str, NumbaType]) -> tuple[list[Any], se
         for x in names_in(s) & counts.keys():
             if x in growing or not _is_known_use(s, x, counts, of):
                 counts.pop(x, None)
-    while lost := {x for s in every if _is_copy(s, counts, found) for x in (s.target, s.args[0]) if x in counts}:
+    copies = [s for s in every if isinstance(s, anf.Copy)]
+    while lost := {x for s in copies if _is_copy(s, counts, found) for x in (s.target, s.source) if x in counts}:
         for x in lost:
             del counts[x]
     for x, n in counts.items():
@@ -96,7 +96,7 @@ def _item(kind: NumbaType) -> NumbaType:
 def _lengths(every: list[anf.Stmt], found: set[str], of: dict[str, NumbaType]) -> dict[str, int]:
     """Lists with one known length in all their definitions, through copies."""
     made: defaultdict[str, set[int | None]] = defaultdict(set)
-    copies: list[tuple[str, Any]] = []
+    copies: list[tuple[str, anf.Atom]] = []
     for s in every:
         for x in set(anf.writes(s)) & found:
             if isinstance(s, anf.Copy):
@@ -126,7 +126,7 @@ def _length(s: anf.Let, of: dict[str, NumbaType]) -> int | None:
     return len(kind.types) + 1 if isinstance(kind, types.BaseTuple) else None
 
 
-def _fits(kind: NumbaType, item: Any) -> bool:
+def _fits(kind: NumbaType, item: NumbaType) -> bool:
     """Whether a value can be an item without conversion."""
     if is_array(kind) and is_array(item):
         return bool((kind.dtype, kind.ndim) == (item.dtype, item.ndim) and item.layout in (kind.layout, "A"))

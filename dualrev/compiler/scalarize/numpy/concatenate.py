@@ -5,8 +5,6 @@ Takes the writer, what has been put off, layouts, and assignments: each part is 
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.ir import anf
@@ -24,7 +22,7 @@ _ALL = anf.Slice(None, None, None)
 _SAME = "np.stack(): all input arrays must have the same shape"
 
 #: By the number of axes of a part: the index that gives it the axes of the result, and the axis along which they join.
-_STACKS: dict[str, dict[int, tuple[tuple[Any, ...], int]]] = {
+_STACKS: dict[str, dict[int, tuple[tuple[anf.Slice | None, ...], int]]] = {
     "np.vstack": {0: ((None, None), 0), 1: ((None, _ALL), 0), 2: ((), 0), 3: ((), 0)},
     "np.hstack": {0: ((None,), 0), 1: ((), 0), 2: ((), 1), 3: ((), 1)},
     "np.dstack": {0: ((None, None, None), 2), 1: ((None, _ALL, None), 2), 2: ((_ALL, _ALL, None), 2), 3: ((), 2)},
@@ -74,7 +72,7 @@ class Joining:
             return
         self._join(s, kind, [(self.layouts.vector(x, s.line), ()) for x in both], 0)
 
-    def _parts_of(self, s: anf.CallKnown) -> list[Any]:
+    def _parts_of(self, s: anf.CallKnown) -> list[anf.Atom]:
         """Arrays in the tuple that is the first argument."""
         parts = anf.leaves(self.code.tree(s.args[0]))
         if s.keywords or any(not is_array(self.code.kind(x)) for x in parts):
@@ -82,7 +80,7 @@ class Joining:
             self.code.refuse(s.line, what, why, "a loop")
         return parts
 
-    def _axis(self, s: anf.CallKnown, given: tuple[Any, ...], ndim: int) -> int:
+    def _axis(self, s: anf.CallKnown, given: tuple[anf.Atom, ...], ndim: int) -> int:
         """Axis of the join, a constant that is not negative; 0 if it is not given."""
         axis = given[0] if given else anf.Const(0)
         if not isinstance(axis, anf.Const) or type(axis.value) is not int or not -ndim <= axis.value < ndim:
@@ -92,7 +90,7 @@ class Joining:
         return int(axis.value) % ndim
 
     def _join(
-        self, s: anf.CallKnown, kind: NumbaType, parts: list[tuple[Any, tuple[Any, ...]]], axis: int, differ: str = ""
+        self, s: anf.CallKnown, kind: NumbaType, parts: list[tuple[anf.Atom, anf.Index]], axis: int, differ: str = ""
     ) -> None:
         """Assign the arrays to consecutive slices of a new one; `differ` is numba's error for unequal shapes."""
         code = self.code

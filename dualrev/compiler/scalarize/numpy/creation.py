@@ -5,8 +5,6 @@ Takes the writer, and layouts.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.ir import anf
@@ -78,8 +76,9 @@ class Making:
             return
         if self.code.is_tuple(s.args[0]) and stores:
             parts = self.code.parts(s.args[0])
-            if all(not isinstance(x, anf.Node) and isinstance(self.code.kind(x), NUMBERS) for x in parts):
-                self.literal(anf.MakeArray(s.target, tuple(parts), list(range(len(parts))), s.line), kind)
+            numbers = tuple(x for x in parts if not isinstance(x, anf.Node) and isinstance(self.code.kind(x), NUMBERS))
+            if len(numbers) == len(parts):
+                self.literal(anf.MakeArray(s.target, numbers, list(range(len(numbers))), s.line), kind)
                 return
         if not is_array(self.code.kind(s.args[0])) or len(s.args) > 2 or s.keywords not in ((), ("dtype",)):
             what, why = "np.array of these arguments", "only that of a list or an array is known"
@@ -94,7 +93,7 @@ class Making:
             code.refuse(s.line, "np.array of these values", "its elements are no numbers", "an array of numbers")
         places: list[tuple[tuple[int, ...], int]] = []
 
-        def visit(tree: Any, index: tuple[int, ...]) -> None:
+        def visit(tree: anf.Places, index: tuple[int, ...]) -> None:
             """Collect the indices of the elements in nested lists."""
             for k, x in enumerate(tree):
                 if isinstance(x, list):

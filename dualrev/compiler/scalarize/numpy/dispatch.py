@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from numba.core import types
 
@@ -41,8 +40,8 @@ _DISCRETE = ("argmin", "argmax", "any", "all", "item")
 class TableRules:
     """Rules that the table names: `core` for arrays and tuples; `scalar` for numbers, which return whether they fit."""
 
-    core: Mapping[str, Callable[[anf.CallKnown, Any], None]]
-    scalar: Mapping[str, Callable[[anf.CallKnown, Any], bool]]
+    core: Mapping[str, Callable[[anf.CallKnown, NumbaType], None]]
+    scalar: Mapping[str, Callable[[anf.CallKnown, NumbaType], bool]]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ frontend/desugar/type_limits.py does it where the dtype is named. An object that
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 import numpy as np
 from numba.core import types
@@ -18,7 +17,7 @@ from numba.np.numpy_support import as_dtype, from_dtype
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.rewrite import rewritten
-from dualrev.compiler.types.aliases import NumbaType
+from dualrev.compiler.types.aliases import NumbaType, UserValue
 
 __all__ = ["with_limits"]
 
@@ -27,7 +26,7 @@ _LIMITS = {"finfo": np.finfo, "iinfo": np.iinfo}
 
 def with_limits(lowered: Lowered, of: dict[str, NumbaType]) -> list[anf.Stmt]:
     """Return the body with constants for attributes of finfo and iinfo objects; those without other uses are gone."""
-    found: dict[str, Any] = {}
+    found: dict[str, UserValue] = {}
     for s in anf.walk(lowered.body):
         if isinstance(s, anf.Let) and s.target in of and (name := _name(of[s.target])):
             known = found.get(s.args[0]) if isinstance(s, anf.Copy) else _of(name, s, of)
@@ -50,7 +49,7 @@ def _name(kind: NumbaType) -> str:
     return cls.__name__ if cls is not None and cls.__module__.startswith("numba.") and cls.__name__ in _LIMITS else ""
 
 
-def _of(name: str, s: anf.Let, of: dict[str, NumbaType]) -> Any:
+def _of(name: str, s: anf.Let, of: dict[str, NumbaType]) -> UserValue:
     """The finfo or iinfo object for the dtype of the argument; None if it is not known."""
     kinds = [of.get(x) for x in s.args]
     match s:
@@ -63,11 +62,11 @@ def _of(name: str, s: anf.Let, of: dict[str, NumbaType]) -> Any:
     return _LIMITS[name](as_dtype(types.unliteral(kind)))
 
 
-def _same(x: Any, y: Any) -> bool:
+def _same(x: UserValue, y: UserValue) -> bool:
     return x is not None and y is not None and type(x) is type(y) and x.dtype == y.dtype
 
 
-def _folded(s: anf.Stmt, found: dict[str, Any]) -> anf.Stmt:
+def _folded(s: anf.Stmt, found: dict[str, UserValue]) -> anf.Stmt:
     """A statement, with a constant for an attribute of a known object."""
     if not isinstance(s, anf.GetAttr) or s.base not in found:
         return s

@@ -8,8 +8,6 @@ stretch a length of 1.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 from numba.np.ufunc.sigparse import parse_signature
 
@@ -74,7 +72,7 @@ def _part(code: ScalarBuilder, array: str, index: tuple[str, ...], rank: int, ki
     return code.emit(anf.View(view, array, (*index, *[_WHOLE] * rank), line))
 
 
-def _check_lengths(code: ScalarBuilder, s: anf.Let, core: list[Any], front: list[int], depth: int) -> None:
+def _check_lengths(code: ScalarBuilder, s: anf.Let, core: list[str], front: list[int], depth: int) -> None:
     """Emit a ValueError for axis lengths that have to be equal and are not."""
     seen: dict[str, tuple[str, int]] = {}
     for x, dims, before in zip(s.args, core, front, strict=True):

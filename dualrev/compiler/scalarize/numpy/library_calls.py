@@ -6,8 +6,6 @@ arrays, and what it gives gets the layout that numba's types say.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba.core import types
 
@@ -47,7 +45,7 @@ class Definitions:
             return True
         return False
 
-    def _fits(self, definition: Definition, given: list[Any]) -> bool:
+    def _fits(self, definition: Definition, given: list[anf.Atom | None]) -> bool:
         """Whether the pattern of a definition matches the arguments."""
         if len(definition.pattern) < len(given):
             if any(x is not None for x in given[len(definition.pattern) :]):
@@ -67,7 +65,7 @@ class Definitions:
                 return False
         return True
 
-    def _is_like(self, letter: str, x: anf.Atom) -> bool:
+    def _is_like(self, letter: str, x: anf.Atom | None) -> bool:
         """Whether an argument matches a letter of a pattern."""
         if x is None or letter == "_":
             return x is None and letter == "_"
@@ -80,13 +78,13 @@ class Definitions:
             return isinstance(kind, NUMBERS if letter == "x" else types.Integer)
         return is_array(kind) and kind.ndim == {"v": 1, "m": 2}.get(letter, kind.ndim)
 
-    def _call(self, s: anf.CallKnown, kind: NumbaType, definition: Definition, given: list[Any]) -> None:
+    def _call(self, s: anf.CallKnown, kind: NumbaType, definition: Definition, given: list[anf.Atom | None]) -> None:
         """Call a definition: arguments of letters `e` and `f` are flattened, and `e` shapes the result."""
         code = self.code
-        args: list[Any] = []
-        like: Any = None  # whose shape the result has
+        args: list[anf.Atom] = []
+        like: anf.Atom | None = None  # whose shape the result has
         for letter, x in zip(definition.pattern, given, strict=False):
-            if letter in "_=":
+            if letter in "_=" or x is None:
                 continue
             self.lazy.materialise(x)
             if letter == "e" and code.kind(x).ndim != 1:
@@ -113,7 +111,7 @@ class Definitions:
         made = code.temp(_in_c(kind))
         code.tree(made)
         code.library(made, name, args, s.line)
-        for x, y in zip(anf.leaves(code.tree(s.target)), anf.leaves(code.tree(made)), strict=True):
+        for x, y in zip(anf.variables(code.tree(s.target)), anf.variables(code.tree(made)), strict=True):
             self._in_layout(x, y, s.line)
 
     def _in_layout(self, target: str, source: str, line: int) -> None:
@@ -125,11 +123,12 @@ class Definitions:
         code.empty_like(target, source, line)
         code.over(source, kind.ndim, line, lambda i: code.put(target, i, code.pick(source, i, line), line), False)
 
-    def _select(self, s: anf.CallKnown, kind: NumbaType, selection: Selection, given: list[Any]) -> None:
+    def _select(self, s: anf.CallKnown, kind: NumbaType, selection: Selection, given: list[anf.Atom | None]) -> None:
         """Lower a selection: gather elements of an argument."""
         code = self.code
         base, places = given[selection.argument], selection.places
         others = [x for k, x in enumerate(given) if k != selection.argument]
+        assert base is not None, s
         fits = is_array(code.kind(base)) and selection.ndim in (None, code.kind(base).ndim)
         fits = fits and not any(isinstance(code.tree(x), anf.Node) for x in others if x is not None)
         if not fits or len(given) > len(known(s.function).names):
@@ -156,15 +155,15 @@ class Definitions:
 
         copied = code.collect(lambda: code.copy(s.target, made, s.line))
         code.add(anf.If(test, code.collect(shared), copied, s.line))
-        code.alias.join(s.target, base)
+        code.alias.join(s.target, named(base))
 
 
-def _by_position(s: anf.CallKnown) -> list[Any] | None:
+def _by_position(s: anf.CallKnown) -> list[anf.Atom | None] | None:
     """Arguments by position, None where nothing is given; None if a keyword is not known."""
     text, keywords = s.function, s.keywords
     count = len(s.args) - len(keywords)
     names = known(text).names
-    found: list[Any] = [None] * max(len(names), count)
+    found: list[anf.Atom | None] = [None] * max(len(names), count)
     found[:count] = s.args[:count]
     for k, x in zip(keywords, s.args[count:], strict=True):
         if k not in names:

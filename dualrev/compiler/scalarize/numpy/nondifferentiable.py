@@ -5,8 +5,6 @@ Takes the writer, and what has been put off. Guarantees that no view of a real a
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.ir import anf
@@ -38,7 +36,7 @@ class Inactive:
         names = code.names_in(s.args)
         fresh = [code.temp(part) for part in _parts_of(kind)]  # a part of the target may be an argument, too
         for k, (x, part) in enumerate(zip(fresh, _parts_of(kind), strict=True)):
-            item = to_python.subscript(made, (k,), to_python.number)
+            item = to_python.subscript(made, (anf.Const(k),), to_python.atom)
             code.emit((anf.Alloc if is_array(part) else anf.Discrete)(x, names, item, s.line))
         for t, x in zip(target.parts, fresh, strict=True):
             code.copy_tree(t, x, s.line)
@@ -81,13 +79,15 @@ class Inactive:
         self.lazy.materialise(x)
         self._stopped_tree(self.code.tree(s.target), self.code.tree(x), s.line)
 
-    def _stopped_tree(self, target: Any, source: Any, line: int) -> None:
+    def _stopped_tree(self, target: anf.Tree, source: anf.Tree, line: int) -> None:
         """Copy the leaves of a tree by expressions that have no derivative."""
         code = self.code
         if isinstance(target, anf.Node):
+            assert isinstance(source, anf.Node), source
             for t, x in zip(target.parts, source.parts, strict=True):
                 self._stopped_tree(t, x, line)
             return
+        assert isinstance(target, str) and not isinstance(source, anf.Node), target
         kind = code.kind(target)
         if is_real_array(kind):
             made = target if target != source else code.temp(kind)

@@ -15,7 +15,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from types import FunctionType
-from typing import Any
 
 from numba import njit
 from numba.core import types
@@ -25,7 +24,7 @@ from dualrev.compiler.frontend.reading.callables import frozen_in
 from dualrev.compiler.frontend.reading.source import describe, is_readable, name_of
 from dualrev.compiler.ir import anf
 from dualrev.compiler.scalarize.builder import ScalarBuilder
-from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaType
+from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaType, UserValue
 from dualrev.compiler.types.complex_parts import joined
 from dualrev.compiler.types.opaque_types import holds_floats
 
@@ -95,11 +94,11 @@ class Overloads:
         assert args is not None
         return self._call(s, chosen, args, (("overload", chosen),))
 
-    def _kind(self, x: Any) -> NumbaType:
+    def _kind(self, x: anf.Atom) -> NumbaType:
         """Type that numba infers for an atom."""
         return types.unliteral(joined(self.code.kind(x)))
 
-    def _call(self, s: anf.Let, chosen: Any, args: tuple[Any, ...], path: AccessPath) -> bool:
+    def _call(self, s: anf.Let, chosen: UserValue, args: tuple[anf.Atom, ...], path: AccessPath) -> bool:
         refs = self.code.lowered.refs
         found = next((r for r in refs.values() if r.value is chosen), None)
         if found is None:
@@ -109,7 +108,7 @@ class Overloads:
         return True
 
 
-def _unknown(chosen: Any) -> tuple[str, str]:
+def _unknown(chosen: UserValue) -> tuple[str, str]:
     """Reason and remedy, if an implementation cannot be read or has a frozen global; empty texts otherwise."""
     if not is_readable(chosen):
         return "the source of its implementation, by `overload`, cannot be read", "it with `def`, in a file"
@@ -119,7 +118,7 @@ def _unknown(chosen: Any) -> tuple[str, str]:
     return "", ""
 
 
-def _is_users(f: Any) -> bool:
+def _is_users(f: UserValue) -> bool:
     return isinstance(f, FunctionType) and f.__module__.partition(".")[0] not in _NOT_THE_USERS
 
 
@@ -134,10 +133,10 @@ def _atom(code: ScalarBuilder, x: ast.expr) -> anf.Atom | None:
     return x.id if x.id in code.of else code.lowered.refs.get(x.id)
 
 
-def _implementation(f: Any, kinds: list[NumbaType], keywords: list[str]) -> Any:
+def _implementation(f: UserValue, kinds: list[NumbaType], keywords: list[str]) -> UserValue:
     """Implementation that numba selects for arguments of these types; None if it is no overload's."""
     context = cpu_target.typing_context
-    known: Any = context.resolve_value_type(f)
+    known: NumbaType = context.resolve_value_type(f)
     count = len(kinds) - len(keywords)
     args, kws = tuple(kinds[:count]), dict(zip(keywords, kinds[count:], strict=True))
     for template in getattr(known, "templates", ()):
@@ -152,16 +151,17 @@ def _implementation(f: Any, kinds: list[NumbaType], keywords: list[str]) -> Any:
     return None
 
 
-def _method_for(f: Any, kinds: list[NumbaType], keywords: tuple[str, ...]) -> Any:
+def _method_for(f: UserValue, kinds: list[NumbaType], keywords: tuple[str, ...]) -> UserValue:
     """Memoised numba function of the implementation that an overload returns for these types."""
     count = len(kinds) - len(keywords)
-    known, key = vars(f).setdefault("_dualrev_implementations", {}), (tuple(kinds), keywords)
+    known = f.__dict__.setdefault("_dualrev_implementations", {})
+    key = tuple(kinds), keywords
     if key not in known:
         known[key] = njit(f(*kinds[:count], **dict(zip(keywords, kinds[count:], strict=True))))
     return known[key]
 
 
-def _ordered(f: Dispatcher, values: list[Any], keywords: list[str]) -> tuple[anf.Atom, ...] | None:
+def _ordered(f: Dispatcher, values: list[anf.Atom], keywords: list[str]) -> tuple[anf.Atom, ...] | None:
     """Arguments in the order of the parameters, with constant defaults; None if they do not fit."""
     signature = inspect.signature(f.py_func)
     count = len(values) - len(keywords)

@@ -93,7 +93,7 @@ class Numbers:
 
     def frexp(self, s: anf.CallKnown, kind: NumbaType) -> bool:
         """Lower `math.frexp` to a product with a power of 2, in two steps, as the power may be too large."""
-        code, (m, e), x = self.code, self.code.parts(s.target), s.args[0]
+        code, (m, e), x = self.code, self.code.variables(s.target), s.args[0]
         whole = code.plain("math.frexp(x)[1]", s.line, x=x)
         half = code.plain("-n // 2", s.line, n=whole)
         for n in (half, code.plain("-n - h", s.line, n=whole, h=half)):

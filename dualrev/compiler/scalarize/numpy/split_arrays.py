@@ -31,9 +31,10 @@ class Splitting:
         """Lower `np.split` and the like to views."""
         code, (base, where), text = self.code, s.args[:2], s.function
         self.lazy.materialise(base)
-        parts, axis = code.parts(s.target), self._axis(s)
+        parts, axis = code.variables(s.target), self._axis(s)
+        bounds: list[anf.Atom | None]
         if isinstance(code.tree(where), anf.Node):
-            bounds = [anf.Const(0), *code.parts(where), None]
+            bounds = [anf.Const(0), *anf.leaves(code.tree(where)), None]
         else:
             if text != "np.array_split":
                 self._unless_equal(s, base, axis, len(parts))
@@ -74,7 +75,7 @@ class Splitting:
         for x in s.args:
             self.lazy.materialise(x)
         shapes = [to_python.name(f"{named(x)}.shape") for x in s.args]
-        for x, part in zip(s.args, code.parts(s.target), strict=True):
+        for x, part in zip(s.args, code.variables(s.target), strict=True):
             view = to_python.call(
                 "runtime.spread", to_python.name("BASE"), to_python.call("np.broadcast_shapes", *shapes)
             )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
@@ -36,7 +35,7 @@ def with_checked_loops(body: list[anf.Stmt], lowered: Lowered, of: dict[str, Num
         return body
     made = {s.target: s for s in every if isinstance(s, (anf.AsList, anf.CallMethod, anf.CallKnown))}
     apart = _Apart(lowered, of, every)
-    tests: dict[anf.For, list[Any]] = {}
+    tests: dict[anf.For, list[anf.Stmt]] = {}
     for loop in (s for s in every if isinstance(s, anf.For)):
         inside = list(anf.walk(loop.body))
         items = {s.base for s in inside if isinstance(s, anf.GetItem) and loop.target in s.index}

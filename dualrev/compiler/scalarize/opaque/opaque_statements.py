@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
@@ -158,7 +157,7 @@ class Opaques:
     def _store(self, s: anf.Store) -> None:
         """Lower `d[k] = v`, or the append of an element by a comprehension."""
         code = self.code
-        for x in (s.value, *s.index):
+        for x in (s.value, *anf.index_atoms(s.index)):
             self.lazy.materialise(x)
         value = code.syntax_tree(code.tree(s.value))
         atoms = tuple(x for x in (s.array, *s.index, s.value) if isinstance(x, str))
@@ -228,21 +227,21 @@ class Opaques:
         code = self.code
         stop = code.temp(types.boolean)
         code.emit(anf.Copy(stop, anf.Const(False), s.line))
-        ended = [anf.Copy(stop, anf.Const(True), s.line)]
+        ended: list[anf.Stmt] = [anf.Copy(stop, anf.Const(True), s.line)]
         return anf.While(
             [], anf.Const(True), [*s.test_block, anf.If(s.test, s.body, ended, s.line)], [*s.exits, stop], s.line
         )
 
     # Slices
 
-    def without_slices(self, s: Any) -> NumbaType:
+    def without_slices(self, s: anf.Stmt) -> anf.Stmt:
         """Lower `a[slice(i, j)]` to `a[i:j]`, and `a[n]` to `a[None]` if n is None."""
         if not isinstance(s, (anf.GetItem, anf.Store)):
             return s
         code, of = self.code, self.code.of
         base = s.base if isinstance(s, anf.GetItem) else s.array
         index = tuple(None if isinstance(x, str) and _is_none(of.get(x)) else x for x in s.index)
-        made: list[Any] = []
+        made: list[anf.Entry] = []
         for k, x in enumerate(index):
             if not (isinstance(x, str) and _is_slice(of.get(x))):
                 made.append(x)

@@ -5,8 +5,6 @@ Takes the writer, what has been put off, and tuples.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.ir import anf
@@ -47,7 +45,7 @@ class Drawings:
         code.library(code.temp(types.int64) if none else s.target, name, tuple(args), s.line)
         return True
 
-    def _definition(self, s: anf.CallKnown, known: Drawing, args: list[Any]) -> tuple[str, list[Any]]:
+    def _definition(self, s: anf.CallKnown, known: Drawing, args: list[anf.Atom]) -> tuple[str, list[anf.Atom]]:
         """Name of the library definition, and its arguments."""
         code, name = self.code, known.name
         if name == "np_randint" and args[1] == anf.Const(None):
@@ -63,7 +61,7 @@ class Drawings:
         assert not arrays or name in _OF_ARRAYS, "numba has it for numbers"
         return name, args
 
-    def _parameters(self, s: anf.CallKnown, known: Drawing) -> tuple[list[Any], Any]:
+    def _parameters(self, s: anf.CallKnown, known: Drawing) -> tuple[list[anf.Atom], anf.Atom | None]:
         """Parameters of a sampling function, and the size; the size is None for one number."""
         code, (text, keywords) = self.code, (s.function, s.keywords)
         if text in ("np.random.rand", "np.random.randn"):

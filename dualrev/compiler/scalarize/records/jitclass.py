@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
 
 from numba.core import types
 
@@ -129,12 +128,13 @@ class Objects:
         parts = zip(self.code.parts(x), leaves, strict=True)
         return anf.Node(tuple(part for part, leaf in parts if is_bound(leaf)))
 
-    def _start(self, leaf: Any, line: int) -> None:
+    def _start(self, leaf: anf.Tree, line: int) -> None:
         """Initialise leaves: a scalar is 0, and an array has no elements, until something is assigned."""
         if isinstance(leaf, anf.Node):
             for part in leaf.parts:
                 self._start(part, line)
             return
+        assert isinstance(leaf, str), leaf
         kind = self.code.of[leaf]
         text = f"np.{'empty' if kind.ndim else 'zeros'}({(0,) * kind.ndim}, {dtype_name(kind.dtype)})"
         text += ".T" if kind.layout == "F" else ""

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from collections.abc import Callable, Collection, Iterator
+from typing import NoReturn
 
 import numpy as np
 from numba.core import types
@@ -46,8 +46,8 @@ class Structures:
         self, code: ScalarBuilder, lazy: Lazy, assignments: Assignments, expand: Callable[[anf.Let], None]
     ) -> None:
         self.code, self.lazy, self.assignments, self.expand = code, lazy, assignments, expand
-        self._places: dict[str, tuple[str, tuple[Any, ...]]] = {}  # of a[i] that has no name: a, and i
-        self._read: dict[Any, tuple[Any, str]] = {}  # which field of which object an array is
+        self._places: dict[str, tuple[str, anf.Index]] = {}  # of a[i] that has no name: a, and i
+        self._read: dict[str, tuple[str, str]] = {}  # which field of which object an array is
         self.objects = Objects(code, expand)
         self.dunders = Dunders(code, self.objects, expand)
         self._deferred, self._augmented = set(_deferred(code)), set(_augmented(code))
@@ -55,7 +55,7 @@ class Structures:
             if isinstance(kind, types.NestedArray):
                 code.of[x] = types.Array(kind.dtype, kind.ndim, "A")
 
-    def takes(self, s: Any) -> bool:
+    def takes(self, s: anf.Stmt) -> bool:
         """Lower a statement on an object; False if it is none, or if its operation takes whole objects."""
         if isinstance(s, anf.Store) and s.index and isinstance(s.index[0], anf.Member) and not self._is(s.array):
             what, instead = "an assignment to an attribute", "a variable"
@@ -130,33 +130,33 @@ class Structures:
             return
         self._write_part(s.target, base, index, s.line)
 
-    def _write_part(self, target: str, base: str, index: tuple[Any, ...], line: int) -> None:
+    def _write_part(self, target: str, base: str, index: anf.Index, line: int) -> None:
         code, kind = self.code, self.code.kind(target)
-        targets, sources = code.parts(target), self._leaf_names(base)
+        targets, sources = code.variables(target), self._leaf_names(base)
         for t, a in zip(targets, sources, strict=True):
             code.alias.join(t, base)
             if is_record(kind) and not index:
                 code.copy(t, a, line)
             elif is_record(kind):
-                places = ", ".join(to_python.text(to_python.atom(i)) for i in index)
+                places = ", ".join(to_python.text(to_python.atom(anf.atom_of(i))) for i in index)
                 names = tuple(i for i in index if isinstance(i, str))
                 code.emit(anf.ViewExpr(t, a, (*names,), to_python.name(f"runtime.row(BASE, ({places},))"), line))
             else:
                 code.emit(anf.View(t, a, self._longer(index, a, base), line))
 
-    def _longer(self, index: tuple[Any, ...], leaf: str, base: str) -> anf.Index:
+    def _longer(self, index: anf.Index, leaf: str, base: str) -> anf.Index:
         """Index for a field that has more axes than the records."""
         more = self.code.kind(leaf).ndim - self.code.kind(base).ndim
         return (*index, *[anf.Slice(None, None, None)] * more) if Ellipsis in index else index
 
-    def _make_places(self, atoms: list[Any], line: int) -> None:
+    def _make_places(self, atoms: list[anf.Atom], line: int) -> None:
         """Emit the views of unnamed records that are used other than by loads of fields."""
         for x in atoms:
             if x in self._places:
                 self._write_part(x, *self._places[x], line)
 
     def _leaf_names(self, x: anf.Atom) -> list[str]:
-        return list(self.code.parts(x))
+        return anf.variables(self.code.tree(x))
 
     def _first(self, x: anf.Atom, line: int) -> str:
         """First leaf of an array of records."""
@@ -165,9 +165,10 @@ class Structures:
             self.code.refuse(line, "records without a field of numbers", f"of the fields of objects, {_FIELDS}", "one")
         return found[0]
 
-    def _leaf(self, x: Any, name: str, line: int) -> tuple[Any, tuple[Any, ...]]:
+    def _leaf(self, x: str, name: str, line: int) -> tuple[anf.Tree, anf.Index]:
         """Leaf of a field, and the index of `x` in it."""
-        kind, index = self.code.kind(x), ()
+        kind = self.code.kind(x)
+        index: anf.Index = ()
         if x in self._places:
             x, index = self._places[x]
         names = list(members(kind))
@@ -193,7 +194,7 @@ class Structures:
         else:
             if s.target in self._augmented:
                 self._read[s.target] = base, name
-            code.alias.join(s.target, leaf)
+            code.alias.join(s.target, named(leaf))
             if index:
                 code.emit(anf.View(s.target, leaf, index, s.line))
             else:
@@ -208,7 +209,7 @@ class Structures:
             sizes = " * ".join(f"a.shape[{k}]" for k in range(kind.ndim)) or "1"
             code.plain(sizes, s.line, target=s.target, a=first)
         elif name == "shape":
-            for k, t in enumerate(code.parts(s.target)):
+            for k, t in enumerate(code.variables(s.target)):
                 code.plain(f"a.shape[{k}]", s.line, target=t, a=first)
         elif name in _OF_ARRAYS:
             what, instead = f"the attribute .{name} of an array of records", f'a["{name}"], if it is a field'
@@ -225,6 +226,7 @@ class Structures:
         def loaded(x: str, name: str) -> ast.expr:
             """Load a field into a variable."""
             leaf, _ = self._leaf(x, name, s.line)
+            assert isinstance(leaf, str), "numba types no tuple in a condition"
             kind = self.code.kind(leaf)
             made = leaf if kind.ndim else self.code.emit(anf.Load(self.code.temp(kind.dtype), leaf, (), s.line))
             found.append(made)
@@ -277,7 +279,7 @@ class Structures:
     def _assign(self, s: anf.Store, name: str) -> None:
         """Lower `x.name = value`."""
         code = self.code
-        if self._read.get(s.value) == (s.array, name):
+        if isinstance(s.value, str) and self._read.get(s.value) == (s.array, name):
             return  # `x.name += value` has changed the array
         if self.objects.set_property(s, name):
             return
@@ -290,6 +292,7 @@ class Structures:
                 return
             what = f"an assignment to .{name}, which is no number"
             code.refuse(s.line, what, "which array it is, would depend on what has run", f".{name}[:] = value")
+        assert isinstance(leaf, str), "a bound field has parts, no other"
         if code.kind(leaf).ndim > len(index):
             index = (*index, Ellipsis)
         self.assignments.store(anf.Store(leaf, index, s.value, s.line))
@@ -362,7 +365,7 @@ class _Fields(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-def _field_of(index: tuple[Any, ...]) -> str | None:
+def _field_of(index: anf.Index) -> str | None:
     """Field name that an index is; None for any other index."""
     first = index[0] if index else None
     return first.value if isinstance(first, anf.Const) and isinstance(first.value, str) else None
@@ -373,7 +376,7 @@ def _is_frozen(x: anf.Atom) -> bool:
     return isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names is not None)
 
 
-def _fields(kind: NumbaType) -> Any:
+def _fields(kind: NumbaType) -> Collection[str]:
     """Names of all fields of an object."""
     if is_instance(kind):
         return kind.struct if isinstance(kind, types.ClassInstanceType) else kind.field_dict

@@ -100,11 +100,12 @@ class Dunders:
         """Index as one value: several entries become a tuple."""
         if any(x is None or x is Ellipsis or isinstance(x, anf.Slice) for x in entries):
             self.code.refuse(line, "a slice of an instance", "only places are known", "a method with the bounds")
-        if len(entries) == 1:
-            return entries[0]
-        kinds = [types.unliteral(self.code.kind(x)) for x in entries]
+        atoms = tuple(map(anf.atom_of, entries))
+        if len(atoms) == 1:
+            return atoms[0]
+        kinds = [types.unliteral(self.code.kind(x)) for x in atoms]
         made = self.code.temp(types.BaseTuple.from_types(kinds))
-        self.expand(anf.MakeTuple(made, entries, line))
+        self.expand(anf.MakeTuple(made, atoms, line))
         return made
 
 
