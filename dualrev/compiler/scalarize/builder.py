@@ -200,7 +200,8 @@ class ScalarBuilder(AnfBuilder):
             for t, s in zip(target.parts, source.parts, strict=True):
                 self.copy_tree(t, s, line)
         else:
-            assert isinstance(target, str) and not isinstance(source, anf.Node), "one leaf for one"
+            assert isinstance(target, str), target
+            assert not isinstance(source, anf.Node), source
             self.emit(anf.Copy(target, source, line))
 
     def as_written(self, s: anf.Let) -> None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Collection
-from typing import Any
 
 import numpy as np
 from numba.cpython.unsafe.tuple import tuple_setitem
@@ -26,6 +25,7 @@ from dualrev.compiler.frontend.desugar.closures import Inlined
 from dualrev.compiler.frontend.desugar.ndindex import assigned, located, read
 from dualrev.compiler.frontend.lowering.scope import Scope
 from dualrev.compiler.frontend.reading.source import Static
+from dualrev.compiler.types.aliases import UserValue
 
 __all__ = ["Composing"]
 
@@ -36,7 +36,7 @@ class Composing:
     def __init__(self, scope: Scope, local: Callable[[str], str], lists: Collection[str]) -> None:
         self.scope, self.local, self.lists = scope, local, lists
 
-    def call(self, f: Any, node: ast.Call) -> ast.expr | None:
+    def call(self, f: UserValue, node: ast.Call) -> ast.expr | None:
         """Desugar a call of `f` to a composition of others; None if it has none."""
         args = _in_order(f, node)
         if args is None:
@@ -60,7 +60,7 @@ class Composing:
             return self.length(args[0])
         return None
 
-    def value(self, node: ast.expr) -> Any:
+    def value(self, node: ast.expr) -> UserValue:
         """Return the compile-time value of a name or an attribute; None if it is not known."""
         static = self.scope.static(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
         return None if static is None else static.value
@@ -146,7 +146,7 @@ class Composing:
         return ast.Slice(*([None, *args] if len(args) == 1 else args))
 
 
-def _in_order(f: Any, node: ast.Call) -> list[ast.expr] | None:
+def _in_order(f: UserValue, node: ast.Call) -> list[ast.expr] | None:
     """Bind the keyword arguments of a call of `f` by position; None if that leaves a gap, or `f` has no signature."""
     if not node.keywords:
         return node.args

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from dualrev.compiler.frontend.desugar.closures import renamed
 from dualrev.compiler.frontend.desugar.ndindex import assigned, located, read
 from dualrev.compiler.frontend.reading.source import Static
 from dualrev.compiler.runtime.markers import in_order, in_rows
+from dualrev.compiler.types.aliases import UserValue
 
 __all__ = ["over_memory"]
 
@@ -66,7 +66,7 @@ def over_memory(node: ast.For, local: Callable[[str], str], known: dict[str, Sta
     return made
 
 
-def _called(f: Any, known: dict[str, Static], local: Callable[[str], str], args: list[ast.expr]) -> ast.expr:
+def _called(f: UserValue, known: dict[str, Static], local: Callable[[str], str], args: list[ast.expr]) -> ast.expr:
     """Build a call of a function that the user's function has no name for."""
     name = local(f.__name__)
     known[name] = Static(f, ())
@@ -114,7 +114,7 @@ class _Elements(ast.NodeTransformer):
     def __init__(self, name: str, element: ast.Subscript) -> None:
         self.name, self.element = name, element
 
-    def is_it(self, node: Any) -> bool:
+    def is_it(self, node: ast.AST) -> bool:
         """Whether a node is the loop's variable."""
         return isinstance(node, ast.Name) and node.id == self.name
 

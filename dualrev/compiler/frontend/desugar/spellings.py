@@ -20,7 +20,6 @@ import ast
 import itertools
 import operator
 from collections.abc import Callable
-from typing import Any
 
 import numba
 from numba import literally
@@ -29,10 +28,11 @@ from numba.typed import List
 
 from dualrev.compiler.frontend.desugar.ndindex import located, read
 from dualrev.compiler.frontend.lowering.scope import Scope
+from dualrev.compiler.types.aliases import UserValue
 
 __all__ = ["IN_PLACE", "Spellings", "is_bool", "joined"]
 
-_BINARY: dict[Any, type[ast.operator]] = {
+_BINARY: dict[UserValue, type[ast.operator]] = {
     operator.add: ast.Add,
     operator.sub: ast.Sub,
     operator.mul: ast.Mult,
@@ -47,7 +47,7 @@ _BINARY: dict[Any, type[ast.operator]] = {
     operator.lshift: ast.LShift,
     operator.rshift: ast.RShift,
 }
-_COMPARISONS: dict[Any, type[ast.cmpop]] = {
+_COMPARISONS: dict[UserValue, type[ast.cmpop]] = {
     operator.lt: ast.Lt,
     operator.le: ast.LtE,
     operator.gt: ast.Gt,
@@ -57,14 +57,14 @@ _COMPARISONS: dict[Any, type[ast.cmpop]] = {
     operator.is_: ast.Is,
     operator.is_not: ast.IsNot,
 }
-_UNARY: dict[Any, type[ast.unaryop]] = {
+_UNARY: dict[UserValue, type[ast.unaryop]] = {
     operator.neg: ast.USub,
     operator.pos: ast.UAdd,
     operator.not_: ast.Not,
     operator.invert: ast.Invert,
 }
 #: What changes an array in place, and gives it; of numbers, a new one.
-IN_PLACE: dict[Any, str] = {
+IN_PLACE: dict[UserValue, str] = {
     operator.iadd: "+",
     operator.isub: "-",
     operator.imul: "*",
@@ -83,7 +83,7 @@ def is_bool(node: ast.expr) -> bool:
     return negation or isinstance(node, ast.Compare) or (isinstance(node, ast.Constant) and type(node.value) is bool)
 
 
-def _is_dict(f: Any) -> bool:
+def _is_dict(f: UserValue) -> bool:
     """Whether a class is numba's typed Dict; its module is not loaded to know that.
 
     numba tries the overloads of modules in the order in which they were loaded: those of dicts, if they came early, at
@@ -103,7 +103,7 @@ class Spellings:
     def __init__(self, scope: Scope, local: Callable[[str], str]) -> None:
         self.scope, self.local = scope, local
 
-    def value(self, node: ast.expr) -> Any:
+    def value(self, node: ast.expr) -> UserValue:
         """Return the compile-time value of a name or an attribute; None if it is not known."""
         static = self.scope.static(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
         return None if static is None else static.value
@@ -143,7 +143,7 @@ class Spellings:
         counter = ast.Name(self.local("i"), ast.Store())
         return ast.ListComp(ast.Call(kind, [ast.Constant(0)], []), [ast.comprehension(counter, none, [], 0)])
 
-    def operation(self, f: Any, args: list[ast.expr]) -> ast.expr | None:
+    def operation(self, f: UserValue, args: list[ast.expr]) -> ast.expr | None:
         """Desugar a function of the module operator to an operator; None for any other function."""
         if getattr(f, "__module__", "") != "_operator":
             return None

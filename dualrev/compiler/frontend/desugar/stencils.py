@@ -25,7 +25,7 @@ from dualrev.compiler.frontend.reading.callables import frozen_in, jitted
 from dualrev.compiler.frontend.reading.source import Source, Static
 from dualrev.compiler.frontend.reading.source import read as read_source
 from dualrev.compiler.runtime.markers import double
-from dualrev.compiler.types.aliases import AccessPath
+from dualrev.compiler.types.aliases import AccessPath, UserValue
 
 __all__ = ["Stencils"]
 
@@ -49,7 +49,7 @@ class Stencils:
         path = (*static.path, ("jitted", ""))
         return _Loops(self, node, f, source, names, path).written()
 
-    def _check(self, node: ast.Call, f: Any, count: int) -> None:
+    def _check(self, node: ast.Call, f: UserValue, count: int) -> None:
         """Refuse a stencil with frozen globals, or with arguments, a cval or a neighborhood that are not supported."""
         function = f.kernel_ir.func_id.func
         if name := frozen_in(function):
@@ -71,7 +71,7 @@ class Stencils:
         assert isinstance(node, ast.Call)
         self.scope.refuse(node, f"the call of the stencil {ast.unparse(node.func)}", why, instead)
 
-    def known(self, value: Any, path: AccessPath = ()) -> str:
+    def known(self, value: UserValue, path: AccessPath = ()) -> str:
         """Bind a compile-time value to a fresh name in this function."""
         made = self.local(getattr(value, "__name__", "known"))
         self.scope.functions[made] = Static(value, path)
@@ -82,7 +82,7 @@ class _Loops:
     """The loop nest of one stencil call."""
 
     def __init__(
-        self, stencils: Stencils, node: ast.Call, f: Any, source: Source, names: list[str], path: AccessPath
+        self, stencils: Stencils, node: ast.Call, f: UserValue, source: Source, names: list[str], path: AccessPath
     ) -> None:
         self.stencils, self.node, self.source, self.path = stencils, node, source, path
         self.local = stencils.local

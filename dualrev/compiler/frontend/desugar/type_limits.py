@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -18,10 +17,11 @@ from dualrev.compiler.frontend.desugar.ndindex import located, read
 from dualrev.compiler.frontend.lowering.scope import Scope
 from dualrev.compiler.frontend.reading.source import Static
 from dualrev.compiler.ir.names import readable
+from dualrev.compiler.types.aliases import UserValue
 
 __all__ = ["Limits"]
 
-_FLOATS: dict[Any, Any] = {float: np.float64, np.float64: np.float64, np.float32: np.float32}
+_FLOATS: dict[UserValue, UserValue] = {float: np.float64, np.float64: np.float64, np.float32: np.float32}
 
 
 class Limits:
@@ -63,7 +63,7 @@ class Limits:
             text = ast.unparse(self._named[node.id])
             self.scope.refuse(node, f"{readable(node.id)} = {text} as a value", "its numbers are known", f"{text}.max")
 
-    def _of(self, node: ast.Call) -> Any:
+    def _of(self, node: ast.Call) -> UserValue:
         """Evaluate a call of `np.finfo` or `np.iinfo`; None for any other call."""
         if not isinstance(node.func, (ast.Name, ast.Attribute)) or len(node.args) != 1 or node.keywords:
             return None

@@ -262,7 +262,7 @@ class Expressions(WrittenAsTheyAre):
     def index(self, node: ast.expr) -> anf.Index:
         """Lower the entries of a subscript."""
         parts = node.elts if isinstance(node, ast.Tuple) else [node]
-        entries: list[Any] = []
+        entries: list[anf.Entry] = []
         for part in parts:
             if isinstance(part, ast.Slice):
                 lower, upper, step = (None if x is None else self.atom(x) for x in (part.lower, part.upper, part.step))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from dualrev.compiler.frontend.messages import Words
 from dualrev.compiler.frontend.reading.global_paths import find
@@ -36,7 +35,7 @@ class Lowered:
     lengths: set[str] = field(default_factory=set)  # the lengths of what loops go over
     blamed: dict[str, Words] = field(default_factory=dict)  # dicts that are not known because of one of their uses
 
-    def class_ref(self, cls: Any) -> anf.Ref:
+    def class_ref(self, cls: type) -> anf.Ref:
         """Return the reference to a named tuple's class; its access path leads through a callee that names it."""
         found = next((ref for ref in self.refs.values() if ref.value is cls), None)
         if found is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numba.core import types
@@ -47,7 +47,7 @@ class Scope(AnfBuilder):
         self.assigned = self.assigned_in(source.tree.body)
         self.locals = {*self.parameters, *self.assigned}
 
-    def refuse(self, node: Any, what: str, why: str, instead: str) -> NoReturn:
+    def refuse(self, node: ast.AST, what: str, why: str, instead: str) -> NoReturn:
         """Raise UnsupportedError for a construct."""
         self.source.refuse(node, what, why, instead)
 

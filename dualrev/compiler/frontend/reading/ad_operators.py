@@ -8,7 +8,8 @@ bridge/numba_ext/register.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+
+from dualrev.compiler.types.aliases import UserValue
 
 __all__ = ["AT_A_POINT", "FROM_PYTHON", "MAKING", "TRANSFORMATIONS"]
 
@@ -28,10 +29,10 @@ class Transformations:
 
     __slots__ = ("derivative", "names", "numbers")
     names: dict[int, str]
-    numbers: Callable[[Any, Any], Any]
-    derivative: Callable[[Any, str, Any], Any]
+    numbers: Callable[[UserValue, UserValue], UserValue]
+    derivative: Callable[[UserValue, str, UserValue], UserValue]
 
-    def name(self, f: Any) -> str:
+    def name(self, f: UserValue) -> str:
         """Return the name of an AD operator; an empty string for any other object."""
         return self.names.get(id(f), "")
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ast
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
 from dualrev.compiler.frontend.reading.callables import is_stencil
 from dualrev.compiler.frontend.reading.source import Source, is_numba_function, read
+from dualrev.compiler.types.aliases import UserValue
 from dualrev.errors import UnsupportedError
 from dualrev.rules.functions import canonical, known
 
@@ -27,7 +27,7 @@ def looks_at_layout(tree: ast.AST) -> bool:
     return any(isinstance(x, ast.Attribute) and x.attr in ("flags", "strides") for x in ast.walk(tree))
 
 
-def gives_new_arrays(f: Any) -> bool:
+def gives_new_arrays(f: UserValue) -> bool:
     """Whether a function neither writes its first argument nor returns an alias of its memory."""
     if is_stencil(f) or getattr(f, "__module__", "") == "numpy.linalg":
         return True
@@ -75,7 +75,7 @@ class Look:
             return not known and not isinstance(self._value(index), int)
         return isinstance(index, (ast.Slice, ast.Starred))
 
-    def _value(self, node: ast.expr) -> Any:
+    def _value(self, node: ast.expr) -> UserValue:
         """Resolve a global name, or an attribute of a module, to its object; None if it is not known."""
         if isinstance(node, ast.Name):
             static = None if node.id in self.own else self.source.lookup(node.id, ())
@@ -122,7 +122,7 @@ def _does_the_same(look: Look, seen: set[int]) -> bool:
     return True
 
 
-def _is_fixed(f: Any) -> bool:
+def _is_fixed(f: UserValue) -> bool:
     """Whether `f` is a deterministic function of numpy, math or Python: random functions have no module."""
     module = getattr(f, "__module__", None) or ("numpy" if isinstance(f, np.ufunc) else "")
     return module.partition(".")[0] in _MODULES and not module.startswith("numpy.random")

@@ -26,6 +26,7 @@ from numba.np.ufunc.ufuncbuilder import UFuncDispatcher
 from numba.stencils.stencil import StencilFunc
 
 from dualrev.compiler.runtime.markers import double, in_order, in_rows
+from dualrev.compiler.types.aliases import UserValue
 from dualrev.eager.custom import stop_gradient
 from dualrev.rules.emitted_names import canonical
 from dualrev.rules.library.special import SPECIAL, addresses, with_rule
@@ -56,12 +57,12 @@ _CONSTANT = (math, np)  # modules whose numbers nobody changes
 STOPPED, IN_ORDER, IN_ROWS, DOUBLE = "runtime.stopped", "runtime.in_order", "runtime.in_rows", "runtime.double"
 
 
-def is_ufunc(x: Any) -> bool:
+def is_ufunc(x: UserValue) -> bool:
     """Whether `x` was made by `numba.vectorize`."""
     return isinstance(x, DUFunc)
 
 
-def registered(x: Any) -> bool:
+def registered(x: UserValue) -> bool:
     """Whether `x` is a Python function registered by `numba.extending.register_jitable`."""
     if not isinstance(x, FunctionType):
         return False
@@ -71,26 +72,26 @@ def registered(x: Any) -> bool:
     return any(f is not None and f.__module__ == "numba.core.extending" and _closes_over(f, x) for f in overloads)
 
 
-def _closes_over(f: FunctionType, x: Any) -> bool:
+def _closes_over(f: FunctionType, x: UserValue) -> bool:
     return any(cell.cell_contents is x for cell in f.__closure__ or ())
 
 
-def is_kernel(x: Any) -> bool:
+def is_kernel(x: UserValue) -> bool:
     """Whether `x` is the dispatcher that compiles the kernel of a ufunc."""
     return isinstance(x, UFuncDispatcher)
 
 
-def is_generalized(x: Any) -> bool:
+def is_generalized(x: UserValue) -> bool:
     """Whether `x` was made by `numba.guvectorize`."""
     return isinstance(x, GUFunc)
 
 
-def is_callback(x: Any) -> bool:
+def is_callback(x: UserValue) -> bool:
     """Whether `x` was made by `numba.cfunc` and reads no global value, which numba might have frozen earlier."""
     return isinstance(x, CFunc) and not global_value(x)
 
 
-def global_value(x: Any) -> str:
+def global_value(x: UserValue) -> str:
     """Return the name of a global value that a cfunc, or a helper of it or of a ufunc's kernel, has frozen; "" if none.
 
     It is frozen, and numba does not tell when: it may have been another one. What a kernel itself reads is compared
@@ -104,12 +105,12 @@ def global_value(x: Any) -> str:
     return next((name for g in _registered_in(x._dispatcher.py_func) if (name := frozen_in(g))), "")
 
 
-def frozen_in(f: Any, but: Collection[str] = ()) -> str:
+def frozen_in(f: UserValue, but: Collection[str] = ()) -> str:
     """Return the name of a global value that numba freezes in a Python function or its helpers; "" if none.
 
     Names in `but` do not count.
     """
-    functions: list[Any] = [f]
+    functions: list[UserValue] = [f]
     for function in functions:
         found = _globals_of(function)
         for name, y in sorted(found.items()):
@@ -119,11 +120,11 @@ def frozen_in(f: Any, but: Collection[str] = ()) -> str:
     return ""
 
 
-def _registered_in(function: FunctionType) -> list[Any]:
+def _registered_in(function: FunctionType) -> list[UserValue]:
     return [y for y in _globals_of(function).values() if registered(y)]
 
 
-def _globals_of(function: FunctionType) -> dict[str, Any]:
+def _globals_of(function: FunctionType) -> dict[str, UserValue]:
     """Return the globals, module attributes and closure cells that a function's code names, by name."""
     names, codes = set[str](), [function.__code__]
     for code in codes:
@@ -137,12 +138,12 @@ def _globals_of(function: FunctionType) -> dict[str, Any]:
     return found | {name: cell.cell_contents for name, cell in cells}
 
 
-def is_stencil(x: Any) -> bool:
+def is_stencil(x: UserValue) -> bool:
     """Whether `x` was made by `numba.stencil`."""
     return isinstance(x, StencilFunc)
 
 
-def jitted(x: Any) -> Any:
+def jitted(x: UserValue) -> UserValue:
     """Return the numba function of a registered function, cfunc, stencil, ufunc kernel or SciPy function; memoised."""
     if (special := special_name(x)) is not None:
         return _with_rule(x, special)
@@ -158,7 +159,7 @@ def jitted(x: Any) -> Any:
     return made
 
 
-def _fastmath(x: Any) -> dict[str, Any]:
+def _fastmath(x: UserValue) -> dict[str, UserValue]:
     value = x._dispatcher.targetoptions.get("fastmath")
     return {"fastmath": value} if value else {}
 
@@ -166,12 +167,12 @@ def _fastmath(x: Any) -> dict[str, Any]:
 _FUNCTION: Any = ctypes.CFUNCTYPE(None).__mro__[1]  # the class of all functions of ctypes has no public name
 
 
-def is_pointer(x: Any) -> bool:
+def is_pointer(x: UserValue) -> bool:
     """Whether `x` is a C function that numba calls by its address."""
     return isinstance(x, (_FUNCTION, types.WrapperAddressProtocol))
 
 
-def special_name(x: Any) -> str | None:
+def special_name(x: UserValue) -> str | None:
     """Return the name in `scipy.special` of a function that numba code can call; None for any other."""
     if is_pointer(x):
         return next((a.name for a in addresses() if (a.address, a.arity) == (_address(x), _count_of_doubles(x))), None)
@@ -182,7 +183,7 @@ def special_name(x: Any) -> str | None:
     return name if cpu_target.typing_context._lookup_global(x) is not None else None
 
 
-def _count_of_doubles(x: Any) -> int:
+def _count_of_doubles(x: UserValue) -> int:
     """Return the arity of a C function from doubles to a double; 0 for any other signature."""
     if isinstance(x, types.WrapperAddressProtocol):
         given, result = x.signature().args, x.signature().return_type
@@ -191,23 +192,23 @@ def _count_of_doubles(x: Any) -> int:
     return len(given) if {x.restype, *given} == {ctypes.c_double} else 0
 
 
-def _address(x: Any) -> int | None:
+def _address(x: UserValue) -> int | None:
     if isinstance(x, types.WrapperAddressProtocol):
         return int(x.__wrapper_address__())
     return ctypes.cast(x, ctypes.c_void_p).value
 
 
-_WITH_RULES: dict[int, tuple[Any, Any]] = {}
+_WITH_RULES: dict[int, tuple[UserValue, UserValue]] = {}
 
 
-def _with_rule(x: Any, name: str) -> Any:
+def _with_rule(x: UserValue, name: str) -> UserValue:
     """Return the numba function that calls a SciPy function and has its derivative rule; memoised."""
     if id(x) not in _WITH_RULES:
         _WITH_RULES[id(x)] = x, with_rule(x, name)
     return _WITH_RULES[id(x)][1]
 
 
-def callable_name(f: Any) -> str | None:
+def callable_name(f: UserValue) -> str | None:
     """Return the name in emitted code of a function with a rule, a marker or a cast; None for any other."""
     if isinstance(f, (types.Float, types.Integer, types.Boolean)):  # numba.float64(x)
         return "np.bool_" if f is types.boolean else f"np.{f}"

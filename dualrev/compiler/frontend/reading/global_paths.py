@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from types import ModuleType
-from typing import Any
 
 from dualrev.compiler.frontend.reading.source import Static, is_numba_function, unlifted
+from dualrev.compiler.types.aliases import UserValue
 
 __all__ = ["called", "find"]
 
 
-def find(wanted: Any, starts: Iterable[Static]) -> Static | None:
+def find(wanted: UserValue, starts: Iterable[Static]) -> Static | None:
     """Find an object among those that numba functions and their callees name, with its access path; else None."""
     return next((here for here in _reached(starts) if here.value is wanted), None)
 
 
-def called(f: Any) -> list[Any]:
+def called(f: UserValue) -> list[UserValue]:
     """Return a numba function, and the numba functions that it or its callees name."""
     return [here.value for here in _reached([Static(f, ())]) if is_numba_function(here.value)]
 

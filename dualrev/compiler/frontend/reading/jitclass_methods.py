@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba.core import types
 
 from dualrev.compiler.frontend.reading.source import Static
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.names import Names
-from dualrev.compiler.types.aliases import AccessPath
+from dualrev.compiler.types.aliases import AccessPath, UserValue
 
 __all__ = ["constructor", "functions_of", "is_jitclass", "refer_methods"]
 
 
-def is_jitclass(x: Any) -> bool:
+def is_jitclass(x: UserValue) -> bool:
     """Whether `x` is a jitclass, and not an instance of one."""
     return isinstance(getattr(x, "class_type", None), types.ClassType)
 
 
-def functions_of(kind: types.ClassType) -> list[Any]:
+def functions_of(kind: types.ClassType) -> list[UserValue]:
     """Return the numba functions of a jitclass, and of the jitclasses of its fields."""
     found = [*kind.jit_methods.values(), *kind.jit_static_methods.values()]
     found += [f for both in kind.jit_props.values() for f in both.values()]
@@ -30,7 +28,7 @@ def functions_of(kind: types.ClassType) -> list[Any]:
 def refer_methods(refs: dict[str, anf.Ref], names: Names, kind: types.ClassType, path: AccessPath) -> None:
     """Bind names to the methods of a jitclass, and of its fields' classes; `path` is the access path to the class."""
     known = {id(ref.value) for ref in refs.values()}
-    found: list[tuple[str, Any, tuple[str, ...]]]
+    found: list[tuple[str, UserValue, tuple[str, ...]]]
     found = [(name, f, ("jit_methods", name)) for name, f in kind.jit_methods.items()]
     found += [(name, f, ("jit_static_methods", name)) for name, f in kind.jit_static_methods.items()]
     found += [(name, f, ("jit_props", name, how)) for name, both in kind.jit_props.items() for how, f in both.items()]

@@ -20,7 +20,7 @@ from numba.core import compiler, types
 from numba.core.callconv import PythonErrorModel
 from numba.core.registry import CPUDispatcher
 
-from dualrev.compiler.types.aliases import Dispatcher, NumbaTypes
+from dualrev.compiler.types.aliases import Dispatcher, NumbaTypes, UserValue
 
 __all__ = [
     *["alike", "check_options", "compiled_otherwise", "copied", "declared", "differing", "inherited", "is_checked"],
@@ -34,7 +34,7 @@ _KNOWN = {*_KEPT, "error_model", "parallel", *_NO_MATTER, "_dbg_optnone"}
 _WHY = {"forceobj": "it runs as Python does, with Python's numbers"}
 
 
-def kept(f: Dispatcher) -> dict[str, Any]:
+def kept(f: Dispatcher) -> dict[str, UserValue]:
     """Return the options that a numba function's derivative inherits, without the error model."""
     return {k: f.targetoptions[k] for k in _KEPT if f.targetoptions.get(k)}
 
@@ -43,7 +43,7 @@ class Lines(Protocol):
     """Protocol of a definition that can be refused (source.py)."""
 
     @property
-    def tree(self) -> Any:
+    def tree(self) -> UserValue:
         """The syntax tree of the definition."""
 
     def refuse(self, where: Any, what: str, why: str, instead: str) -> NoReturn:
@@ -73,7 +73,7 @@ def is_checked(f: Dispatcher) -> bool:
     return bool(f.targetoptions.get("error_model", "python") == "python")
 
 
-def is_checked_for(f: Dispatcher, argtypes: NumbaTypes, root: Any) -> bool:
+def is_checked_for(f: Dispatcher, argtypes: NumbaTypes, root: UserValue) -> bool:
     """Whether a division by zero raises in `f` when it is compiled for these types.
 
     A function without an error model of its own inherits its first caller's; one that is not compiled yet, `root`'s.
@@ -84,14 +84,14 @@ def is_checked_for(f: Dispatcher, argtypes: NumbaTypes, root: Any) -> bool:
     return is_checked(root) if made is None else _raises(made)
 
 
-def compiled_otherwise(f: Dispatcher, root: Any) -> list[tuple[types.Type, ...]]:
+def compiled_otherwise(f: Dispatcher, root: UserValue) -> list[tuple[types.Type, ...]]:
     """Return the argument types for which `f` was compiled with another error model than `root` would give it."""
     if "error_model" in f.targetoptions or not f._can_compile:
         return []
     return [kinds for kinds, made in f.overloads.items() if _raises(made) != is_checked(root)]
 
 
-def _raises(made: Any) -> bool:
+def _raises(made: UserValue) -> bool:
     """Whether a division by zero raises in a compiled overload; True for a loaded one, whose model is not known."""
     model = getattr(made.target_context, "error_model", None)
     return model is None or isinstance(model, PythonErrorModel)
@@ -103,7 +103,7 @@ def is_parallel(f: Dispatcher, part: str = "prange") -> bool:
     return bool(given.get(part, True) if isinstance(given, dict) else given)
 
 
-def declared(f: Dispatcher, argtypes: NumbaTypes) -> Any:
+def declared(f: Dispatcher, argtypes: NumbaTypes) -> UserValue:
     """Return the signature that a call of `f` with these types is converted to; None if `f` compiles for every type."""
     if f._can_compile:
         return None
@@ -111,17 +111,17 @@ def declared(f: Dispatcher, argtypes: NumbaTypes) -> Any:
     return f.typingctx.resolve_overload(f.py_func, f.nopython_signatures, plain, {})
 
 
-def alike(one: Any, other: Any) -> bool:
+def alike(one: UserValue, other: UserValue) -> bool:
     """Whether two types differ in array layouts at most, so that a conversion changes no numbers."""
     if isinstance(one, types.Array) and isinstance(other, types.Array):
         return (one.dtype, one.ndim) == (other.dtype, other.ndim)
     if isinstance(one, types.BaseTuple) and isinstance(other, types.BaseTuple):
-        parts: Any = one, other
+        parts: UserValue = one, other
         return len(parts[0]) == len(parts[1]) and all(map(alike, *parts))
     return bool(types.unliteral(one) == types.unliteral(other))
 
 
-def differing(caller: Any, callee: Any) -> list[str]:
+def differing(caller: UserValue, callee: UserValue) -> list[str]:
     """Return the semantic options (error_model, fastmath, boundscheck) in which a callee differs from its caller."""
     return [option for option in _SEMANTIC if _value(caller, option) != _value(callee, option)]
 
@@ -131,19 +131,19 @@ def is_copied(f: Dispatcher) -> bool:
     return bool(f.targetoptions.get("inline", "never") != "never")
 
 
-def of_caller(caller: Any) -> tuple[tuple[str, Any], ...]:
+def of_caller(caller: UserValue) -> tuple[tuple[str, UserValue], ...]:
     """Return the options that an inlined callee takes from its caller, as a step of a path (bridge/cache/store.py)."""
     given = ((option, caller.targetoptions.get(option)) for option in _SEMANTIC)
     return tuple((k, sorted(v) if isinstance(v, (set, frozenset)) else v) for k, v in given if v is not None)
 
 
-def copied(f: Dispatcher, options: Any) -> Any:
+def copied(f: Dispatcher, options: UserValue) -> UserValue:
     """Clone a function that numba inlines, with the options of its caller, to be called out of line."""
     own = {k: set(v) if isinstance(v, list) else v for k, v in options}
     return _outlined(f, {k: v for k, v in f.targetoptions.items() if k not in _SEMANTIC} | own)
 
 
-def outlined(x: Any) -> Any:
+def outlined(x: UserValue) -> UserValue:
     """Clone a function that numba would inline, to be called out of line; return anything else unchanged.
 
     Emitted code has an error model of its own, which is none of what the user's functions have.
@@ -151,10 +151,10 @@ def outlined(x: Any) -> Any:
     return _outlined(x, x.targetoptions) if isinstance(x, CPUDispatcher) and is_copied(x) else x
 
 
-def _outlined(x: Any, given: dict[str, Any]) -> Any:
+def _outlined(x: UserValue, given: dict[str, UserValue]) -> UserValue:
     """Clone a numba function with other options, and without `inline`."""
     options = {k: v for k, v in given.items() if k != "inline"}
-    made: Any = CPUDispatcher(x.py_func, dict(x.locals), options, x._compiler.pipeline_class)
+    made: UserValue = CPUDispatcher(x.py_func, dict(x.locals), options, x._compiler.pipeline_class)
     if not x._can_compile:
         for signature in x.nopython_signatures:
             made.compile(signature)
@@ -163,7 +163,7 @@ def _outlined(x: Any, given: dict[str, Any]) -> Any:
 
 
 @contextlib.contextmanager
-def inherited(f: Dispatcher, functions: list[Any]) -> Iterator[None]:
+def inherited(f: Dispatcher, functions: list[UserValue]) -> Iterator[None]:
     """Let numba functions that are compiled now inherit unset options from `f`, as they do when `f` calls them.
 
     Numba takes these options from the caller. Here the caller is emitted code, which has an error model of its own; and
@@ -181,5 +181,5 @@ def inherited(f: Dispatcher, functions: list[Any]) -> Iterator[None]:
             g.targetoptions.update(options)
 
 
-def _value(f: Dispatcher, option: str) -> Any:
+def _value(f: Dispatcher, option: str) -> UserValue:
     return f.targetoptions.get(option) or ("python" if option == "error_model" else False)

@@ -26,7 +26,6 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numba
 import numpy as np
@@ -35,12 +34,12 @@ from numba.core import types
 from dualrev.compiler.frontend.desugar.closures import parameters
 from dualrev.compiler.frontend.desugar.unroll import items_of
 from dualrev.compiler.frontend.reading.source import Source
-from dualrev.compiler.types.aliases import NumbaTypes
+from dualrev.compiler.types.aliases import NumbaType, NumbaTypes, UserValue
 
 __all__ = ["prune"]
 
 _UNKNOWN = object()
-_COMPARE: dict[type, Callable[[Any, Any], bool]] = {
+_COMPARE: dict[type, Callable[[UserValue, UserValue], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -53,7 +52,7 @@ _COMPARE: dict[type, Callable[[Any, Any], bool]] = {
 
 
 #: What isinstance looks for.
-_CLASSES: dict[Any, Any] = {
+_CLASSES: dict[UserValue, UserValue] = {
     float: types.Float,
     int: types.Integer,
     bool: types.Boolean,
@@ -100,7 +99,7 @@ def _bound(body: list[ast.stmt]) -> set[str]:
 
 
 class _Pruning(ast.NodeTransformer):
-    known: dict[str, Any]  # the types of the arguments whose names are not bound again before this place
+    known: dict[str, NumbaType]  # the types of the arguments whose names are not bound again before this place
 
     def __init__(self, source: Source, own: set[str]) -> None:
         self.source, self.own = source, own
@@ -108,7 +107,7 @@ class _Pruning(ast.NodeTransformer):
         self.bindings = Counter(_bindings(source.tree))
         self.as_written = False  # whether this may be a part of what stays as it is written
 
-    def block(self, body: Sequence[ast.stmt], known: dict[str, Any]) -> list[ast.stmt]:
+    def block(self, body: Sequence[ast.stmt], known: dict[str, NumbaType]) -> list[ast.stmt]:
         """Prune the statements of a block; `known` loses the names that they bind."""
         made: list[ast.stmt] = []
         for s in body:
@@ -117,7 +116,7 @@ class _Pruning(ast.NodeTransformer):
                 break
         return made
 
-    def statement(self, s: ast.stmt, known: dict[str, Any]) -> Sequence[ast.stmt]:
+    def statement(self, s: ast.stmt, known: dict[str, NumbaType]) -> Sequence[ast.stmt]:
         """Prune one statement to the statements that remain of it."""
         self.known = known
         if isinstance(s, ast.If):
@@ -144,7 +143,7 @@ class _Pruning(ast.NodeTransformer):
             s.orelse = self.block(s.orelse, dict(known))
         return [s]
 
-    def decided(self, test: ast.expr) -> tuple[list[ast.stmt], Any]:
+    def decided(self, test: ast.expr) -> tuple[list[ast.stmt], UserValue]:
         """Fold a condition: operands that still have to be evaluated, and the value or `_UNKNOWN`.
 
         In `x[3] > 0.0 and w is None`, `x[3] > 0.0` is evaluated though `w` decides.
@@ -246,7 +245,7 @@ class _Pruning(ast.NodeTransformer):
 
     # What is known
 
-    def value(self, node: ast.expr) -> Any:
+    def value(self, node: ast.expr) -> UserValue:
         """Return the compile-time value of an expression for these types, or `_UNKNOWN`."""
         if isinstance(node, ast.Constant):
             return node.value
@@ -274,7 +273,7 @@ class _Pruning(ast.NodeTransformer):
             return self.instance(node)
         return _UNKNOWN
 
-    def instance(self, node: ast.Call) -> Any:
+    def instance(self, node: ast.Call) -> UserValue:
         """Fold `isinstance(x, float)` of an argument by its type, with numba's semantics."""
         kind = self.known.get(node.args[0].id) if isinstance(node.args[0], ast.Name) else None
         if kind is None or "isinstance" in self.own or len(node.args) != 2:
@@ -285,7 +284,7 @@ class _Pruning(ast.NodeTransformer):
             return _UNKNOWN
         return any(isinstance(kind, _CLASSES[x]) for x in classes)
 
-    def cls(self, node: ast.expr) -> Any:
+    def cls(self, node: ast.expr) -> UserValue:
         """Resolve a class that `isinstance` tests for; None if it is not known."""
         base = node.value if isinstance(node, ast.Attribute) else node
         if not isinstance(base, ast.Name) or base.id in self.own:
@@ -295,7 +294,7 @@ class _Pruning(ast.NodeTransformer):
         x = getattr(x, node.attr, None) if isinstance(node, ast.Attribute) else x
         return x if isinstance(x, type) and x in _CLASSES else None
 
-    def named(self, name: str) -> Any:
+    def named(self, name: str) -> UserValue:
         """Return the compile-time value of a name: an argument's default or None, or a global number."""
         if name in self.own:
             kind = self.known.get(name)
@@ -306,7 +305,7 @@ class _Pruning(ast.NodeTransformer):
         simple = found is not None and type(found.value) in (bool, int, float, type(None))
         return found.value if simple and found is not None else _UNKNOWN
 
-    def together(self, node: ast.BoolOp) -> Any:
+    def together(self, node: ast.BoolOp) -> UserValue:
         """Fold `and`, `or`: if an operand decides and all before it are known, or if all are known."""
         values = [self.value(x) for x in node.values]
         conjunction = isinstance(node.op, ast.And)
@@ -317,7 +316,7 @@ class _Pruning(ast.NodeTransformer):
                 break
         return _UNKNOWN if any(x is _UNKNOWN for x in values) else values[-1]
 
-    def compared(self, node: ast.Compare) -> Any:
+    def compared(self, node: ast.Compare) -> UserValue:
         """Fold a comparison by the values of its operands; `is None` by a type alone."""
         left, right = self.value(node.left), self.value(node.comparators[0])
         compare = _COMPARE.get(type(node.ops[0]))

@@ -12,13 +12,13 @@ import itertools
 import linecache
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numba
 
 from dualrev.compiler.frontend.reading.callables import is_callback, jitted, registered, special_name
 from dualrev.compiler.frontend.reading.njit_options import check_options
-from dualrev.compiler.types.aliases import AccessPath, Dispatcher
+from dualrev.compiler.types.aliases import AccessPath, Dispatcher, UserValue
 from dualrev.diagnostics.quoting import identifier
 from dualrev.diagnostics.signatures import signature, unwarned
 from dualrev.eager.numba_rules import Owner
@@ -38,16 +38,16 @@ _ARGUMENT_FLAGS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENER
 class Static:
     """A compile-time constant (a module, a function, a frozen number or array), and its access path."""
 
-    value: Any
+    value: UserValue
     path: AccessPath
 
 
-def is_numba_function(f: Any) -> bool:
+def is_numba_function(f: UserValue) -> bool:
     """Whether `f` is a numba dispatcher: made by `numba.njit`."""
     return isinstance(f, numba.core.dispatcher.Dispatcher)
 
 
-def is_derivative(f: Any) -> bool:
+def is_derivative(f: UserValue) -> bool:
     """Whether a dispatcher is one of dualrev's: its class tells, as `functools.wraps` copies attributes to others."""
     return getattr(type(f), "is_derivative", False)
 
@@ -55,7 +55,7 @@ def is_derivative(f: Any) -> bool:
 class StandIn(Wrapper):
     """A Python function that numba treats as the numba function that it wraps."""
 
-    __wrapped__: Any
+    __wrapped__: UserValue
 
 
 def unlifted(static: Static) -> Static:
@@ -78,7 +78,7 @@ def unlifted(static: Static) -> Static:
 class Source:
     """The definition of a numba function: its dispatcher, syntax tree and lines, and diagnostics that cite them."""
 
-    dispatcher: Any
+    dispatcher: UserValue
     function: FunctionType
     tree: ast.FunctionDef
     file: str
@@ -146,7 +146,7 @@ def compiled_function(dispatcher: Dispatcher) -> FunctionType:
     return function
 
 
-def _defaults(function: FunctionType) -> dict[str, Any]:
+def _defaults(function: FunctionType) -> dict[str, UserValue]:
     """Return the defaults in a function itself: numba takes those that `functools.wraps` shows, Python does not."""
     code, given = function.__code__, function.__defaults__ or ()
     last = code.co_varnames[: code.co_argcount][code.co_argcount - len(given) :]
@@ -311,15 +311,15 @@ def _at(unit: CodeType, code: CodeType) -> list[CodeType]:
     return [unit, *inside] if here else inside
 
 
-def _content(code: CodeType) -> tuple[Any, ...]:
+def _content(code: CodeType) -> tuple[UserValue, ...]:
     """Return the content of a code object without line numbers, for comparison."""
     arguments = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & _ARGUMENT_FLAGS
     names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
     return code.co_code, code.co_exceptiontable, _constants(code.co_consts), names, arguments
 
 
-def _constants(constants: tuple[Any, ...]) -> list[Any]:
-    def told(x: Any) -> Any:
+def _constants(constants: tuple[UserValue, ...]) -> list[UserValue]:
+    def told(x: UserValue) -> UserValue:
         """Return a comparable form of one constant."""
         if isinstance(x, CodeType):
             return _content(x)
@@ -328,7 +328,7 @@ def _constants(constants: tuple[Any, ...]) -> list[Any]:
     return list(map(told, constants))
 
 
-def describe(x: Any) -> str:
+def describe(x: UserValue) -> str:
     """Return a short name of an object for a message."""
     if isinstance(x, ModuleType):
         return x.__name__

@@ -32,7 +32,7 @@ from dualrev.compiler.ir.anf.rewrite import with_reads
 from dualrev.compiler.ir.local_names import keep_apart
 from dualrev.compiler.ir.names import readable
 from dualrev.compiler.ir.union_find import Sets
-from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes, UserValue
 from dualrev.diagnostics.quoting import execute
 
 __all__ = ["UNTYPED", "Typed", "infer"]
@@ -69,7 +69,7 @@ def infer(
     error for the user's function unchanged; if numba does compile that, UnsupportedError.
     """
     listing = Listing(lowered)
-    space: dict[str, Any] = {"np": np, "math": math, "cmath": cmath, "runtime": runtime, "range": range}
+    space: dict[str, UserValue] = {"np": np, "math": math, "cmath": cmath, "runtime": runtime, "range": range}
     space.update({ref.name: ref.value for ref in lowered.refs.values()})
     execute(listing.text, space, f"<A-normal form of {lowered.source.tree.name}>")
     # Numba calls the versions of x x.1, x.2: what stands before the dot is the name, with this suffix, too.
@@ -134,7 +134,7 @@ def _webs(
     func_ir: Any,
     typemap: Any,
     result: NumbaType,
-) -> tuple[Typed, dict[anf.Stmt, anf.Stmt], anf.Atom]:
+) -> tuple[Typed, dict[anf.Stmt | Lowered, anf.Stmt], anf.Atom]:
     """Return the types, the statements that have other names now, and the result."""
     sets = Sets[str]()
     at: dict[int, dict[str, dict[str, str]]] = {}  # line -> {"read", "write"} -> variable -> version
@@ -165,7 +165,7 @@ def _webs(
     if lowered.result == lowered.exit_value:
         of[lowered.exit_value] = types.unliteral(result)
     for variable, names in versions.items():
-        kinds: dict[str, list[Any]] = {}
+        kinds: dict[str, list[NumbaType]] = {}
         for version in names:
             kinds.setdefault(sets.find(version), []).append(types.unliteral(typemap[version]))
         unified = {web: _unify(some) for web, some in kinds.items()}
@@ -204,7 +204,7 @@ def _unify(kinds: list[NumbaType]) -> NumbaType:
 
 def _renamed(
     lowered: Lowered, listing: Listing, at: Any, sets: Sets[str], new: dict[tuple[str, str], str]
-) -> tuple[dict[anf.Stmt, anf.Stmt], anf.Atom]:
+) -> tuple[dict[anf.Stmt | Lowered, anf.Stmt], anf.Atom]:
     """Return the statements whose names are split, with the new names, and the result."""
     if not new:
         return {}, lowered.result
@@ -223,7 +223,7 @@ def _renamed(
             return x
         return new[x, sets.find(found)]
 
-    made: dict[anf.Stmt, Any] = {}
+    made: dict[anf.Stmt | Lowered, Any] = {}
     result = lowered.result
     for line, (s, part) in listing.places.items():
         now = made.get(s, s)

@@ -32,7 +32,7 @@ from numba.core.typing.templates import _IntrinsicTemplate, _OverloadFunctionTem
 from numba.core.untyped_passes import InlineInlinables
 
 from dualrev.compiler.ir import anf
-from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes, Signature
+from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes, Signature, UserValue
 
 __all__ = ["Uncompiled", "called_only", "inferred"]
 
@@ -69,7 +69,7 @@ class _Inference(compiler.CompilerBase):
         return [passes]
 
 
-def inferred(function: FunctionType, args: tuple[anf.Atom, ...], flags: Any, declared: dict[str, Any]) -> Any:
+def inferred(function: FunctionType, args: tuple[anf.Atom, ...], flags: Any, declared: dict[str, NumbaType]) -> Any:
     """Infer a function by numba: return its IR, the types of its variables, and the type of the result."""
     contexts = cpu_target.typing_context, cpu_target.target_context
     return compiler.compile_extra(*contexts, function, args, None, flags, declared, pipeline_class=_Inference)
@@ -84,7 +84,7 @@ class Uncompiled:
     def __init__(self) -> None:
         self._made: dict[int, _StandIn] = {}
 
-    def of(self, f: Dispatcher) -> Any:
+    def of(self, f: Dispatcher) -> UserValue:
         """Return the stand-in for a numba function; anything that has none is returned unchanged."""
         if type(f) is not CPUDispatcher or not f._can_compile or f._compiler.pipeline_class is not compiler.Compiler:
             return f
@@ -93,7 +93,7 @@ class Uncompiled:
             made.substitute(self)
         return self._made[id(f)]
 
-    def returned(self, f: Dispatcher, kinds: NumbaTypes) -> Any:
+    def returned(self, f: Dispatcher, kinds: NumbaTypes) -> NumbaType:
         """Return the known result type of a numba function, compiled or inferred for these types; else None."""
         stand_in = self._made.get(id(f))
         known = [*f.nopython_signatures, *(stand_in.known.values() if stand_in is not None else ())]
@@ -111,7 +111,7 @@ class Uncompiled:
             finally:
                 _put(before)
 
-    def _implementation(self, template: Any, args: Any, kws: Any) -> Any:
+    def _implementation(self, template: Any, args: NumbaTypes, kws: dict[str, NumbaType]) -> Any:
         """Infer the signature of a call of an `@overload` implementation; None to leave it to numba."""
         key = type(template), tuple(args), tuple(kws.items())
         if key not in _KNOWN:
@@ -142,7 +142,7 @@ class _Replaced(event.Listener):
     def __init__(self, implementation: Callable[[Any, Any, Any], Any]) -> None:
         self._depth = 0
 
-        def generic(template: Any, args: Any, kws: Any) -> Any:
+        def generic(template: Any, args: NumbaTypes, kws: dict[str, NumbaType]) -> Any:
             """Type a call by inference of its implementation; else as numba does."""
             found = implementation(template, args, kws) if template._inline.is_never_inline else None
             return _NUMBAS[0](template, args, kws) if found is None else found
@@ -152,7 +152,7 @@ class _Replaced(event.Listener):
             # What is typed here is never lowered. A function that waits to be lowered has compiled its calls before.
             return template._compiled_overloads.get(sig.args)
 
-        def as_ever(template: Any, args: Any, kws: Any) -> Any:
+        def as_ever(template: Any, args: NumbaTypes, kws: dict[str, NumbaType]) -> Any:
             """Type an intrinsic with numba's own methods."""
             self.on_start(None)
             try:
@@ -209,7 +209,7 @@ class _StandIn(_CPUDispatcher):
             if name in called and cell != CellType():
                 cell.cell_contents = others.of(cell.cell_contents)
 
-    def get_call_template(self, args: Any, kws: Any) -> Any:
+    def get_call_template(self, args: NumbaTypes, kws: dict[str, NumbaType]) -> Any:
         """Infer a call, as numba's dispatchers do by compilation."""
         pysig, folded = self._compiler.fold_argument_types(args, kws)
         args = tuple(folded)
@@ -221,7 +221,7 @@ class _StandIn(_CPUDispatcher):
         made = make_concrete_template(f"CallTemplate({self.py_func.__name__})", self.py_func, [self.known[args]])
         return made, pysig, args, {}
 
-    def _result(self, args: tuple[anf.Atom, ...]) -> Any:
+    def _result(self, args: tuple[anf.Atom, ...]) -> NumbaType:
         compiled = self.stands_for.overloads.get(args)
         if compiled is not None:
             return compiled.signature.return_type

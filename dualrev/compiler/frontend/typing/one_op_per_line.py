@@ -7,7 +7,6 @@ such as the `break` of a loop that has set its flag, stands on lines of its own.
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.ir import anf
@@ -24,7 +23,7 @@ class Listing:
 
     def __init__(self, lowered: Lowered) -> None:
         self.lowered = lowered
-        self.places: dict[int, tuple[Any, str]] = {}
+        self.places: dict[int, tuple[anf.Stmt | Lowered, str]] = {}
         self._lines = [f"def function({', '.join(lowered.parameters)}):"]
         self._lists = {s.target for s in anf.walk(lowered.body) if isinstance(s, (anf.MakeList, anf.AllocList))}
         self._block(lowered.body, 1)
@@ -41,17 +40,17 @@ class Listing:
     def _write(self, depth: int, text: str) -> None:
         self._lines.append("    " * depth + text)
 
-    def _put(self, depth: int, text: str, s: Any, part: str = "all") -> None:
+    def _put(self, depth: int, text: str, s: anf.Stmt | Lowered, part: str = "all") -> None:
         self._write(depth, text)
         self.places[len(self._lines)] = (s, part)
 
-    def _block(self, body: list[Any], depth: int) -> None:
+    def _block(self, body: list[anf.Stmt], depth: int) -> None:
         for s in body:
             self._statement(s, depth)
         if not body:
             self._write(depth, "pass")
 
-    def _statement(self, s: Any, depth: int) -> None:
+    def _statement(self, s: anf.Stmt, depth: int) -> None:
         match s:
             case anf.Let():
                 self._put(depth, _assignment(s), s)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numba.core import types
@@ -56,7 +55,7 @@ def without_optionals(lowered: Lowered, typed: Typed, paired: bool, converts: bo
     return _Optionals(lowered, typed, found).run(maybe, paired) if found else lowered
 
 
-def _defaults(lowered: Lowered, typed: Typed, kept: set[Any]) -> None:
+def _defaults(lowered: Lowered, typed: Typed, kept: set[anf.Atom]) -> None:
     """Narrow variables that numba types as optional but that are never None, by a fixpoint over their definitions.
 
     `d.get(k, x)` is `x` where the key is missing, and `d.pop(k)` raises: neither is None. A variable whose

@@ -13,7 +13,6 @@ pass may look at it: here y is a float. The lines that are missing in numba's IR
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from numba.core import ir
 
@@ -34,7 +33,7 @@ def drop_pruned(
     lines = {inst.loc.line for block in func_ir.blocks.values() for inst in block.body}
     live = {s for line, (s, _) in listing.places.items() if line in lines}
 
-    def left(block: list[anf.Stmt]) -> tuple[list[Any], bool]:
+    def left(block: list[anf.Stmt]) -> tuple[list[anf.Stmt], bool]:
         """Return the remaining statements of a block, and whether all are dead."""
         made: list[anf.Stmt] = []
         alive = False

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import Any
 
 from numba.core import types
 
@@ -42,7 +41,7 @@ class _Truth:
 
     def statement(self, s: anf.Stmt) -> list[anf.Stmt]:
         """The statements for one, whose blocks are done."""
-        before: list[Any] = []
+        before: list[anf.Stmt] = []
         match s:
             case anf.If():
                 test = self.test(s.test, before, s.line)
@@ -56,7 +55,7 @@ class _Truth:
                 return [self.expression(s)]
         return [s]
 
-    def test(self, x: anf.Atom, before: list[Any], line: int) -> anf.Atom:
+    def test(self, x: anf.Atom, before: list[anf.Stmt], line: int) -> anf.Atom:
         """A condition; of anything but a number, what asks for its truth is written to `before`."""
         kind = self.of.get(x) if isinstance(x, str) else None
         if kind is None or isinstance(kind, (*_SCALARS, types.NoneType, types.Optional)):

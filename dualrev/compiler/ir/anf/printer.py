@@ -91,7 +91,8 @@ class _AnfPrinter:
             return f"{array} = {self.atom(s.value)}"
         if isinstance(s, anf.Call):
             targets = ", ".join(map(self.declared, s.targets))
-            return f"{f'{targets} = ' * bool(targets)}{s.function.name}({', '.join(self.atom(x) for arg in s.args for x in anf.leaves(arg))})"
+            args = ", ".join(self.atom(x) for arg in s.args for x in anf.leaves(arg))
+            return f"{f'{targets} = ' * bool(targets)}{s.function.name}({args})"
         return to_python.effect(s, to_python.atom)
 
     def value(self, s: anf.Let) -> str:

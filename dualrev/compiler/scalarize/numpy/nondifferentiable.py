@@ -87,7 +87,8 @@ class Inactive:
             for t, x in zip(target.parts, source.parts, strict=True):
                 self._stopped_tree(t, x, line)
             return
-        assert isinstance(target, str) and not isinstance(source, anf.Node), target
+        assert isinstance(target, str), target
+        assert not isinstance(source, anf.Node), source
         kind = code.kind(target)
         if is_real_array(kind):
             made = target if target != source else code.temp(kind)
