@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -11,12 +10,12 @@ from dualrev.compiler.ad.reverse.reverse_driver import Reverse
 from dualrev.compiler.analysis.memory.alias import Memory
 from dualrev.compiler.frontend.reading.source import Source, Static
 from dualrev.compiler.ir import anf
-from dualrev.compiler.ir.core.nodes import Call, Function
+from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.names import Names
-from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaTypes, UserValue
+from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaType, NumbaTypes
 
-__all__ = ["Caller", "FunctionTable", "Place"]
+__all__ = ["Caller", "FunctionTable", "Origin", "Place"]
 
 
 #: A line of the user's source.
@@ -35,12 +34,28 @@ class Caller:
     place: Place | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """User's function from which a function of core was lowered."""
+
+    dispatcher: Dispatcher
+    source: Source
+    parameters: list[str]  # what its parameters are called
+    asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
+    looks_at_layout: bool  # whether that, or it looks at the flags or the strides of an array
+    result: NumbaType = None  # the numba type of its value, if that is known
+
+    @classmethod
+    def of_opaque(cls, f: Dispatcher, source: Source) -> Origin:
+        """Origin of a function that has no core: its types alone are known."""
+        return cls(f, source, source.parameters, asks_for_layout=False, looks_at_layout=False)
+
+
 class FunctionTable(Protocol):
     """Functions of a module in core, their sources, and both modes for them.
 
     f           the function that is differentiated
     names       the names of the module; `refs` are what its text uses and does not define
-    sites       where functions with rules are called
     """
 
     f: Dispatcher
@@ -50,16 +65,9 @@ class FunctionTable(Protocol):
     memory: Memory
     forward: Forward
     reverse: Reverse
-    sites: dict[Call, Source]
 
     def source(self, f: Dispatcher) -> Source:
         """The source of a numba function."""
-
-    def parameters(self, f: Dispatcher) -> list[str]:
-        """The names of a numba function's parameters."""
-
-    def origin(self, f: Dispatcher, source: Source) -> object:
-        """The origin of an opaque function, whose types alone are known."""
 
     def core(
         self,
@@ -72,13 +80,5 @@ class FunctionTable(Protocol):
     ) -> Function:
         """Lower a numba function to core, for these argument types."""
 
-    def alone(
-        self, f: Dispatcher, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static], place: Place
-    ) -> Function:
-        """Lower a function whose derivative is called at this place, and all that it calls."""
-
     def entered(self, f: Dispatcher, argtypes: NumbaTypes) -> Function:
         """Lower the root of the differentiation, the user's function, to core."""
-
-    def functions_passed(self, f: Dispatcher, args: Sequence[UserValue], argtypes: NumbaTypes) -> dict[str, Static]:
-        """The arguments of a call that are functions, by the names of their parameters."""

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from numba.core import types
 
-from dualrev.compiler.ad.function_table import FunctionTable
+from dualrev.compiler.ad.function_table import FunctionTable, Origin
 from dualrev.compiler.frontend.reading.ast_purity import Look
 from dualrev.compiler.frontend.reading.njit_options import is_checked
 from dualrev.compiler.frontend.reading.source import describe, is_derivative, name_of
@@ -48,12 +48,12 @@ def underived(front: FunctionTable, s: Call, why: UnsupportedError) -> Function:
         raise why
     parameters = tuple(mapped(a, lambda x: Var("_", type_of(x))) for a in s.args)
     result = mapped(s.result, lambda x: x if isinstance(x, Constant) else Var("_", type_of(x)))
-    named = zip(front.parameters(f), parameters, s.args, strict=True)
+    named = zip(source.parameters, parameters, s.args, strict=True)
     read = {p for name, p, a in named if isinstance(a, Global) or _only_reads(look, name, p)}
     w = _Writing(s.function, why, source.tree.lineno)
     w.whole(parameters, result, read, not look.does_the_same())
     checking = any(isinstance(t, Opaque) and "check_new" in ast.dump(t.code[-1]) for t in w.out)
-    origin = front.origin(f, source)
+    origin = Origin.of_opaque(f, source)
     return Function(name_of(f), parameters, tuple(w.out), result, is_checked(f), origin, checking=checking)
 
 

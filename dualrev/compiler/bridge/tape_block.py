@@ -233,7 +233,7 @@ def _written(f: Dispatcher, argtypes: NumbaTypes) -> list[str]:
     front = Front()
     f_in_core = front.entered(f, argtypes)
     written = front.memory.written(f_in_core)
-    parameters = zip(front.parameters(f), f_in_core.parameters, strict=True)
+    parameters = zip(front.source(f).parameters, f_in_core.parameters, strict=True)
     return [name for name, parts in parameters if any(x in written for x in leaves(parts))]
 
 

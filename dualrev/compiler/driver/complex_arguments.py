@@ -8,9 +8,11 @@ that may be None, which is a pair (frontend/typing/optional.py).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dualrev.compiler.ad.custom.custom_rules import has_rule
 from dualrev.compiler.ad.function_table import Caller, FunctionTable
-from dualrev.compiler.frontend.reading.source import Source, describe, is_derivative, name_of
+from dualrev.compiler.frontend.reading.source import Source, Static, describe, is_derivative, name_of
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.core.atoms import Symbol
 from dualrev.compiler.ir.core.nodes import Function
@@ -26,8 +28,9 @@ _INSTEAD = "real and imaginary parts"
 class ComplexCalls:
     """Core of functions that are called with complex numbers or lists, by symbols; and checks of the root."""
 
-    def __init__(self, front: FunctionTable) -> None:
-        self.front = front
+    def __init__(self, front: FunctionTable, functions_passed: Callable[..., dict[str, Static]]) -> None:
+        """`functions_passed` gives the functions among the arguments of a call."""
+        self.front, self.functions_passed = front, functions_passed
         self._symbols: dict[tuple[int, NumbaTypes], Symbol] = {}
 
     def symbol(self, s: anf.Call, source: Source, caller: Caller) -> Symbol:
@@ -42,7 +45,7 @@ class ComplexCalls:
         key = id(f), s.types
         if key not in self._symbols:
             self._symbols[key] = made = Symbol(name_of(f))
-            functions = front.functions_passed(f, s.args, s.types)
+            functions = self.functions_passed(f, s.args, s.types)
             front.program.define(made, front.core(f, s.types, s.function.path, functions, apart=False, caller=caller))
         return self._symbols[key]
 

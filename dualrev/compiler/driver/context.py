@@ -18,17 +18,15 @@ from dualrev.compiler.ad.custom.custom_forward import CustomPushforwards
 from dualrev.compiler.ad.custom.custom_reverse import RuleSweeps
 from dualrev.compiler.ad.custom.custom_rules import has_rule
 from dualrev.compiler.ad.forward.forward_driver import Forward
-from dualrev.compiler.ad.function_table import Caller, Place
+from dualrev.compiler.ad.function_table import Caller
 from dualrev.compiler.ad.higher import compiled_derivative
 from dualrev.compiler.ad.opaque_calls import underived
 from dualrev.compiler.ad.reverse.reverse_driver import Reverse
-from dualrev.compiler.analysis.layout import with_callees
 from dualrev.compiler.analysis.memory.alias import Memory, given
 from dualrev.compiler.driver.checks import check_objects, check_reruns
 from dualrev.compiler.driver.complex_arguments import ComplexCalls
 from dualrev.compiler.driver.passes import LISTS
-from dualrev.compiler.driver.reading import Origin, Reading
-from dualrev.compiler.frontend.desugar.closures import parameters
+from dualrev.compiler.driver.reading import Reading
 from dualrev.compiler.frontend.desugar.iter_next import iterates
 from dualrev.compiler.frontend.reading.global_paths import find
 from dualrev.compiler.frontend.reading.jitclass_methods import refer_methods
@@ -49,7 +47,7 @@ from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaType, Nu
 from dualrev.compiler.types.leaves import holds_structured
 from dualrev.errors import UnsupportedError
 
-__all__ = ["Front", "Origin"]
+__all__ = ["Front"]
 
 #: What iterators go over place by place.
 _PLACES = (types.Array, types.BaseTuple, types.List, types.ListType)
@@ -73,7 +71,6 @@ class Front:
         self.forward: Forward = Forward(self.program, self.memory, self.passes, self.rules)
         self.reverse: Reverse = Reverse(self.program, self.memory, self.forward, self.passes, RuleSweeps(self.rules))
         self.f: Dispatcher = None  # the function that is differentiated
-        self.sites: dict[Call, Source] = {}  # where functions with rules are called
         self.callers: dict[Call, Caller] = {}  # what callees take from their callers
         self.sources = dict(sources)  # of functions, by their id
         self._cores: dict[tuple[int, NumbaTypes, bool], Function] = {}
@@ -81,7 +78,7 @@ class Front:
         self._reading: set[int] = set()  # functions whose calls are looked at: one that calls itself is not small
         self.uncompiled = Uncompiled()
         self._paths: dict[int, AccessPath] = {}  # to functions that are arguments
-        self.complexes = ComplexCalls(self)
+        self.complexes = ComplexCalls(self, self.functions_passed)
 
     def source(self, f: Dispatcher) -> Source:
         """Source of a numba function, read once."""
@@ -92,10 +89,6 @@ class Front:
                 else with_conversions(read(f))
             )
         return self.sources[id(f)]
-
-    def parameters(self, f: Dispatcher) -> list[str]:
-        """Names of a function's parameters."""
-        return parameters(self.source(f).tree)
 
     def core(
         self,
@@ -130,15 +123,6 @@ class Front:
             self._cores[key] = reading.core
             self._note_calls(reading.core, caller)
         return self._cores[key]
-
-    def alone(
-        self, f: Dispatcher, argtypes: NumbaTypes, path: AccessPath, functions: dict[str, Static], place: Place
-    ) -> Function:
-        """Lower a function whose derivative is called, and all that it calls: numba compiles a derivative by itself."""
-        made = self.core(f, argtypes, path, functions, apart=False, caller=Caller(f, place))
-        for _ in with_callees(made, self.program):
-            pass
-        return made
 
     def _small(self, caller: Function, s: Call) -> Function | None:
         """Callee to inline at a call: a small function with the options of the caller; else None."""
@@ -175,10 +159,6 @@ class Front:
             return inlined(core, lambda s: self._small(core, s))
         finally:
             self._reading.discard(id(f))
-
-    def origin(self, f: Dispatcher, source: Source) -> Origin:
-        """Origin of a function that has no core: only types are known."""
-        return Origin(f, source, [a.arg for a in source.tree.args.args], asks_for_layout=False, looks_at_layout=False)
 
     def inferred(
         self,
@@ -226,7 +206,7 @@ class Front:
         calls = [s for s in statements(f.body) if isinstance(s, Call)]
         for s in calls:
             if isinstance(s.function, Global) and has_rule(s.function.value):
-                self.sites[s] = f.origin.source
+                self.rules.sites[s] = f.origin.source
             check_objects(s, f.origin.source)
         for s in filter(_is_derivative_call, calls):
             self.program.function(s)
@@ -249,7 +229,7 @@ class Front:
     def functions_among(self, f: Dispatcher, argtypes: NumbaTypes) -> dict[str, Static]:
         """Parameters whose arguments are functions; classes of named tuples are named on the way."""
         functions = {}
-        for k, (name, kind) in enumerate(zip(self.parameters(f), argtypes, strict=True)):
+        for k, (name, kind) in enumerate(zip(self.source(f).parameters, argtypes, strict=True)):
             self._find_classes(kind, (("arg", k),))
             if isinstance(kind, types.Dispatcher):
                 functions[name] = Static(kind.dispatcher, (("arg", k),))
@@ -306,7 +286,7 @@ class Front:
     ) -> dict[str, Static]:
         """Parameters of a callee whose arguments at a call are functions."""
         functions = {}
-        for name, a, kind in zip(self.parameters(f), args, argtypes, strict=True):
+        for name, a, kind in zip(self.source(f).parameters, args, argtypes, strict=True):
             if isinstance(kind, types.Dispatcher):
                 known = a.path if isinstance(a, (Global, anf.Ref)) else self._path_of(kind.dispatcher, f)
                 functions[name] = Static(kind.dispatcher, known)

@@ -112,7 +112,7 @@ class Module:
 
     def root(self, transform: str, argnums: ArgNums, argtypes: NumbaTypes) -> Emitted:
         """Emit the derivative of f for a transform, with a wrapper for lists."""
-        count = len(self.front.parameters(self.f))
+        count = len(self.front.source(self.f).parameters)
         if not takes_lists(argtypes[:count]):
             return self._root(transform, argnums, argtypes, count)
         check_lists(self.f, self.front.source(self.f), transform, argtypes[:count])

@@ -16,7 +16,7 @@ from typing import Protocol
 from numba.core import types
 
 from dualrev.compiler.ad.custom.custom_rules import is_checkpoint
-from dualrev.compiler.ad.function_table import Caller, FunctionTable
+from dualrev.compiler.ad.function_table import Caller, FunctionTable, Origin
 from dualrev.compiler.analysis.values.finiteness import holds_wild
 from dualrev.compiler.driver.complex_arguments import ComplexCalls
 from dualrev.compiler.frontend.lowering import to_anf
@@ -56,18 +56,6 @@ from dualrev.compiler.types.aliases import AccessPath, Dispatcher, NumbaType, Nu
 from dualrev.compiler.types.complex_parts import in_parts
 
 __all__ = ["Origin", "Reading"]
-
-
-@dataclass(frozen=True, eq=False)
-class Origin:
-    """User's function from which a function of core was lowered."""
-
-    dispatcher: Dispatcher
-    source: Source
-    parameters: list[str]  # what its parameters are called
-    asks_for_layout: bool  # whether it asks, while it runs, if an array is contiguous
-    looks_at_layout: bool  # whether that, or it looks at the flags or the strides of an array
-    result: NumbaType = None  # the numba type of its value, if that is known
 
 
 class ReadContext(FunctionTable, Protocol):

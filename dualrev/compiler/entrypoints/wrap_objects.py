@@ -22,7 +22,7 @@ def opening(module: ModuleBuilder, entry: str, transform: str, argnums: ArgNums,
     front, fresh = module.front, module.names.fresh
     f, source = module.f, front.source(module.f)
     several = isinstance(argnums, (tuple, list))
-    words = [fresh("{}", x) for x in front.parameters(f)]
+    words = [fresh("{}", x) for x in source.parameters]
     count = len(words)
     chosen = [k % count for k in (argnums if isinstance(argnums, (tuple, list)) else (argnums,))]
     opened = [f"runtime.fields({x})" for x in words]

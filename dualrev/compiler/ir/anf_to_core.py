@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from types import EllipsisType
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numba
 
@@ -16,16 +16,24 @@ from dualrev.compiler.ir.core.atoms import Constant, Expr, Global, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.types.aliases import NumbaType, UserValue
 
-if TYPE_CHECKING:
-    from dualrev.compiler.scalarize.lower import Expanded
+
+class Scalarised(Protocol):
+    """Function of scalars and elements of arrays, in ANF: scalarize/lower.py makes it."""
+
+    lowered: Any  # the function that was scalarised: its source, and what it refers to
+    parameters: list[anf.Tree]
+    body: list[anf.Stmt]
+    result: anf.Tree
+    types: dict[str, NumbaType]
+
 
 __all__ = ["typed"]
 
 
 def typed(
-    e: Expanded, origin: UserValue, checked: bool, symbol: Callable[[anf.Call], Symbol] | None = None
+    e: Scalarised, origin: UserValue, checked: bool, symbol: Callable[[anf.Call], Symbol] | None = None
 ) -> Function:
-    """Translate an `Expanded` to typed core, with variables as objects; `checked`: divisions by zero raise.
+    """Translate an `Scalarised` function to typed core, with variables as objects; `checked`: divisions by zero raise.
 
     `symbol` gives the symbol of a callee with complex arguments: core calls it with their real and imaginary parts.
     """
@@ -33,7 +41,7 @@ def typed(
 
 
 class _Typing:
-    def __init__(self, e: Expanded, checked: bool, symbol: Callable[[anf.Call], Symbol] | None) -> None:
+    def __init__(self, e: Scalarised, checked: bool, symbol: Callable[[anf.Call], Symbol] | None) -> None:
         self.e, self.checked, self.symbol = e, checked, symbol
         self.variables: dict[str, Var] = {}
         self.globals = {ref.name: ref for ref in e.lowered.refs.values()}

@@ -25,7 +25,7 @@ from numba.core import types
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
-from dualrev.compiler.ad.function_table import FunctionTable
+from dualrev.compiler.ad.function_table import FunctionTable, Origin
 from dualrev.compiler.analysis.memory.alias import Classes
 from dualrev.compiler.frontend.reading.global_paths import called
 from dualrev.compiler.frontend.reading.njit_options import declared, inherited, is_checked
@@ -76,6 +76,7 @@ class CustomRules:
 
     def __init__(self, front: FunctionTable) -> None:
         self.front = front
+        self.sites: dict[Call, Source] = {}  # where functions with rules are called
         self.quiet: set[tuple[int, NumbaTypes, bool]] = set()  # the functions that change nothing, with their types
         self.cores: dict[tuple[int, NumbaTypes], tuple[Symbol, Function]] = {}
 
@@ -90,7 +91,7 @@ class CustomRules:
         spare = Var("_", types.Array(types.float64, 1, "C"))  # so that nobody takes it for a cheap function
         body = tuple(_made(x) for x in [spare, *leaves(result)] if isinstance(x, Var))
         made = Function(name_of(f), parameters, body, result, is_checked(f), opaque=True)
-        made = replace(made, origin=self.front.origin(f, self.source(s)))
+        made = replace(made, origin=Origin.of_opaque(f, self.source(s)))
         self.check(Role("it", Static(f, s.function.path)), argtypes, s, aliases=True)
         return made
 
@@ -100,7 +101,7 @@ class CustomRules:
         try:
             return self.front.source(s.function.value)
         except UnsupportedError:
-            return self.front.sites.get(s.of or s) or self.front.source(self.front.f)
+            return self.sites.get(s.of or s) or self.front.source(self.front.f)
 
     # Its rule
 
@@ -128,7 +129,7 @@ class CustomRules:
         f = s.function.value
         what = f"the call of {describe(f.py_func)}"
         what += f", which has a custom_{f.kind}," if isinstance(f, Ruled) else ""
-        source = self.front.sites.get(s.of or s) or self.source(s)
+        source = self.sites.get(s.of or s) or self.source(s)
         source.refuse(s.line or source.tree.lineno, what, why, instead)
 
     def check_constants(self, s: Call, active: tuple[bool, ...]) -> None:
@@ -138,7 +139,7 @@ class CustomRules:
         for k in constants_of(f):
             if active[k]:
                 what = f"scipy.special.{f.py_func.__name__} by its {('first', 'second')[k]} argument"
-                source = self.front.sites.get(s.of or s) or self.source(s)
+                source = self.sites.get(s.of or s) or self.source(s)
                 why, instead = "no formula for this derivative is known", "dualrev.stop_gradient(...) for that argument"
                 source.refuse(s.line, what, why, f"{instead}, if it is a constant")
 
@@ -147,7 +148,7 @@ class CustomRules:
         assert isinstance(s.function, Global)
         what = f"a sample of np.random.{s.function.value.py_func.__name__.removeprefix('np_').removesuffix('_of')}"
         why = "its parameters are differentiated, and the compiler knows no smooth function of them that gives it"
-        source = self.front.sites.get(s.of or s) or self.source(s)
+        source = self.sites.get(s.of or s) or self.source(s)
         source.refuse(s.line, what, why, "dualrev.stop_gradient(parameter), or a sample that is drawn outside")
 
     def value_differs(self, s: Call) -> None:

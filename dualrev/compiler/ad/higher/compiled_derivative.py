@@ -16,7 +16,7 @@ from dualrev.compiler.ad.differentiated import check_scalar, chosen_numbers
 from dualrev.compiler.ad.function_table import Caller, FunctionTable
 from dualrev.compiler.ad.higher.derivative_operators import derivative_in_core
 from dualrev.compiler.analysis.activity import carries
-from dualrev.compiler.analysis.layout import asks_for_layout, looks_at_layout
+from dualrev.compiler.analysis.layout import asks_for_layout, looks_at_layout, with_callees
 from dualrev.compiler.frontend.reading.njit_options import alike, is_checked
 from dualrev.compiler.frontend.reading.source import Source, Static, describe
 from dualrev.compiler.ir.core.nodes import Function
@@ -62,11 +62,13 @@ def core(
 
     if not all(map(alike, derivative._declared(argtypes), argtypes)):
         refuse("numba converts its arguments to those of a declared signature", "arguments of these types")
-    names, own = front.parameters(derivative), front.parameters(f)
+    names, own = source.parameters, front.source(f).parameters
     places = derivative._places
     passed = {x: functions[names[k]] for x, k in zip(own, places, strict=False) if names[k] in functions}
     primals = derivative._primals(argtypes)
-    of = front.alone(f, primals, (*path, *_FUNCTION), passed, (place, line))
+    of = front.core(f, primals, (*path, *_FUNCTION), passed, apart=False, caller=Caller(f, (place, line)))
+    for _ in with_callees(of, front.program):  # all that it calls is read: numba compiles a derivative by itself
+        pass
     several = isinstance(argnums, tuple)
     kinds = tuple(t for k, t in enumerate(argtypes) if k not in places)
     if transform in ("jvp", "vjp", "keep"):

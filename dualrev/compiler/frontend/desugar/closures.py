@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dualrev.compiler.frontend.lowering.exits import always, exits, exits_of
+from dualrev.compiler.frontend.reading.source import parameters
 
 __all__ = ["Closure", "Inlined", "bound_in", "is_constant", "renamed", "returning", "without_declarations"]
 
@@ -64,12 +65,6 @@ def is_constant(node: ast.expr) -> bool:
     """Whether a default is a literal constant, such as 1.0 or -1.0."""
     signed = isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd))
     return isinstance(node.operand if signed else node, ast.Constant)  # type: ignore[attr-defined]
-
-
-def parameters(node: ast.FunctionDef | ast.Lambda) -> list[str]:
-    """Return the names of a function's parameters, in the order in which numba has them."""
-    args = node.args
-    return [a.arg for a in [*args.posonlyargs, *args.args, *filter(None, [args.vararg]), *args.kwonlyargs]]
 
 
 def renamed(node: Any, names: Mapping[str, ast.expr | str]) -> Any:

@@ -17,7 +17,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from dualrev.compiler.frontend.desugar.closures import bound_in, parameters, renamed
+from dualrev.compiler.frontend.desugar.closures import bound_in, renamed
 from dualrev.compiler.frontend.desugar.ndindex import assigned, located, read
 from dualrev.compiler.frontend.lowering.exits import exits_of
 from dualrev.compiler.frontend.lowering.scope import Scope
@@ -54,7 +54,7 @@ class Generators:
         self._check(node, call, f)
         source = read_source(f)
         body = source.tree.body
-        own = {*parameters(source.tree), *bound_in(body)}
+        own = {*source.parameters, *bound_in(body)}
         names: dict[str, Any] = {x: self.local(x) for x in sorted(own)}
         for name in sorted({x.id for s in body for x in ast.walk(s) if isinstance(x, ast.Name)} - own):
             names[name] = self._known(name, source.lookup(name, static.path))

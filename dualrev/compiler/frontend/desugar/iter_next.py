@@ -15,9 +15,9 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
-from dualrev.compiler.frontend.desugar.closures import parameters
 from dualrev.compiler.frontend.desugar.ndindex import assigned, located, read
 from dualrev.compiler.frontend.lowering.scope import Scope
+from dualrev.compiler.frontend.reading.source import parameters
 
 __all__ = ["Iterators", "iterates"]
 

@@ -33,7 +33,6 @@ from dualrev.compiler.frontend.desugar.closures import (
     bound_in,
     is_constant,
     own_nodes,
-    parameters,
     renamed,
     returning,
     without_declarations,
@@ -54,7 +53,7 @@ from dualrev.compiler.frontend.desugar.unroll import Unrolling
 from dualrev.compiler.frontend.lowering.exits import exits_of
 from dualrev.compiler.frontend.lowering.scope import Scope
 from dualrev.compiler.frontend.reading.callables import is_stencil
-from dualrev.compiler.frontend.reading.source import describe
+from dualrev.compiler.frontend.reading.source import describe, parameters
 from dualrev.compiler.ir.names import readable
 
 __all__ = ["desugar"]

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dualrev.compiler.frontend.desugar.closures import Inlined, bound_in, parameters, renamed, returning
+from dualrev.compiler.frontend.desugar.closures import Inlined, bound_in, renamed, returning
 from dualrev.compiler.frontend.desugar.ndindex import assigned, located, read
 from dualrev.compiler.frontend.lowering.scope import Scope
 from dualrev.compiler.frontend.reading.callables import frozen_in, jitted
@@ -44,7 +44,7 @@ class Stencils:
         f = static.value
         kernel = jitted(f)
         source = read_source(kernel)
-        names = parameters(source.tree)
+        names = source.parameters
         self._check(node, f, len(names))
         path = (*static.path, ("jitted", ""))
         return _Loops(self, node, f, source, names, path).written()

@@ -10,10 +10,16 @@ from typing import NoReturn
 import numpy as np
 from numba.core import types
 
-from dualrev.compiler.frontend.desugar.closures import parameters
 from dualrev.compiler.frontend.messages import STATEMENTS
 from dualrev.compiler.frontend.reading.ad_operators import MAKING, TRANSFORMATIONS
-from dualrev.compiler.frontend.reading.source import Source, Static, describe, is_numba_function, name_of, unlifted
+from dualrev.compiler.frontend.reading.source import (
+    Source,
+    Static,
+    describe,
+    is_numba_function,
+    name_of,
+    unlifted,
+)
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.builder import AnfBuilder
 from dualrev.compiler.ir.names import Names, bare
@@ -43,7 +49,7 @@ class Scope(AnfBuilder):
         for s in ast.walk(source.tree):  # before anybody asks for a name that it binds
             if isinstance(s, (ast.Import, ast.ImportFrom)):
                 self.refuse(s, *STATEMENTS[type(s).__name__])
-        self.parameters = parameters(source.tree)
+        self.parameters = source.parameters
         self.assigned = self.assigned_in(source.tree.body)
         self.locals = {*self.parameters, *self.assigned}
 

@@ -17,7 +17,6 @@ from dataclasses import replace
 import numpy as np
 from numba.core import types
 
-from dualrev.compiler.frontend.desugar.closures import parameters
 from dualrev.compiler.frontend.reading.source import Source
 
 __all__ = ["with_conversions"]
@@ -27,7 +26,7 @@ def with_conversions(source: Source) -> Source:
     """Return the source with the conversions that its `locals` declare written out."""
     declared = getattr(source.dispatcher, "locals", None) or {}
     bound = [x.id for x in ast.walk(source.tree) if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load)]
-    declared = {x: kind for x, kind in declared.items() if x in bound or x in parameters(source.tree)}
+    declared = {x: kind for x, kind in declared.items() if x in bound or x in source.parameters}
     if not declared:
         return source
     tree = copy.deepcopy(source.tree)
@@ -50,6 +49,6 @@ def _instead(source: Source, x: str, kind: object) -> str:
     if not isinstance(kind, (types.Number, types.Boolean)):
         return f"@njit without {x} in its locals, of which numba finds the type"
     name = "bool_" if isinstance(kind, types.Boolean) else str(kind)
-    if x in parameters(source.tree):
+    if x in source.parameters:
         return f"{x} = np.{name}({x}) as the first line, and @njit without {x} in its locals"
     return f"{x} = np.{name}(...) wherever it is assigned, and @njit without {x} in its locals"

@@ -31,7 +31,6 @@ import numba
 import numpy as np
 from numba.core import types
 
-from dualrev.compiler.frontend.desugar.closures import parameters
 from dualrev.compiler.frontend.desugar.unroll import items_of
 from dualrev.compiler.frontend.reading.source import Source
 from dualrev.compiler.types.aliases import NumbaType, NumbaTypes, UserValue
@@ -64,7 +63,7 @@ _CLASSES: dict[UserValue, UserValue] = {
 
 def prune(source: Source, argtypes: NumbaTypes) -> Source:
     """Specialise a source for argument types: prune dead branches, fold `type(x)`, expand unrolled tuples."""
-    names = parameters(source.tree)
+    names = source.parameters
     if source.tree.args.kwarg or not any(map(_has_to_do_with_types, ast.walk(source.tree))):
         return source
     tree = copy.deepcopy(source.tree)

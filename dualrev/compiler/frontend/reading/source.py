@@ -74,6 +74,12 @@ def unlifted(static: Static) -> Static:
     return static
 
 
+def parameters(node: ast.FunctionDef | ast.Lambda) -> list[str]:
+    """Return the names of a function's parameters, in the order in which numba has them."""
+    args = node.args
+    return [a.arg for a in [*args.posonlyargs, *args.args, *filter(None, [args.vararg]), *args.kwonlyargs]]
+
+
 @dataclass(frozen=True)
 class Source:
     """The definition of a numba function: its dispatcher, syntax tree and lines, and diagnostics that cite them."""
@@ -83,6 +89,11 @@ class Source:
     tree: ast.FunctionDef
     file: str
     lines: list[str]
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names of the function's parameters, in the order in which numba has them."""
+        return parameters(self.tree)
 
     def line(self, number: int) -> str:
         """Return the text of a line, without its indentation."""

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 
 from numba.core import ir
 
+from dualrev.compiler.frontend.lowering.lowered_function import Lowered
 from dualrev.compiler.frontend.typing.one_op_per_line import Listing
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.rewrite import with_blocks
@@ -24,7 +25,7 @@ __all__ = ["drop_pruned"]
 
 
 def drop_pruned(
-    body: list[anf.Stmt], listing: Listing, func_ir: ir.FunctionIR, renamed: Mapping[anf.Stmt, anf.Stmt]
+    body: list[anf.Stmt], listing: Listing, func_ir: ir.FunctionIR, renamed: Mapping[anf.Stmt | Lowered, anf.Stmt]
 ) -> list[anf.Stmt]:
     """Return the block without dead code: branch sides and `while` bodies that are missing from numba's IR.
 
