@@ -1,4 +1,4 @@
-"""Times and memory of the stages, of dualrev and of other libraries, by pytest-benchmark: `make bench`."""
+"""Benchmarks of the stages, of dualrev and of other libraries: time and memory, by pytest-benchmark (`make bench`)."""
 
 import os
 
@@ -6,6 +6,6 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC"
 
 
 def use_one_thread() -> None:
-    """Everything on one thread, and JAX on the processor. Libraries read this when they are imported: call it first."""
+    """Limit all libraries to one thread, and JAX to the CPU. Call it before their import: they read this once."""
     os.environ.update(dict.fromkeys(THREADS, "1"))
     os.environ.setdefault("JAX_PLATFORMS", "cpu")

@@ -1,14 +1,14 @@
-"""Find what became slower between two saved runs: `python -m bench.compare OLD.json NEW.json`.
+"""Find the benchmarks that became slower between two saved runs: `python -m bench.compare OLD.json NEW.json`.
 
-Each time is divided by that of a calibration loop in the same run, so that runs of different machines can be compared.
-The ratio of a pair is that of these quotients, new over old. Slower is what has a ratio of more than
+Each time is divided by the time of a calibration loop in the same run, so that runs on different machines can be
+compared. The ratio of a benchmark is the new quotient over the old one. A benchmark is slower if its ratio is above
 
-    (1 + more) (1 + noise of the old time + noise of the new one),
+    (1 + more) (1 + noise of the old time + noise of the new time),
 
-where `more` is 0.10 if --more does not say otherwise; faster is what has a ratio of less than one over that.
+where `more` is the value of --more. It is faster if the ratio is below one over this bound.
 
-One file is the new run, and none is the newest of bench/runs/; the old one is then the newest other of bench/runs/ that
-is quick or full, as the new one is.
+With one file, that is the new run; without files, the new run is the newest in bench/runs/. The old run is then the
+newest other one in bench/runs/ of the same kind, quick or full.
 """
 
 from __future__ import annotations
@@ -40,23 +40,27 @@ MEASURED = ("sizes", "bytes", "operations")  # in a record of memory; all else a
 
 @dataclasses.dataclass(frozen=True)
 class Pair:
-    """The same thing, timed in both runs."""
+    """A benchmark that was timed in both runs."""
 
     old: Measure
     new: Measure
 
     @property
     def ratio(self) -> float:
+        """The new relative time over the old one: above 1 is slower."""
         return self.new.relative / self.old.relative
 
     @property
     def noise(self) -> float:
+        """The noise of both times together, as a share."""
         return self.old.noise + self.new.noise
 
     def slower(self, more: float) -> bool:
+        """Whether the ratio is above 1 by more than noise and the share `more`."""
         return self.ratio > (1.0 + more) * (1.0 + self.noise)
 
     def faster(self, more: float) -> bool:
+        """Whether the inverse ratio is above 1 by more than noise and the share `more`."""
         return 1.0 / self.ratio > (1.0 + more) * (1.0 + self.noise)
 
 
@@ -71,7 +75,7 @@ class Growth:
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """Slower ones have the worst first, faster ones the best."""
+    """The result of comparing two runs. The largest changes come first in `slower`, `faster` and `grown`."""
 
     pairs: list[Pair]
     slower: list[Pair]
@@ -94,7 +98,7 @@ class Comparison:
 
 
 def compare(old: Run, new: Run, more: float = MORE) -> Comparison:
-    """Everything that has the same name, and the records."""
+    """Compare all benchmarks that have the same name in both runs, and the records of memory."""
     before, after = ({m.name: m for m in run.measures} for run in (old, new))
     both = [Pair(before[name], after[name]) for name in before if name in after]
     pairs = [pair for pair in both if pair.old.loop == pair.new.loop]
@@ -114,7 +118,7 @@ def compare(old: Run, new: Run, more: float = MORE) -> Comparison:
 
 
 def _reasons(timed: dict[str, Measure], others: dict[str, Measure], run: Run) -> dict[str, str]:
-    """Return what one run timed, and the other left out for a recorded reason."""
+    """Return the benchmarks that one run timed and the other left out, with the recorded reason."""
     absences = [(_labels(record, "absent"), record["absent"]) for record in run.records if "absent" in record]
     return {
         name: reason
@@ -151,20 +155,21 @@ def _labels(record: dict[str, Any], *others: str) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Saved:
-    """A run, and its file."""
+    """A run with its file."""
 
     file: Path
     run: Run
 
     @property
     def quick(self) -> bool:
+        """Whether the run was made by `make bench-quick`."""
         return bool(self.run.about.get("quick"))
 
 
 def choose(files: Sequence[Path], folder: Path) -> tuple[Saved, Saved]:
-    """The old and the new run, of the files that were named and those that are saved. RunError if there are too few.
+    """Choose the old and the new run from `files` and the runs saved in `folder`; RunError if these are too few.
 
-    A saved run of the other extent is only taken if there is no other.
+    A quick run is compared with a full one only if the folder has no other run of the same kind.
     """
     if len(files) == 2:
         return _read(files[0]), _read(files[1])
@@ -188,7 +193,7 @@ def _read(file: Path) -> Saved:
 
 
 def duration(seconds: float) -> str:
-    """Three digits, in the unit that fits.
+    """Format seconds to three digits, in s, ms, us or ns.
 
     >>> duration(6.5429e-05), duration(0.99994), duration(0.1), duration(75.26), duration(2e-10)
     ('65.4 us', '1.00 s', '100 ms', '75.3 s', '0.200 ns')
@@ -218,6 +223,7 @@ def origins(*both: Saved) -> Table:
 
 
 def suites(comparison: Comparison) -> Table:
+    """Return how many times each suite compared, and the geometric mean of the ratios."""
     made = _table("suite", "compared", "slower", "faster", "mean ratio")
     for suite, mean in comparison.means.items():
         groups = (comparison.pairs, comparison.slower, comparison.faster)
@@ -227,6 +233,7 @@ def suites(comparison: Comparison) -> Table:
 
 
 def slower(pairs: Iterable[Pair]) -> Table:
+    """Return the times that became slower, the worst first."""
     made = _table("slower", "old", "new", "ratio", "noise")
     for pair in pairs:
         times = duration(pair.old.seconds), duration(pair.new.seconds)
@@ -243,7 +250,7 @@ def _table(first: str, *others: str) -> Table:
 
 
 def some(names: Sequence[str]) -> str:
-    """How many, and the first few.
+    """Format the number of names, and the first few of them.
 
     >>> some(["a", "b"]), some([*"abcdefg"])
     ('2 (a, b)', '7 (a, b, c, d, e and others)')
@@ -255,10 +262,11 @@ def extents(comparison: Comparison) -> list[str]:
     """Return the warning about quick runs."""
     old, new = ("quick" if quick else "full" for quick in comparison.quick)
     if old != new:
-        return [f"The old run is {old}, the new one {new}: most sizes differ, and only what both have is compared."]
+        return [f"The old run is {old}, the new one {new}: most sizes differ; only benchmarks in both are compared."]
     if old == "quick" and comparison.slower:
         return [
-            "These are quick runs: what else the machine did may slow down all calls of one. Time what is slower again."
+            "These are quick runs: other work on the machine can slow down all calls of a benchmark. Repeat the run "
+            "before you trust a slower time."
         ]
     return []
 
@@ -272,9 +280,9 @@ def remarks(comparison: Comparison) -> list[str]:
         "Faster beyond noise": [f"{pair.new.name} {pair.ratio:.2f}" for pair in comparison.faster],
         "Only in the old run": comparison.missing,
         "Only in the new run": comparison.added,
-        "Timed beside another loop, and not compared": comparison.recalibrated,
+        "Not compared, as the calibration loop is another one": comparison.recalibrated,
         **{f"No longer timed, {reason}": names for reason, names in reasons.items()},
-        "Timed by now": comparison.gained,
+        "Timed only in the new run, recorded as absent in the old one": comparison.gained,
         "More memory": [f"{g.name}: {g.old:.1f} -> {g.new:.1f} bytes per n" for g in comparison.grown],
     }
     lines = [] if comparison.slower or not comparison.pairs else ["Nothing is slower beyond noise."]
@@ -282,7 +290,10 @@ def remarks(comparison: Comparison) -> list[str]:
 
 
 def terminal(comparison: Comparison, heading: Table, console: Console) -> None:
+    """Print the whole comparison."""
+
     def say(lines: list[str]) -> None:
+        """Print each line as plain text."""
         for line in lines:
             console.print(line, markup=False, highlight=False)
 
@@ -296,17 +307,18 @@ def terminal(comparison: Comparison, heading: Table, console: Console) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
+    """Build the parser of the command line."""
     made = argparse.ArgumentParser(
         prog="python -m bench.compare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     made.add_argument("files", nargs="*", type=Path, metavar="FILE", help="the old run and the new one")
-    made.add_argument("--more", type=float, default=MORE, help="what is slower by this share counts as slower (0.10)")
-    made.add_argument("--fail", action="store_true", help="exit with 1 if something is slower")
+    made.add_argument("--more", type=float, default=MORE, help="ignore smaller changes than this share (0.10)")
+    made.add_argument("--fail", action="store_true", help="exit with 1 if a benchmark is slower")
     return made
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the comparison; 1 if something is slower and --fail says so, 2 if there are no two runs."""
+    """Print the comparison. Return 1 if a benchmark is slower and --fail is given, 2 without two runs."""
     options = (made := parser()).parse_args(argv)
     if len(options.files) > 2:
         made.error(f"{len(options.files)} files: two are compared")

@@ -1,27 +1,27 @@
-"""Compiled gradients of numba functions beside gradients written by hand, in one run: `python -m bench.compiled`.
+"""Compare compiled gradients of numba functions with handwritten ones, in one run: `python -m bench.compiled`.
 
-For every program (programs/compiled_programs.py; with --arrays those in array style, programs/array_programs.py): the
-time of the numba function itself, the primal; of its value and gradient by all real inputs, compiled by dualrev; and of
-the adjoint written by hand in numba, where there is one. Each gradient is first compared with the eager tape on small
-inputs, and with the adjoint on those that are timed. With --second, so is the product of the Hessian by all real inputs
-and a vector.
+The programs are in programs/compiled_programs.py (with --arrays: programs/array_programs.py). Three times are measured
+for each: the numba function itself (the primal); its value and gradient with respect to all real inputs, compiled by
+dualrev; and a gradient written by hand in numba (the adjoint), where we wrote one. Before that, the gradient is
+compared with the tape on small inputs, and with the adjoint on the inputs that are timed. --second also measures the
+Hessian-vector product.
 
-Times are from Python to Python, of single-threaded code, taken in turns in one process with Python's garbage collector
-off; ratios are of the best times. Compare within one run only. Gradients are new arrays in every call. So that their
-pages are not given back to the system and fetched again each time, malloc is told to keep what is freed (where it is
-glibc's; --fresh-pages leaves malloc alone): a process whose heap is larger than the gradient does so anyway.
+Times are of a call from Python, on one thread, with Python's garbage collector off. The calls take turns in one
+process, and ratios are of the best times; compare numbers of one run only. A gradient allocates new arrays in every
+call. malloc (glibc's only) is told to keep freed memory, so that these pages are not returned to the system and fetched
+again each time; in a program with a larger heap this is so anyway. --fresh-pages leaves malloc alone.
 
-The first call of a gradient is timed in new processes, from `value_and_grad(f, argnums)` to the answer on small inputs,
-with numba's own set-up: one process with an empty DUALREV_CACHE_DIR, and the next one with what it left there. In a
-third one, it is the first call of the numba function itself. (Python has its own bytecode of dualrev there, as it has
-of any package that was installed.) With --first-calls, nothing else is measured.
+First calls are timed in new processes, from `value_and_grad(f, argnums)` to the answer on small inputs, including
+numba's own set-up: one process starts with an empty DUALREV_CACHE_DIR, the next one uses the cache that the first one
+wrote, and a third one times the first call of the numba function itself. Python's bytecode of dualrev is there
+beforehand, as for any installed package. --first-calls measures nothing else.
 
-The column "vectors" says how many innermost loops LLVM has made vectors of, and how many there are: in the source of
-the function, and in the forward and the reverse sweep of the emitted gradient (bench/vectors.py).
+The column "vectors" has the number of innermost loops that LLVM vectorised, over the number of all innermost loops: in
+the source of the function, and in the forward and the reverse pass of the emitted gradient (bench/vectors.py).
 
-Memory is measured on the pendulum, whose gradient is three numbers: all that a call takes is what it has saved for the
-reverse sweep. It is the peak of the resident memory in the call over that before, in a new process, in bytes per step.
-(What is saved is outside of numba's arrays, so that tracemalloc does not see it.)
+Memory is measured on the pendulum. Its gradient is three numbers, so a call allocates little but the values that it
+saves for the reverse pass. The measure is the growth of the peak resident memory during the call, in a new process, in
+bytes per step. (The values are saved outside of numba's arrays, where tracemalloc does not see them.)
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ Run = Callable[[], Any]
 
 @dataclasses.dataclass
 class Cell:
-    """The seconds of a call in every turn, or why there are none."""
+    """The seconds of a call in every turn, or the reason why it was not timed."""
 
     absent: str = ""  # "-", "UnsupportedError: ..."
     seconds: list[float] = dataclasses.field(default_factory=list)
@@ -84,7 +84,7 @@ class Cell:
 
 @dataclasses.dataclass
 class Result:
-    """One program. `first_calls`, in a new process each: the gradient's, without and with a cache; the primal's."""
+    """The measurements of one program. `first_calls` are the gradient's without and with a cache, and the primal's."""
 
     program: Program
     primal: Cell
@@ -97,10 +97,11 @@ class Result:
 
     @property
     def first_ratio(self) -> float | None:
-        """The gradient's first call over the primal's own."""
+        """The time of the gradient's first call over the time of the primal's first call."""
         return self.first_calls[0] / self.first_calls[2] if len(self.first_calls) > 2 else None
 
     def ratio(self, over: str, under: str) -> float | None:
+        """The best time of one over the best time of the other; None if one of them has no times."""
         above, below = getattr(self, over), getattr(self, under)
         return min(above.seconds) / min(below.seconds) if above.seconds and below.seconds else None
 
@@ -116,15 +117,17 @@ class Extras:
 
 
 def progress(message: str) -> None:
+    """Print a message to stderr, at once."""
     print(message, file=sys.stderr, flush=True)
 
 
 def first_line(error: BaseException) -> str:
+    """Format an exception as its type and the first line of its text."""
     return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
 
 def prepare(program: Program, size: int) -> tuple[Result, dict[str, Run]]:
-    """Compile all, compare the gradient with the tape and the adjoint, and give what can be timed."""
+    """Compile all functions, compare the gradient with the tape and the adjoint, and return the calls to time."""
     args = program.make(size)
     result = Result(program, Cell(), Cell(), Cell())
     by_hand = program.adjoint
@@ -156,11 +159,12 @@ def prepare(program: Program, size: int) -> tuple[Result, dict[str, Run]]:
 
 
 def prepare_product(result: Result, runs: dict[str, Run], size: int) -> None:
-    """Compile the product with the Hessian, and compare it with the tape's."""
+    """Compile the Hessian-vector product, and compare it with the tape's."""
     program = result.program
     product, chosen = derivative(program.function, "product", program.argnums), program.argnums
 
     def vector(args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A direction with the shapes of the real arguments: their cosines."""
         return convert(
             lambda x: np.cos(x) if isinstance(x, np.ndarray) else math.cos(x), tuple(args[k] for k in chosen)
         )
@@ -168,6 +172,7 @@ def prepare_product(result: Result, runs: dict[str, Run], size: int) -> None:
     gradient = dualrev.grad(plain(program.function), chosen)
 
     def of_chosen(*xs: Any) -> Any:
+        """The gradient on the tape, as a function of the real arguments only."""
         whole = list(small)
         for k, x in zip(chosen, xs, strict=True):
             whole[k] = x
@@ -189,7 +194,7 @@ def prepare_product(result: Result, runs: dict[str, Run], size: int) -> None:
 
 
 def measure(result: Result, runs: dict[str, Run], budget: float) -> None:
-    """Time the calls in turns, until each has had its budget; each at least once."""
+    """Time the calls in turns, each at least once, until each has used its budget of seconds."""
     numbers = {key: repetitions(run) for key, run in runs.items()}
     spent = dict.fromkeys(runs, 0.0)
     gc.collect()
@@ -205,7 +210,7 @@ def measure(result: Result, runs: dict[str, Run], budget: float) -> None:
 
 
 def clock(run: Run, number: int) -> float:
-    """Seconds of so many calls."""
+    """Return the seconds of `number` calls."""
     repeat = range(number)
     start = time.perf_counter()
     for _ in repeat:
@@ -214,7 +219,7 @@ def clock(run: Run, number: int) -> float:
 
 
 def repetitions(run: Run) -> int:
-    """How many calls take a turn."""
+    """Return how many calls make a turn of about TURN seconds."""
     number = 1
     while clock(run, number) < TURN / 2:
         number *= 2
@@ -222,7 +227,7 @@ def repetitions(run: Run) -> int:
 
 
 def keep_pages() -> bool:
-    """Tell glibc's malloc to keep the memory that is freed, for the next call. False where malloc is another one."""
+    """Tell glibc's malloc to keep freed memory for the next call; False if malloc is not glibc's."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):
@@ -236,7 +241,7 @@ def keep_pages() -> bool:
 
 
 def first_call(name: str) -> float:
-    """Seconds of everything that a first gradient needs, if this process has not compiled anything yet."""
+    """Return the seconds of a first gradient with all that it compiles. Right only in a new process."""
     program = EVERY[name]
     args = program.make(program.small)
     start = time.perf_counter()
@@ -245,7 +250,7 @@ def first_call(name: str) -> float:
 
 
 def first_primal(name: str) -> float:
-    """The same for the numba function itself."""
+    """Return the seconds of the numba function's first call. Right only in a new process."""
     program = EVERY[name]
     args = program.make(program.small)
     start = time.perf_counter()
@@ -254,7 +259,7 @@ def first_primal(name: str) -> float:
 
 
 def resident(name: str, size: int, what: str = "gradient") -> float:
-    """The peak of the memory of this process in a call over that before, in bytes per step. On Linux only."""
+    """Return by how much a call raises this process's peak memory, in bytes per step. Linux only."""
     program = PROGRAMS[name]
     run = program.adjoint if what == "adjoint" else dualrev.value_and_grad(program.function, program.argnums)
     run(*program.make(program.small))
@@ -265,7 +270,7 @@ def resident(name: str, size: int, what: str = "gradient") -> float:
 
 
 def attempt(expression: str, **environment: str) -> float | None:
-    """The value of an expression of this module, in a new process; None if that fails."""
+    """Evaluate an expression of this module in a new process; None if that fails."""
     try:
         return elsewhere("compiled", expression, **environment)
     except ChildError as error:
@@ -274,9 +279,9 @@ def attempt(expression: str, **environment: str) -> float | None:
 
 
 def first_calls(name: str, bytecode: str) -> list[float]:
-    """Seconds of the first call without a cache, with the one it leaves, and of the primal's; those that do not fail.
+    """Time first calls: the gradient's without a cache, then with the cache that it wrote, and the primal's.
 
-    `bytecode` is a folder for Python's own cache.
+    Failures are left out. `bytecode` is a folder for Python's own cache.
     """
     python = {"PYTHONPYCACHEPREFIX": bytecode, "PYTHONDONTWRITEBYTECODE": ""}
     expressions = [f"first_call({name!r})"] * 2 + [f"first_primal({name!r})"]
@@ -286,7 +291,7 @@ def first_calls(name: str, bytecode: str) -> list[float]:
 
 
 def vector_loops(name: str) -> Counts:
-    """The loops that LLVM has made vectors of; empty if that fails."""
+    """Count the loops that LLVM vectorised, in a new process; empty if that fails."""
     try:
         counts = json.loads(text_elsewhere("vectors", f"counted({name!r})", NUMBA_DEBUGINFO="1", DUALREV_CACHE_DIR=""))
     except ChildError as error:
@@ -301,11 +306,12 @@ def vector_loops(name: str) -> Counts:
 
 @numba.njit
 def cube(x):
+    """A function of one float, whose gradient costs less than the call."""
     return x * x * x
 
 
 def call_overhead(rounds: int = 200) -> tuple[float, float]:
-    """Seconds of a call of `cube` from Python, and of one of its gradient."""
+    """Return the seconds of a call of `cube` from Python, and of a call of its gradient."""
     gradient = dualrev.grad(cube, 0)
     runs = [lambda: cube(2.0), lambda: gradient(2.0)]
     if disagreement((runs[0](), runs[1]()), (8.0, 12.0)):
@@ -317,6 +323,7 @@ def call_overhead(rounds: int = 200) -> tuple[float, float]:
 
 
 def extras(results: dict[str, Result], processes: bool) -> Extras:
+    """Measure the pendulum's memory (Linux only, in new processes) and the cost of a call."""
     found = Extras()
     if processes and sys.platform == "linux" and "pendulum" in results and results["pendulum"].gradient.seconds:
         found.gradient_bytes = attempt(f"resident('pendulum', {LONG})")
@@ -348,11 +355,12 @@ HEADING = [
 
 
 def number(x: float | None, pattern: str = ",.2f") -> str:
+    """Format a number, or "-" for None."""
     return "-" if x is None else format(x, pattern)
 
 
 def row(result: Result) -> list[str]:
-    """A line of the table; at its end, why there is no gradient."""
+    """Return a line of the table; its last cell has the reason if the gradient failed."""
     program, calls = result.program, result.first_calls
     return [
         program.name,
@@ -372,13 +380,13 @@ def row(result: Result) -> list[str]:
 
 
 def worst(entries: Iterable[tuple[str, float | None]]) -> tuple[float, float, str] | None:
-    """The median, the largest, and whose that is."""
+    """Return the median, the largest number, and the name of the largest; None without numbers."""
     known = [(x, name) for name, x in entries if x is not None]
     return (statistics.median(x for x, _ in known), *max(known)) if known else None
 
 
 def summary(results: dict[str, Result], measured: Extras) -> list[str]:
-    """Return the text about the goals."""
+    """Return the lines that compare the medians and the worst cases with the goals."""
     lines = []
     for under, name in (("primal", "the primal"), ("adjoint", "the adjoint by hand")):
         middle, most = GOALS[under]
@@ -389,7 +397,7 @@ def summary(results: dict[str, Result], measured: Extras) -> list[str]:
             lines.append(f"Gradient over {name}: {text} {goal}.")
     if found := worst((key, result.ratio("product", "gradient")) for key, result in results.items()):
         text = f"median {found[0]:.2f}, largest {found[1]:.2f} of {found[2]} (goal: median {PRODUCT:g})"
-        lines.append(f"Product of the Hessian and a vector over the gradient: {text}.")
+        lines.append(f"Hessian-vector product over the gradient: {text}.")
     for k, what in enumerate(("First call without a cache", "First call from the cache")):
         calls = ((key, r.first_calls[k] if len(r.first_calls) > k else None) for key, r in results.items())
         if found := worst(calls):
@@ -414,6 +422,7 @@ def summary(results: dict[str, Result], measured: Extras) -> list[str]:
 
 
 def terminal(results: dict[str, Result], lines: list[str], console: Console) -> None:
+    """Print the table and the lines below it."""
     failed = any(row(result)[-1] for result in results.values())
     table = Table(box=box.SIMPLE_HEAD, header_style="")
     for k, text in enumerate(HEADING):
@@ -428,7 +437,7 @@ def terminal(results: dict[str, Result], lines: list[str], console: Console) -> 
 
 
 def markdown(results: dict[str, Result], lines: list[str]) -> str:
-    """The table, without columns that are empty, and what the goals are about, for GitHub."""
+    """Format the table without empty columns, and the lines below it, for GitHub."""
     heading = [text.replace("\n", " ") for text in HEADING] + ["no gradient because"]
     columns = [column for column in zip(heading, *map(row, results.values()), strict=True) if {*column[1:]} - {"-", ""}]
     first, *others = map(" | ".join, zip(*columns, strict=True))
@@ -437,9 +446,10 @@ def markdown(results: dict[str, Result], lines: list[str]) -> str:
 
 
 def data(results: dict[str, Result], measured: Extras, about: dict[str, str], budget: float) -> dict[str, Any]:
-    """The same for JSON, in seconds and bytes."""
+    """Return all numbers for JSON, in seconds and bytes."""
 
     def numbers(cell: Cell) -> dict[str, Any]:
+        """Format a cell for JSON: best and median seconds, or why there are none."""
         if not cell.seconds:
             return {"absent": cell.absent}
         best, median = min(cell.seconds), statistics.median(cell.seconds)
@@ -468,23 +478,24 @@ def data(results: dict[str, Result], measured: Extras, about: dict[str, str], bu
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description="Time compiled gradients of numba functions beside those by hand.")
+    """Build the parser of the command line."""
+    made = argparse.ArgumentParser(description="Compare compiled gradients of numba functions with handwritten ones.")
     made.add_argument("--program", action="append", choices=EVERY, help="only this program (may be repeated)")
     made.add_argument(
         "--arrays", action="store_true", help="the programs in array style (bench/programs/array_programs.py)"
     )
-    made.add_argument("--budget", type=float, default=1.0, metavar="SECONDS", help="of each time in the table (1)")
-    made.add_argument("--second", action="store_true", help="time products with the Hessian, too")
-    made.add_argument("--first-calls", action="store_true", help="measure first calls, and nothing else")
-    made.add_argument("--times-only", action="store_true", help="start no new processes for first calls and memory")
-    made.add_argument("--fresh-pages", action="store_true", help="leave it to malloc what it gives back to the system")
-    made.add_argument("--markdown", action="store_true", help="print the table for GitHub")
-    made.add_argument("--json", type=Path, metavar="FILE", help="save all numbers in this file, too")
+    made.add_argument("--budget", type=float, default=1.0, metavar="SECONDS", help="for each time in the table (1)")
+    made.add_argument("--second", action="store_true", help="also time Hessian-vector products")
+    made.add_argument("--first-calls", action="store_true", help="measure first calls only")
+    made.add_argument("--times-only", action="store_true", help="skip first calls and memory, which need new processes")
+    made.add_argument("--fresh-pages", action="store_true", help="let malloc return freed memory to the system")
+    made.add_argument("--markdown", action="store_true", help="print the table in Markdown")
+    made.add_argument("--json", type=Path, metavar="FILE", help="also save all numbers to this file")
     return made
 
 
 def result_of(name: str, options: argparse.Namespace, bytecode: str) -> Result:
-    """All that is measured of a program."""
+    """Measure one program."""
     program = EVERY[name]
     if options.first_calls:
         progress(f"{name}: first calls, in new processes")
@@ -504,10 +515,10 @@ def result_of(name: str, options: argparse.Namespace, bytecode: str) -> Result:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; 1 if a gradient is wrong."""
+    """Print the table. Return 1 if a gradient is wrong."""
     options = (made := parser()).parse_args(argv)
     if options.json and not options.json.parent.is_dir():
-        made.error(f"--json {options.json}: the folder is not there")
+        made.error(f"--json {options.json}: the folder does not exist")
     kept = not options.fresh_pages and keep_pages()
     names = [name for name in EVERY if name in (options.program or (ARRAYS if options.arrays else PROGRAMS))]
     with tempfile.TemporaryDirectory() as bytecode:
@@ -517,7 +528,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     measured = Extras() if options.first_calls else extras(results, processes=not options.times_only)
     known = versions()
     about = {name: known[name] for name in ("Python", "dualrev", "numpy", "numba")} | {"processor": processor()}
-    about |= {"malloc": "keeps what is freed" if kept else "as it is"}
+    about |= {"malloc": "keeps freed memory" if kept else "default"}
     lines = [*summary(results, measured), ", ".join(f"{key} {value}" for key, value in about.items())]
     if options.markdown:
         print(markdown(results, lines))

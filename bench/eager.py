@@ -1,11 +1,14 @@
-"""Gradients of array operations without a compiler, beside other libraries: `python -m bench.eager` (`make eager`).
+"""Compare gradients of array operations, without a compiler, with other libraries: `python -m bench.eager`.
 
-Of every operation (programs/eager_programs.py) and size, per operation, and of models (programs/eager_models.py): the
-time of value and gradient, by dualrev's tape, by autograd, and by JAX and PyTorch in their eager modes; and the memory
-that is allocated at most, per element, as far as tracemalloc sees it. Gradients are compared before anything is timed.
-Times are the least of many, of the processor time of the process, taken in turns.
-Libraries that are not installed are left out (`make peers`). `--products` takes products of the models' Hessians with
-vectors in place of values and gradients.
+The operations are in programs/eager_programs.py, the models in programs/eager_models.py. The table has, for every
+operation (per repetition) and size, and for every model:
+
+- the time of value and gradient by dualrev's tape, by autograd, and by JAX and PyTorch in their eager modes,
+- the peak of allocated memory per element, as far as tracemalloc sees it.
+
+All gradients are compared before they are timed. The calls take turns; a time is the shortest of many, in processor
+time. Libraries that are not installed are left out (`make peers` installs them). With --products, the table has
+Hessian-vector products of the models instead.
 """
 
 from __future__ import annotations
@@ -45,11 +48,13 @@ Run = Callable[[], Any]
 
 
 def by_dualrev(program: Program | Model, x: Any, c: Any) -> Run:
+    """Prepare value and gradient by dualrev's tape."""
     f = dr.value_and_grad(lambda x: program.run(np, x, c))
     return lambda: f(x)
 
 
 def by_autograd(program: Program | Model, x: Any, c: Any) -> Run:
+    """Prepare value and gradient by autograd."""
     import autograd
 
     f = autograd.value_and_grad(lambda x: program.run(autograd.numpy, x, c))
@@ -57,6 +62,7 @@ def by_autograd(program: Program | Model, x: Any, c: Any) -> Run:
 
 
 def by_jax(program: Program | Model, x: Any, c: Any) -> Run:
+    """Prepare value and gradient by JAX in float64, without `jax.jit`."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -67,11 +73,13 @@ def by_jax(program: Program | Model, x: Any, c: Any) -> Run:
 
 
 def by_torch(program: Program | Model, x: Any, c: Any) -> Run:
+    """Prepare value and gradient by PyTorch in float64, in eager mode."""
     import torch
 
     at, constant = convert(lambda x: torch.tensor(x, requires_grad=True), x), convert(torch.tensor, c)
 
     def run() -> Any:
+        """Run the program and its reverse pass."""
         y = program.run(torch, at, constant)
         return y.item(), [gradient.numpy() for gradient in torch.autograd.grad(y, at)]
 
@@ -82,7 +90,7 @@ WAYS = {"dualrev": by_dualrev, "autograd": by_autograd, "JAX": by_jax, "PyTorch"
 
 
 def prepared(program: Program | Model, size: int, ways: Mapping[str, Callable[..., Run]] = WAYS) -> dict[str, Entry]:
-    """Return the libraries to time: installed, and in agreement with the tape."""
+    """Prepare the call of every library, and compare its answer with the tape's."""
     x, c = program.make(size)
     made: dict[str, Entry] = {}
     expected: Any = None
@@ -103,7 +111,7 @@ def prepared(program: Program | Model, size: int, ways: Mapping[str, Callable[..
 
 
 def peak(run: Run) -> int:
-    """Bytes that a call allocates at most."""
+    """Return the peak of the bytes that a call allocates."""
     tracemalloc.start()
     try:
         run()
@@ -133,18 +141,17 @@ def row(
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description="Time gradients of array operations, beside other libraries.")
+    """Build the parser of the command line."""
+    made = argparse.ArgumentParser(description="Compare gradients of array operations with other libraries.")
     made.add_argument("--program", action="append", choices=ALL, help="only this one (may be repeated)")
     made.add_argument("--size", action="append", type=int, help="only this many elements (may be repeated)")
-    made.add_argument("--budget", type=float, default=0.3, metavar="SECONDS", help="of each time in the table (0.3)")
-    made.add_argument(
-        "--products", action="store_true", help="products with the Hessians of the models, in their place"
-    )
+    made.add_argument("--budget", type=float, default=0.3, metavar="SECONDS", help="for each time in the table (0.3)")
+    made.add_argument("--products", action="store_true", help="time Hessian-vector products of the models instead")
     return made
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table, for GitHub; 1 if an answer is wrong."""
+    """Print the table in Markdown. Return 1 if an answer is wrong."""
     options = parser().parse_args(argv)
     keep_pages()
     console = Console(soft_wrap=True)

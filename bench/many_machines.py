@@ -1,17 +1,17 @@
-"""Sums over partitions by Dask, on one and two processes, beside the sum in this one: `python -m bench.many_machines`.
+"""Time sums over partitions by Dask, on one and two worker processes: `python -m bench.many_machines`.
 
-The program is the log-likelihood of a mixture of Gaussians, as people fit it: 1e7 points in the plane by default, in 20
-partitions that the workers hold in memory. Value and gradient are compared first with those of the whole data in this
-process, to 1e-12. Then, with one worker and with two, each of one thread:
+The program is the log-likelihood of a mixture of Gaussians: by default 1e7 points in the plane, in 20 partitions that
+the workers hold in memory. Its value and gradient are first compared with those of the whole data in this process, to
+1e-12. Then three columns are measured with one worker and with two, of one thread each:
 
-    first call    all that is compiled, and the call
+    first call    the call that compiles
     call          the best of several
-    efficiency    a call with one worker, over twice a call with two
+    efficiency    the time of a call with one worker, over twice the time with two workers
 
-What a cluster of another size would do follows from the cost of a task, which is that of sums over 8 to 512 partitions
-of a few points, by the number of bytes that a call sends and receives, and by the depth of the tree of sums.
+To estimate a cluster of another size, use the other numbers that are printed: the time that a task costs however few
+points it has (from sums over 8 to 512 partitions), and the bytes that a call sends and receives.
 
-Times are wall times: they mean nothing while other processes have the cores.
+Times are wall times, which need an idle machine.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TIGHT = 1e-12  # how far the sum over partitions may be from that over the whole
 
 @numba.njit
 def likelihood(params, points):
-    """The negative log-likelihood of a mixture with diagonal covariances: params are means, log scales, log weights."""
+    """Negative log-likelihood of a mixture with diagonal covariances; params: means, log scales, log weights."""
     means, scales, weights = params
     total = 0.0
     terms = np.empty(len(means))
@@ -62,14 +62,14 @@ def likelihood(params, points):
 
 
 def make(size: int) -> tuple[Any, np.ndarray]:
-    """Parameters, and points (size, 2)."""
+    """Return the parameters, and points of shape (size, 2)."""
     rng = np.random.default_rng(0)
     params = rng.normal(size=(COMPONENTS, DIMENSIONS)), 0.1 * rng.normal(size=(COMPONENTS, DIMENSIONS))
     return (*params, rng.normal(size=COMPONENTS)), rng.normal(size=(size, DIMENSIONS))
 
 
 def measured(workers: int, size: int, parts: int, turns: int) -> tuple[float, float]:
-    """Seconds of the first call and of the best of the others; AssertionError if the whole data give something else."""
+    """Return the seconds of the first call and of the best later one; AssertionError if the sum is not the expected."""
     params, points = make(size)
     expected = _flat(dr.value_and_grad(likelihood)(params, points))
     with _client(workers) as client:
@@ -80,7 +80,7 @@ def measured(workers: int, size: int, parts: int, turns: int) -> tuple[float, fl
 
 
 def of_a_task(counts: Sequence[int], turns: int) -> float:
-    """Seconds that a partition costs however small it is: the slope of the time over the number of partitions."""
+    """Return the seconds that a partition costs however small it is: the slope over the number of partitions."""
     params, points = make(max(counts))
     with _client(1) as client:
         times = []
@@ -92,7 +92,7 @@ def of_a_task(counts: Sequence[int], turns: int) -> float:
 
 
 def _client(workers: int) -> Any:
-    """A client of a cluster of processes here, which ends with it."""
+    """Start a cluster of processes on this machine, and return its client; the cluster ends with the client."""
     from distributed import Client
 
     return Client(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0", set_as_default=False)
@@ -109,9 +109,9 @@ def _flat(nested: Any) -> np.ndarray:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print the table, and what a call sends."""
+    """Print the table, the cost of a partition, and the bytes that a call sends."""
     parser = argparse.ArgumentParser(prog="python -m bench.many_machines", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="few points: whether everything runs")
+    parser.add_argument("--quick", action="store_true", help="few points, to check that everything runs")
     chosen = parser.parse_args(arguments)
     size, parts, turns, counts = (10_000, 4, 1, (2, 4)) if chosen.quick else (10_000_000, 20, 5, (8, 64, 512))
     params, points = make(size)
@@ -125,7 +125,7 @@ def main(arguments: Sequence[str]) -> None:
         table.add_row(str(workers), f"{first:.1f} s", f"{call:.3f} s", f"{times[1][1] / (workers * call):.2f}")
     console = Console(width=160)
     console.print(table)
-    console.print(f"{size:,} points, {parts} partitions; equal to the sum here to {TIGHT}")
+    console.print(f"{size:,} points, {parts} partitions; equal to the sum in this process to {TIGHT}")
     console.print(f"a partition costs {1e3 * of_a_task(counts, turns):.2f} ms, however small it is")
     console.print(
         f"a call sends {len(pickle.dumps(params)):,} bytes of parameters to each worker that has not seen them, and a"

@@ -1,12 +1,12 @@
-"""Compare gradients of parallel loops with the same loops in one thread: `python -m bench.parallel`.
+"""Compare the gradients of parallel loops and of serial loops: `python -m bench.parallel`.
 
-For every program (programs/parallel_programs.py), of the function under `njit` and under `njit(parallel=True)`: the
-time of the function, and of its value and gradient, both compiled. The gradients are compared first: with one another,
-and the parallel one with itself in one thread, to the last bit.
+Each program (programs/parallel_programs.py) is compiled with `njit` and with `njit(parallel=True)`. The table has the
+times of the function, and of its value and gradient. Before that, the serial and the parallel gradient are compared,
+and the parallel gradient has to be the same to the last bit when it runs on one thread.
 
-Times are wall times, the best of several turns in one process, with as many threads as numba has (NUMBA_NUM_THREADS).
-They mean nothing while other processes have the cores: with --processor, all runs in one thread and the processor time
-is taken, which says what the parallel code costs beside the other one, and not what it gains.
+Times are wall times, the best of several calls in one process, on all of numba's threads (NUMBA_NUM_THREADS). They need
+an idle machine. If other processes use the cores, take --processor: it runs on one thread and measures processor time,
+which shows the overhead of the parallel code, but not the gain from more threads.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RATIO, SPEED = 1.2, 1.7  # the goals: ratios in parallel over those in one threa
 
 
 def measured(program: Program, size: int, turns: int, clock: Callable[[], float]) -> dict[str, float]:
-    """The columns for a program: seconds, and ratios of them; AssertionError if gradients disagree."""
+    """Measure a program: seconds and ratios by column. AssertionError if gradients disagree."""
     args = program.make(size)
     both = [numba.njit(program.function), numba.njit(parallel=True)(program.function)]
     gradients = [dr.value_and_grad(f, argnums=program.argnums) for f in both]
@@ -75,9 +75,9 @@ def _best(f: Callable[..., Any], args: tuple[Any, ...], turns: int, clock: Calla
 def main(arguments: Sequence[str]) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m bench.parallel", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="small inputs: whether everything runs")
-    parser.add_argument("--processor", action="store_true", help="one thread, and the processor time")
-    parser.add_argument("--only", metavar="WORDS", default="", help="programs with these words in their names")
+    parser.add_argument("--quick", action="store_true", help="small inputs, to check that everything runs")
+    parser.add_argument("--processor", action="store_true", help="use one thread, and measure processor time")
+    parser.add_argument("--only", metavar="WORDS", default="", help="only programs with these words in their names")
     chosen = parser.parse_args(arguments)
     if chosen.processor:
         numba.set_num_threads(1)

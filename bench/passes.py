@@ -1,12 +1,13 @@
-"""Measure what each optional pass of the compiler gains, in one run: `python -m bench.passes`.
+"""Measure the gain of each optional pass of the compiler: `python -m bench.passes`.
 
-For every program of `programs/array_programs.py`: microseconds of its value and gradient, and how many times as long it
-takes when a pass is left out (`DUALREV_PASSES=-name`). A pass that gains nothing has 1.0 everywhere.
+The table has, for every program of `programs/array_programs.py`, the microseconds of its value and gradient, and for
+every pass the time without that pass (`DUALREV_PASSES=-name`) relative to the time with it. A pass without a gain has
+1.0 everywhere.
 
-    python -m bench.passes --only split-loop,sink-stores --programs heat,kalman      some of them
-    python -m bench.passes --elsewhere      what passes would gain in lists in which they do not stand
+    python -m bench.passes --only split-loop,sink-stores --programs heat,kalman      some passes, some programs
+    python -m bench.passes --elsewhere      the gain of passes in pass lists that do not have them
 
-The ratios are of the best times, taken in turns; compare within one run only.
+The calls take turns, and ratios are of the best times; compare numbers of one run only.
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ TURNS = 5
 
 
 def fresh(f: Any) -> Any:
-    """Return the same numba function, not compiled yet."""
+    """Return a copy of the numba function that is not compiled yet."""
     return numba.njit(**{k: v for k, v in f.targetoptions.items() if k != "nopython"})(f.py_func)
 
 
 def called(d: Any, args: Sequence[Any]) -> Run:
-    """A call with new arrays: some programs write to theirs."""
+    """Return a call that copies its arrays first, as some programs write to them."""
     return lambda: d(*(np.copy(x) if isinstance(x, np.ndarray) else x for x in args))
 
 
 def without(name: str, f: Any, args: Sequence[Any], argnums: tuple[int, ...]) -> Run:
-    """The value and gradient that is compiled without a pass; the empty name leaves none out."""
+    """Compile the value and gradient without the pass `name`, or with all passes if it is empty."""
     with patch.dict(os.environ, DUALREV_PASSES=f"-{name}" if name else ""):
         run = called(dr.value_and_grad(fresh(f), argnums=argnums), args)
         run()
@@ -56,13 +57,13 @@ def without(name: str, f: Any, args: Sequence[Any], argnums: tuple[int, ...]) ->
 
 
 def best(runs: Sequence[Run]) -> list[float]:
-    """Microseconds of each, the best of some turns."""
+    """Return the microseconds of each call, the best of TURNS turns."""
     counts = list(map(repetitions, runs))
     turns = [[clock(run, n) / n for run, n in zip(runs, counts, strict=True)] for _ in range(TURNS)]
     return [1e6 * min(times) for times in zip(*turns, strict=True)]
 
 
-# Passes in the lists in which they do not stand
+# Passes in lists that do not have them
 
 
 def share_in_forward_mode(u: Any) -> None:
@@ -81,14 +82,14 @@ def _pass(run: Callable[[Any], None]) -> Pass:
 
 @contextmanager
 def with_pass(mode: str, p: Pass) -> Iterator[None]:
-    """Derivatives that are compiled here have a pass more."""
+    """Compile the derivatives in this context with one pass more."""
     lists = {"forward": (p, *FORWARD), "reverse": (*REVERSE, p)}
     with patch.dict(LISTS, {mode: lists[mode]}):
         yield
 
 
 def elsewhere() -> None:
-    """Times with a pass more, over those without it."""
+    """Print the time with one pass more, relative to the time without it."""
     print("| pass | program | microseconds | with it |\n| --- | --- | ---: | ---: |")
     for mode, transform, run in (("forward", "jvp", share_in_forward_mode), ("reverse", "product", elide_in_products)):
         for program in second_programs.PROGRAMS.values():
@@ -111,10 +112,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     optional = [p.name for p in PASSES if p.optional]
-    parser.add_argument("--only", default=",".join(optional), help="passes")
-    parser.add_argument("--programs", default=",".join(EVERY), help="names in bench/programs/array_programs.py")
-    parser.add_argument("--small", action="store_true", help="sizes of the tests")
-    parser.add_argument("--elsewhere", action="store_true", help="passes in lists in which they do not stand")
+    parser.add_argument("--only", metavar="PASSES", default=",".join(optional), help="only these passes")
+    parser.add_argument("--programs", metavar="NAMES", default=",".join(EVERY), help="only these programs")
+    parser.add_argument("--small", action="store_true", help="use the small sizes of the tests")
+    parser.add_argument("--elsewhere", action="store_true", help="measure passes in lists that do not have them")
     options = parser.parse_args(arguments)
     if options.elsewhere:
         elsewhere()

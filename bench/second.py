@@ -1,13 +1,13 @@
-"""Hessians, and products with them, beside JAX, CasADi and differences: `python -m bench.second` (`make second`).
+"""Compare Hessians and Hessian-vector products with other libraries: `python -m bench.second` (`make second`).
 
-Of every function (programs/second_programs.py): the time of dualrev's compiled Hessian, or of a product with it; of the
-same on the tape; by JAX, compiled; by CasADi; and of central differences of dualrev's compiled gradient, in compiled
-code. What can be exact is compared before anything is timed: entries agree to 1e-9. Of the differences the table says
-how far they are off, in units of the largest entry.
+The table has five times for every function (programs/second_programs.py): dualrev's compiled Hessian or Hessian-vector
+product; the same on the tape; JAX's, under `jax.jit`; CasADi's; and central differences of dualrev's compiled gradient,
+in compiled code. All but the differences have to agree to 1e-9 before they are timed. The last column is the error of
+the differences, relative to the largest entry.
 
-Times are medians of the processor time of the process, from Python to Python, taken in turns: other processes do not
-count, and more than one thread would be no gain. What is compiled or built is so before the clock runs. `make peers`
-installs JAX and CasADi; those that are missing are left out.
+Times are medians of processor time, so that other processes matter little; they are of calls from Python, which take
+turns. Compiling and building are done before. Libraries that are not installed are left out (`make peers` installs
+them).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = ["COLUMNS", "Entry", "main", "markdown", "measured", "prepared"]
 
 Run = Callable[[], Any]
 
-#: The way to compute it, and the module that has to be there.
+#: The columns, and the module that each of them needs.
 COLUMNS = {"compiled": "numba", "tape": "dualrev", "JAX": "jax", "CasADi": "casadi", "differences": "numba"}
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -49,6 +49,7 @@ COLUMNS = {"compiled": "numba", "tape": "dualrev", "JAX": "jax", "CasADi": "casa
 
 
 def compiled(program: Program, x: np.ndarray, v: np.ndarray, data: tuple[Any, ...]) -> Run:
+    """Prepare dualrev's compiled Hessian, or its compiled Hessian-vector product."""
     if program.what == "Hessian":
         hessian = dr.hessian(program.function)
         return lambda: hessian(x, *data)
@@ -57,6 +58,7 @@ def compiled(program: Program, x: np.ndarray, v: np.ndarray, data: tuple[Any, ..
 
 
 def tape(program: Program, x: np.ndarray, v: np.ndarray, data: tuple[Any, ...]) -> Run:
+    """Prepare the same on dualrev's tape."""
     if program.what == "Hessian":
         hessian = dr.hessian(program.tape)
         return lambda: hessian(x, *data)
@@ -65,6 +67,7 @@ def tape(program: Program, x: np.ndarray, v: np.ndarray, data: tuple[Any, ...]) 
 
 
 def by_jax(program: Program, x: np.ndarray, v: np.ndarray, data: tuple[Any, ...]) -> Run:
+    """Prepare `jax.hessian`, or `jvp` of `grad`, under `jax.jit`."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -79,6 +82,7 @@ def by_jax(program: Program, x: np.ndarray, v: np.ndarray, data: tuple[Any, ...]
 
 
 def by_casadi(program: Program, x: np.ndarray, v: np.ndarray, data: tuple[Any, ...]) -> Run:
+    """Prepare CasADi's Hessian, or its gradient's directional derivative, as a `Function`."""
     import casadi as ca
 
     symbol = getattr(ca, program.symbols).sym
@@ -93,15 +97,17 @@ def by_casadi(program: Program, x: np.ndarray, v: np.ndarray, data: tuple[Any, .
 
 
 def differences(program: Program, x: np.ndarray, v: np.ndarray, data: tuple[Any, ...]) -> Run:
-    """The step is that where rounding and truncation of central differences balance."""
+    """Prepare central differences, with the step at which rounding and truncation errors balance."""
     gradient, step = dr.grad(program.function), np.finfo(float).eps ** (1.0 / 3.0)
 
     @njit
     def along(x, v, *data):
+        """Difference quotient of the gradient in the direction v."""
         return (gradient(x + step * v, *data) - gradient(x - step * v, *data)) / (2.0 * step)
 
     @njit
     def matrix(x, *data):
+        """Hessian by differences, a row for each coordinate."""
         made, unit = np.empty((len(x), len(x))), np.zeros(len(x))
         for k in range(len(x)):
             unit[k] = 1.0
@@ -122,7 +128,7 @@ WAYS = {"compiled": compiled, "tape": tape, "JAX": by_jax, "CasADi": by_casadi, 
 
 @dataclasses.dataclass
 class Entry:
-    """A way to compute one of them: its times, or why there are none. `error` is that of differences."""
+    """A cell of the table: its times, or the reason why it has none. `error` is set for differences only."""
 
     run: Run | None = None
     absent: str = ""
@@ -132,16 +138,17 @@ class Entry:
 
     @property
     def median(self) -> float:
+        """The median of the measured seconds."""
         return statistics.median(self.seconds)
 
 
 def numbers(answer: Any) -> np.ndarray:
-    """The answer of any library."""
+    """Convert any library's answer to an array."""
     return np.asarray(answer.full() if hasattr(answer, "full") else answer, dtype=float)
 
 
 def prepared(program: Program, size: int) -> dict[str, Entry]:
-    """Return the functions to time: compiled, and in agreement with the tape on all data."""
+    """Prepare every column: compile, call once, and compare the answers with the tape's."""
     x, *data = program.make(size)
     v = program.vector(x)
     made, answers = {}, {}
@@ -165,7 +172,7 @@ def prepared(program: Program, size: int) -> dict[str, Entry]:
 
 
 def clock(run: Run, number: int) -> float:
-    """Seconds of processor time, of so many calls."""
+    """Return the seconds of processor time of `number` calls."""
     repeat = range(number)
     start = time.process_time()
     for _ in repeat:
@@ -174,7 +181,7 @@ def clock(run: Run, number: int) -> float:
 
 
 def repetitions(run: Run) -> int:
-    """How many calls take a turn."""
+    """Return how many calls make a turn of about TURN seconds."""
     number = 1
     while clock(run, number) < TURN / 2:
         number *= 2
@@ -182,9 +189,10 @@ def repetitions(run: Run) -> int:
 
 
 def measured(entries: dict[str, Entry], budget: float) -> None:
-    """Time the calls in turns, there and back, until each has had its budget; each three times at least.
+    """Time the calls in turns, each three times or more, until each has used its budget of seconds.
 
-    Large arrays cost less after a call that has left huge pages than after one that has broken them up.
+    The order is reversed after each turn: large arrays are faster after a call that leaves huge pages than after one
+    that breaks them up.
     """
     runs = {key: entry.run for key, entry in entries.items() if entry.run is not None}
     counts = {key: repetitions(run) for key, run in runs.items()}
@@ -209,7 +217,7 @@ def measured(entries: dict[str, Entry], budget: float) -> None:
 
 
 def cell(entry: Entry) -> str:
-    """Milliseconds, to three digits."""
+    """Format the median in milliseconds, to three digits."""
     if not entry.seconds:
         return "-"
     milliseconds = 1e3 * entry.median
@@ -217,7 +225,7 @@ def cell(entry: Entry) -> str:
 
 
 def markdown(results: dict[str, dict[str, Entry]]) -> list[str]:
-    """The table."""
+    """Format the table in Markdown."""
     lines = [
         f"| milliseconds | | {' | '.join(COLUMNS)} | their error |",
         f"| --- | --- | {' | '.join('---:' for _ in COLUMNS)} | ---: |",
@@ -230,19 +238,20 @@ def markdown(results: dict[str, dict[str, Entry]]) -> list[str]:
 
 
 def reasons(results: dict[str, dict[str, Entry]]) -> list[str]:
-    """Why an entry has no time."""
+    """List why entries have no time."""
     return [f"{name}, {key}: {e.absent}" for name, made in results.items() for key, e in made.items() if e.absent]
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description="Time Hessians, and products with them, beside JAX and CasADi.")
+    """Build the parser of the command line."""
+    made = argparse.ArgumentParser(description="Compare Hessians and Hessian-vector products with JAX and CasADi.")
     made.add_argument("--program", action="append", choices=PROGRAMS, help="only this one (may be repeated)")
-    made.add_argument("--budget", type=float, default=1.0, metavar="SECONDS", help="of each time in the table (1)")
+    made.add_argument("--budget", type=float, default=1.0, metavar="SECONDS", help="for each time in the table (1)")
     return made
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table, for GitHub; 1 if an answer is wrong."""
+    """Print the table in Markdown. Return 1 if an answer is wrong."""
     options = parser().parse_args(argv)
     keep_pages()
     results = {}

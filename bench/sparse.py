@@ -1,11 +1,12 @@
-"""Sparse derivatives, and derivatives of batches: `python -m bench.sparse` (`make sparse`).
+"""Time sparse derivatives, and derivatives of batches: `python -m bench.sparse` (`make sparse`).
 
-Sparse ones (programs/sparse_programs.py): dualrev's compiled one, that of the tape, SciPy's grouped differences of
-compiled code with the same pattern, and CasADi's. The first call of dualrev's, which finds the pattern, and the
-building of CasADi's are columns of their own. Batches: dualrev's vmap of compiled derivatives, and JAX's, compiled.
+The first table compares four sparse derivatives of each function (programs/sparse_programs.py): dualrev's compiled one,
+dualrev's on the tape, SciPy's grouped differences of compiled code with the same sparsity pattern, and CasADi's. Two
+more columns have the time of dualrev's first call, which finds the pattern, and of building CasADi's function. The
+second table compares dualrev's `vmap` of compiled derivatives with JAX's, under `jax.jit`.
 
-All that can be exact agrees to 1e-9 before anything is timed. Times are medians of the processor time of the process,
-and memory is the peak of a call over what was there before, in a new process. One thread.
+All answers but the differences have to agree to 1e-9 before they are timed. Times are medians of processor time, on one
+thread. Memory is the growth of the peak during a call, in a new process.
 """
 
 from __future__ import annotations
@@ -43,20 +44,23 @@ Run = Callable[[], Any]
 
 
 def by_dualrev(program: Program, f: Any, args: tuple[Any, ...]) -> Run:
+    """Prepare the sparse Jacobian or Hessian of `f`; its first call finds the pattern."""
     made = dr.sparse_jacobian(f) if program.what == "Jacobian" else dr.sparse_hessian(f)
     return lambda: made(*args)
 
 
 def compiled(program: Program, args: tuple[Any, ...]) -> Run:
+    """Prepare dualrev's compiled derivative."""
     return by_dualrev(program, program.function, args)
 
 
 def tape(program: Program, args: tuple[Any, ...]) -> Run:
+    """Prepare the derivative on dualrev's tape."""
     return by_dualrev(program, program.tape, args)
 
 
 def differences(program: Program, args: tuple[Any, ...]) -> Run:
-    """Central ones, of the function or of its compiled gradient, with the pattern that dualrev has found."""
+    """Prepare SciPy's central differences of the function or of its compiled gradient, with dualrev's pattern."""
     f = program.function if program.what == "Jacobian" else dr.grad(program.function)
     pattern = sparse.csr_matrix(compiled(program, args)())
     given = pattern, group_columns(pattern)
@@ -64,6 +68,7 @@ def differences(program: Program, args: tuple[Any, ...]) -> Run:
 
 
 def by_casadi(program: Program, args: tuple[Any, ...]) -> Run:
+    """Prepare CasADi's sparse Jacobian or Hessian, as a `Function` of symbols."""
     import casadi as ca
 
     x = ca.SX.sym("x", len(args[0]))
@@ -73,7 +78,7 @@ def by_casadi(program: Program, args: tuple[Any, ...]) -> Run:
     return lambda: function(numbers)
 
 
-#: The way to compute it, and the module that has to be there.
+#: How to prepare each column, and the module that it needs.
 WAYS = {
     "compiled": (compiled, "numba"),
     "tape": (tape, "dualrev"),
@@ -83,6 +88,7 @@ WAYS = {
 
 
 def batch(program: Batch, args: tuple[Any, ...]) -> Run:
+    """Prepare `dr.vmap` of a compiled Jacobian or gradient."""
     axes = (None,) * program.shared + (0,) * (len(args) - program.shared)
     of = dr.jacfwd(program.function) if program.what == "Jacobians" else dr.grad(program.function, (0, 1, 2))
     made = dr.vmap(of, in_axes=axes)
@@ -90,6 +96,7 @@ def batch(program: Batch, args: tuple[Any, ...]) -> Run:
 
 
 def batch_by_jax(program: Batch, args: tuple[Any, ...]) -> Run:
+    """Prepare `jax.vmap` of JAX's Jacobian or gradient, under `jax.jit`."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -107,7 +114,7 @@ BATCH_WAYS = {"compiled": (batch, "numba"), "JAX": (batch_by_jax, "jax")}
 
 @dataclasses.dataclass
 class Entry:
-    """A way to compute one of them: its times, or why there are none; `first` is the time of the call that prepares."""
+    """A cell of the table: its times, or the reason why it has none; `first` is the time of the first call."""
 
     run: Run | None = None
     absent: str = ""
@@ -124,7 +131,7 @@ class Entry:
 
 
 def numbers(answer: Any) -> np.ndarray:
-    """The answer of any library: the entries of a sparse matrix that are not zero, or all numbers."""
+    """Convert any library's answer to an array: nonzero entries and indices of a sparse matrix, or all numbers."""
     if hasattr(answer, "sparsity"):
         answer = answer.sparse()
     if not sparse.issparse(answer):
@@ -136,7 +143,7 @@ def numbers(answer: Any) -> np.ndarray:
 
 
 def prepared(program: Program | Batch, size: int) -> dict[str, Entry]:
-    """Return the functions to time: compiled on little data, called once, and in agreement."""
+    """Prepare every column: compile on little data, call once on all data, and compare the answers."""
     made: dict[str, Entry] = {}
     expected = None
     for key, (way, module) in (WAYS if isinstance(program, Program) else BATCH_WAYS).items():
@@ -160,7 +167,7 @@ def prepared(program: Program | Batch, size: int) -> dict[str, Entry]:
 
 
 def measured(entry: Entry, budget: float) -> None:
-    """Three calls at least, and as many as the budget has."""
+    """Time three calls, or as many as fit into the budget."""
     while entry.run is not None and (len(entry.seconds) < 3 or sum(entry.seconds) < budget):
         start = time.process_time()
         entry.run()
@@ -168,7 +175,7 @@ def measured(entry: Entry, budget: float) -> None:
 
 
 def peak(name: str, key: str) -> int:
-    """Bytes that a call takes at most, when one has been made. Only right in a process that has done nothing else."""
+    """Return by how many bytes a call raises the peak memory. Right only in a process that did nothing else."""
     program: Any = PROGRAMS.get(name) or BATCHES[name]
     way = (WAYS if isinstance(program, Program) else BATCH_WAYS)[key][0]
     way(program, program.make(program.small))()
@@ -191,7 +198,7 @@ def peak(name: str, key: str) -> int:
 
 
 def markdown(results: dict[str, dict[str, Entry]]) -> list[str]:
-    """The tables."""
+    """Format both tables in Markdown."""
     lines = ["| | | compiled | tape | differences | CasADi | pattern | CasADi builds |"]
     lines.append("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name in [name for name in results if name in PROGRAMS]:
@@ -206,11 +213,11 @@ def markdown(results: dict[str, dict[str, Entry]]) -> list[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the tables, for GitHub; 1 if an answer is wrong."""
-    parser = argparse.ArgumentParser(description="Time sparse derivatives, and those of batches.")
+    """Print the tables in Markdown. Return 1 if an answer is wrong."""
+    parser = argparse.ArgumentParser(description="Time sparse derivatives, and derivatives of batches.")
     every: dict[str, Any] = {**PROGRAMS, **BATCHES}
     parser.add_argument("--program", action="append", choices=every, help="only this one (may be repeated)")
-    parser.add_argument("--budget", type=float, default=1.0, metavar="SECONDS", help="of each time in the table (1)")
+    parser.add_argument("--budget", type=float, default=1.0, metavar="SECONDS", help="for each time in the table (1)")
     options = parser.parse_args(argv)
     keep_pages()
     results = {}

@@ -1,8 +1,9 @@
-"""One program in two styles, on both engines: `python -m bench.styles` (`make styles`).
+"""Time one program in two styles, on both engines: `python -m bench.styles` (`make styles`).
 
-RK4 steps of a pendulum with friction, once with the state as two numbers, once with the state as an array of two. Both
-are differentiated by the tape, as Python functions, and compiled, as numba functions. Before the clock runs, all four
-agree to 1e-9. Times are the best of several, from Python to Python, on one thread; compare within one run.
+The program is RK4 for a pendulum with friction, once with the state as two numbers and once as an array of two. Both
+styles are differentiated on the tape, as Python functions, and compiled, as numba functions. All four gradients have to
+agree to 1e-9 before they are timed. A time is the best of several calls from Python, on one thread; compare numbers of
+one run only.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ __all__ = ["SCALARS", "SMALL_ARRAYS", "main", "measured", "tabulated"]
 
 @njit
 def pendulum(angle, speed, length):
-    """How fast angle and speed change."""
+    """Return the time derivatives of angle and speed."""
     return speed, -9.81 / length * math.sin(angle) - 0.1 * speed
 
 
 @njit
 def scalars(angle, speed, length, steps):
-    """RK4 with a name for every number."""
+    """RK4 with the state as two numbers."""
     h = 0.01
     for _ in range(steps):
         a1, s1 = pendulum(angle, speed, length)
@@ -50,13 +51,13 @@ def scalars(angle, speed, length, steps):
 
 @njit
 def pendulum_array(y, length):
-    """How fast the state changes, as a new array."""
+    """Return the time derivative of the state, as a new array."""
     return np.array([y[1], -9.81 / length * np.sin(y[0]) - 0.1 * y[1]])
 
 
 @njit
 def small_arrays(angle, speed, length, steps):
-    """RK4 as in a textbook: the state is an array, and each line makes new ones."""
+    """RK4 as in a textbook: the state is an array, and each line allocates new ones."""
     h = 0.01
     y = np.array([angle, speed])
     for _ in range(steps):
@@ -74,7 +75,7 @@ START = 1.0, 0.0, 2.0
 
 
 def best(run: Callable[[], Any], budget: float) -> float:
-    """The least time of a call, in seconds, of as many calls as fit into the budget, and of three at least."""
+    """Return the shortest time of a call in seconds, among three calls or as many as fit into the budget."""
     times: list[float] = []
     end = time.perf_counter() + budget
     while len(times) < 3 or time.perf_counter() < end:
@@ -85,7 +86,7 @@ def best(run: Callable[[], Any], budget: float) -> float:
 
 
 def measured(steps: int, budget: float) -> dict[tuple[str, str], tuple[float, float]]:
-    """The times of the function, and of its value and gradient, by style and engine. AssertionError if two differ."""
+    """Time the function and its gradient, by style and engine. AssertionError if two gradients differ."""
     found, answers = {}, []
     for style, f in STYLES.items():
         for engine, function in (("compiled", f), ("tape", f.py_func)):
@@ -102,10 +103,10 @@ def measured(steps: int, budget: float) -> dict[tuple[str, str], tuple[float, fl
 
 
 def tabulated(found: dict[tuple[str, str], tuple[float, float]]) -> list[str]:
-    """A table in Markdown, with the multiples of the fastest gradient."""
+    """Format the times as a table in Markdown, with each gradient relative to the fastest one."""
     unit = min(slope for _, slope in found.values())
     lines = [
-        "| engine | style | function ms | value and gradient ms | times the fastest |",
+        "| engine | style | function ms | value and gradient ms | relative to the fastest |",
         "| --- | --- | ---: | ---: | ---: |",
     ]
     for (style, engine), (plain, slope) in sorted(found.items(), key=lambda entry: entry[1][1]):
@@ -116,7 +117,7 @@ def tabulated(found: dict[tuple[str, str], tuple[float, float]]) -> list[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=1000, help="of RK4 (1000)")
+    parser.add_argument("--steps", type=int, default=1000, help="number of RK4 steps (1000)")
     parser.add_argument("--budget", type=float, default=1.0, help="seconds for each time (1)")
     options = parser.parse_args(argv)
     print("\n".join(tabulated(measured(options.steps, options.budget))))

@@ -1,10 +1,10 @@
-"""Which loops LLVM makes vectors of: in a numba function, and in both sweeps of its gradient.
+"""Count the loops that LLVM vectorises, in a numba function and in both passes of its gradient.
 
-numba compiles both with the lines of their sources (`NUMBA_DEBUGINFO`, in a process of its own: it is read when numba
-is imported). LLVM calls the body of a loop that it has made vectors of `vector.body`, and says the line that it comes
-from. So what is counted are innermost loops of the source of f and of the functions that it calls, and of the emitted
-source, before and after "# the reverse sweep". A loop that has been unrolled counts as one without vectors. Operations
-on arrays have no loops in the source of f, and are not counted there; those that they become in emitted code are.
+numba compiles both functions with debug information (`NUMBA_DEBUGINFO`, which it reads at import, so this needs a new
+process). LLVM names the body of a vectorised loop `vector.body`, with the source line that it comes from. The count is
+of innermost loops: in the source of f and of the functions that it calls, and in the emitted source, before and after
+the line "# the reverse sweep". An unrolled loop counts as not vectorised. Array operations have no loops in the source
+of f, so they are not counted there; the loops that emitted code has for them are.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import numba
 
 __all__ = ["Counts", "counted", "vectors_of"]
 
-#: (loops that are vectors, loops) of "primal", "forward", "reverse".
+#: (vectorised loops, all loops) of "primal", "forward", "reverse".
 Counts = dict[str, tuple[int, int]]
 
 _REVERSE = "# the reverse sweep"
 
 
 def counted(name: str) -> str:
-    """The counts of a program, as JSON."""
+    """Return the counts of a program, as JSON."""
     import dualrev
     from bench.programs.array_programs import EVERY
 
@@ -44,7 +44,7 @@ def counted(name: str) -> str:
 
 
 def vectors_of(f: Any, gradient: Any) -> Counts:
-    """The counts of a numba function and of its gradient, each compiled once, with debug information."""
+    """Return the counts of a numba function and its gradient, both compiled once, with debug information."""
     of_f, of_gradient = (_Compiled(dispatcher) for dispatcher in (f, gradient))
     own = [place for place in of_f.functions if "site-packages" not in place[0] and not _is_emitted(place[0])]
     primal = [loop for file, line in own for loop in _loops(_parsed(file), line, file)]
@@ -67,23 +67,24 @@ def _parsed(file: str) -> ast.Module:
 
 
 class _Loop:
-    """A loop of a source that has no loop inside."""
+    """An innermost loop of a source."""
 
     def __init__(self, file: str, function: ast.FunctionDef, node: ast.For | ast.While) -> None:
         self.file, self.function, self.node = file, function, node
 
     def has(self, file: str, line: int) -> bool:
+        """Whether a line of a file is in the loop."""
         return file == self.file and self.node.lineno <= line <= (self.node.end_lineno or 0)
 
     def is_forward(self, borders: set[int]) -> bool:
-        """Whether an emitted loop belongs to the forward sweep; `borders` are the lines at which the other begins."""
+        """Whether an emitted loop belongs to the forward pass; `borders` are the lines where reverse passes begin."""
         first, last = self.function.lineno, self.function.end_lineno or 0
         border = next((line for line in borders if first <= line <= last), None)
         return self.function.name.endswith("_forward") if border is None else self.node.lineno < border
 
 
 def _loops(tree: ast.Module, line: int | None, file: str) -> list[_Loop]:
-    """The innermost loops of all functions, or of the one in this line."""
+    """Return the innermost loops of all functions, or of the function at `line`."""
     found = []
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):
@@ -99,7 +100,7 @@ def _loops(tree: ast.Module, line: int | None, file: str) -> list[_Loop]:
 
 
 class _Compiled:
-    """What numba's compiled code says of itself: `functions` are the files and lines of those that it is made of."""
+    """The debug information of a compiled function: `functions` are the file and line of each function in it."""
 
     def __init__(self, dispatcher: numba.core.dispatcher.Dispatcher) -> None:
         (text,) = dispatcher.inspect_llvm().values()
@@ -109,6 +110,7 @@ class _Compiled:
         self._vectors = [{*self._chain(body)} for body in bodies if " phi " in body]
 
     def count(self, loops: list[_Loop]) -> tuple[int, int]:
+        """Return how many of the loops LLVM has vectorised, and how many there are."""
         made = [loop for loop in loops if any(loop.has(*place) for chain in self._vectors for place in chain)]
         return len(made), len(loops)
 
@@ -122,7 +124,7 @@ class _Compiled:
         return name if _is_emitted(name) else str(Path(folder) / name), int(self._field(subprogram, "line"))
 
     def _chain(self, body: str) -> Iterator[tuple[str, int]]:
-        """The lines that a block comes from, and those of the calls by which it is there."""
+        """Yield the source lines of a block, and the lines of the calls that were inlined around it."""
         for key in dict.fromkeys(re.findall(r"!dbg (!\d+)", body)):
             while key:
                 scope = self._field(key, "scope")

@@ -1,9 +1,9 @@
-"""How many words the gradients of the programs have on the tape at most, counted: `python -m bench.words`.
+"""Count the words that gradients of the programs have on the tape at most: `python -m bench.words`.
 
-The reference evaluator of the compiler's core runs both sweeps, and counts. A word is a number, of 8 bytes, or up to 32
-flags that are recorded at a time: 8 in loops whose rounds are counted.
-Arrays are recorded by reference; their own elements are not counted. Where words grow in proportion to the program's
-size, the last column has the bytes for one more: a step, a point, a node.
+The reference evaluator of the compiler's core runs the forward and the reverse pass, and counts. A word has 8 bytes: it
+is a number, or up to 32 flags that are recorded together (8 in loops whose iterations are counted). Arrays are recorded
+by reference, so their elements are not counted. If the number of words grows linearly with the size of the program, the
+last column has the bytes for one unit more: a step, a point, a node.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ class _Counted(list[Any]):
         self.words = self.most = 0
 
     def append(self, values: Any) -> None:
+        """Push, and count the values."""
         super().append(values)
         self.words += _words(values)
         self.most = max(self.most, self.words)
 
     def pop(self, index: Any = -1) -> Any:
+        """Pop, and count the values."""
         values = super().pop(index)
         self.words -= _words(values)
         return values
@@ -59,7 +61,7 @@ def _leaves(x: Any) -> list[Any]:
 
 
 def most(program: Program, size: int) -> tuple[int, int]:
-    """The words and the arrays that are on the tape at most in a gradient at this size."""
+    """Return how many words and arrays a gradient has on the tape at most, at this size."""
     args = program.make(size)
     front = Front()
     core = front.entered(program.function, tuple(map(numba.typeof, args)))
@@ -74,7 +76,7 @@ def most(program: Program, size: int) -> tuple[int, int]:
 
 
 def per_step(program: Program) -> tuple[tuple[int, int], int | None]:
-    """The words and arrays at the small size, and the bytes for one more of the size; None if that is no constant."""
+    """Return words and arrays at the small size, and the bytes for one unit more; None if that is not constant."""
     n = program.small
     counts = [most(program, k) for k in (n, n + 1, n + 2)]
     steps = {8 * (after[0] - before[0]) for before, after in itertools.pairwise(counts)}
@@ -82,6 +84,7 @@ def per_step(program: Program) -> tuple[tuple[int, int], int | None]:
 
 
 def main(names: Sequence[str]) -> int:
+    """Print the table of all programs, or of those with these names."""
     rows = [["program", "size", "words", "arrays", "bytes for one more"]]
     for name, program in (PROGRAMS | ARRAYS).items():
         if not names or name in names:

@@ -1,6 +1,6 @@
-"""`python -m bench.gradbench`: answer GradBench's messages until there are no more.
+"""Answer GradBench's messages until the input ends: `python -m bench.gradbench`.
 
-With `--processor`, times are those of the processor, to which other work on the machine adds little.
+With `--processor`, times are processor times, to which other work on the machine adds little.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""A function that an eval may ask for, and how the fields of its input are read."""
+"""The functions of an eval, and readers for the fields of their inputs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["Function", "InputError", "field", "listed", "real", "reals", "whole"
 
 
 class InputError(ValueError):
-    """A message lacks something, or has something else there: the text says what is wanted."""
+    """A message with a missing or wrong field; the text says what it needs."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Function:
-    """`finish(run(*prepare(given)))` is the answer to the input `given`. Only `run` is timed.
+    """A function of an eval: `finish(run(*prepare(given)))` is the answer to the input `given`. Only `run` is timed.
 
-    `example` is an input by which `run` is compiled before that: numba compiles for the types of its arguments.
+    `run` is compiled before that by a call on the input `example`, as numba compiles for the types of its arguments.
     """
 
     run: Callable[..., Any]
@@ -29,43 +29,48 @@ class Function:
 
 
 def listed(found: Any) -> Any:
-    """An array as lists of JSON."""
+    """Convert an array to nested lists for JSON."""
     return np.asarray(found).tolist()
 
 
 def field(given: Any, name: str) -> Any:
+    """Return a field of the input; InputError if it is missing."""
     if not isinstance(given, dict) or name not in given:
         raise InputError(f"the field {name!r} is missing")
     return given[name]
 
 
 def real(given: Any, name: str) -> float:
+    """Return a field as a float; InputError if it is not a number."""
     value = field(given, name)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InputError(f"{name!r} is to be a number, not {brief(value)}")
+        raise InputError(f"{name!r} must be a number, not {brief(value)}")
     return float(value)
 
 
 def whole(given: Any, name: str, least: int) -> int:
+    """Return a field as a 64-bit integer that is `least` or more; InputError if it is not."""
     value = field(given, name)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
-        raise InputError(f"{name!r} is to be a whole number of 64 bits, from {least} on, not {brief(value)}")
+        raise InputError(f"{name!r} must be a 64-bit integer of {least} or more, not {brief(value)}")
     return value
 
 
 def reals(given: Any, name: str, *shape: int | None) -> np.ndarray:
-    """The field as an array of doubles. None in `shape` is any length."""
+    """Return a field as an array of doubles. None in `shape` is any length."""
     return array(given, name, shape, np.float64)
 
 
 def wholes(given: Any, name: str, *shape: int | None) -> np.ndarray:
+    """Return a field as an array of 64-bit integers. None in `shape` is any length."""
     return array(given, name, shape, np.int64)
 
 
 def array(given: Any, name: str, shape: tuple[int | None, ...], dtype: Any) -> np.ndarray:
+    """Return a field as a contiguous array; InputError if its shape or its numbers do not fit."""
     value = field(given, name)
     wanted = " x ".join("any" if length is None else str(length) for length in shape)
-    what = f"{name!r} is to be a list of numbers, {wanted} of them"
+    what = f"{name!r} must be a list of numbers with shape {wanted}"
     try:
         made = np.array(value)
     except ValueError:
@@ -81,5 +86,6 @@ def array(given: Any, name: str, shape: tuple[int | None, ...], dtype: Any) -> n
 
 
 def brief(value: Any) -> str:
+    """Shorten a value's text to 60 characters, for an error."""
     text = repr(value)
     return text if len(text) < 60 else text[:56] + " ..."

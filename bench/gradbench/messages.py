@@ -1,13 +1,13 @@
-"""GradBench's protocol: an object of JSON on a line from the eval, and one with the same `id` back from the tool.
+"""GradBench's protocol: the eval sends a JSON object on a line, and the tool answers with one of the same `id`.
 
     start     {"kind", "eval"}                         -> {"tool"}
     define    {"kind", "module"}                       -> {"success"}                       compiles the module
     evaluate  {"kind", "module", "function", "input"}  -> {"success", "output", "timings"}  runs it
-    analysis  {"kind", "of", "valid"}                  -> {}                                says what it is worth
+    analysis  {"kind", "of", "valid"}                  -> {}                                the eval's verdict
     end       {"kind"}                                                                      has no answer
 
-What goes wrong is an answer with "success": false and an "error" that says what. A line that is no message has no `id`:
-the answer to it has the one that comes next, since evals count their messages from 0.
+An error is answered by "success": false and an "error" that describes it. A line that is not a message has no `id`; its
+answer has the next number, since evals count their messages from 0.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = ["EVALS", "answer", "serve"]
 EVALS = tuple((Path(__file__).parent / "evals.txt").read_text(encoding="utf-8").split())
 
 
-#: Nanoseconds from somewhere on.
+#: A clock in nanoseconds, whose zero does not matter.
 Clock = Callable[[], int]
 
 
 def serve(messages: Iterable[str], answers: TextIO, clock: Clock = time.perf_counter_ns) -> None:
-    """Answer every line, at once, and go on after an error."""
+    """Answer every line as it arrives, and continue after an error."""
     following = 0
     for line in messages:
         if not line.strip():
@@ -54,7 +54,7 @@ def serve(messages: Iterable[str], answers: TextIO, clock: Clock = time.perf_cou
 
 
 def answer(message: dict[str, Any], following: int = 0, clock: Clock = time.perf_counter_ns) -> dict[str, Any] | None:
-    """The answer to a message, or None where none is due. `following` stands for an `id` that is no number."""
+    """Return the answer to a message, or None for `end`. `following` replaces an `id` that is not an integer."""
     number = message.get("id")
     made: dict[str, Any] = {"id": number if isinstance(number, int) and not isinstance(number, bool) else following}
     try:
@@ -71,9 +71,7 @@ def answer(message: dict[str, Any], following: int = 0, clock: Clock = time.perf
             case "end":
                 return None
             case kind:
-                return made | failure(
-                    f"no message is of the kind {kind!r}: start, define, evaluate, analysis and end are"
-                )
+                return made | failure(f"kind must be start, define, evaluate, analysis or end, not {kind!r}")
     except InputError as error:
         return made | failure(str(error))
     except Exception:  # whatever a function raises: the eval has the text of it, and may ask on
@@ -81,18 +79,19 @@ def answer(message: dict[str, Any], following: int = 0, clock: Clock = time.perf
 
 
 def failure(error: str) -> dict[str, Any]:
+    """Build the answer for an error."""
     return {"success": False, "error": error}
 
 
 def functions(module: Any) -> dict[str, Function]:
-    """What the eval of this name may ask for."""
+    """Return the functions of an eval by their names; InputError if the eval is unknown."""
     if module not in EVALS:
-        raise InputError(f"no eval is called {module!r}: dualrev has {', '.join(EVALS)}")
+        raise InputError(f"there is no eval {module!r}; the evals are {', '.join(EVALS)}")
     return importlib.import_module(f"bench.gradbench.evals.{module}").FUNCTIONS
 
 
 def define(module: Any) -> dict[str, Any]:
-    """Compile every function of the eval, by running it on its small example."""
+    """Compile every function of the eval by a call on its small example."""
     for name in functions(module):
         compiled(module, name)
     return {"success": True}
@@ -100,13 +99,14 @@ def define(module: Any) -> dict[str, Any]:
 
 @functools.cache
 def compiled(module: str, name: str) -> Function:
+    """Return a function that has been run once on its example, so that numba has compiled it."""
     function = functions(module)[name]
     function.run(*function.prepare(function.example))
     return function
 
 
 def evaluate(module: Any, name: Any, given: Any, clock: Clock) -> dict[str, Any]:
-    """Run the function `min_runs` times and for `min_seconds`, and say how long each run took."""
+    """Run the function `min_runs` times and for `min_seconds` or more, and return the time of each run."""
     known = functions(module)
     if name not in known:
         raise InputError(f"the eval {module!r} has no function {name!r}, but {', '.join(known)}")
@@ -125,12 +125,12 @@ def evaluate(module: Any, name: Any, given: Any, clock: Clock) -> dict[str, Any]
     try:
         json.dumps(output, allow_nan=False)
     except ValueError:
-        raise InputError(f"{module}::{name} is not finite here, and JSON has no word for NaN and infinity") from None
+        raise InputError(f"{module}::{name} is not finite here, and JSON cannot express NaN or infinity") from None
     return {"success": True, "output": output, "timings": timings}
 
 
 def repetitions(given: Any) -> tuple[int, float]:
-    """`min_runs` and `min_seconds` of the input; 1 and 0 where they are missing, as in `hello`."""
+    """Return `min_runs` and `min_seconds` of the input, by default 1 and 0, as in `hello`."""
     if not isinstance(given, dict):
         return 1, 0.0
     runs = whole(given, "min_runs", 1) if "min_runs" in given else 1

@@ -1,7 +1,7 @@
-"""Times of all evals at given sizes, in one run: `python -m bench.gradbench.table` (`make gradbench`).
+"""Time all evals at given sizes: `python -m bench.gradbench.table` (`make gradbench`).
 
-It starts the tool as a process, and speaks the protocol to it, as an eval does. Each time is the median of the
-processor's, run by run. Primal and derivative are measured one after the other, so their ratio is that of one moment.
+This starts the tool as a process and sends it messages, as an eval does. Each time is the median processor time of the
+runs. Primal and derivative are measured one right after the other, so that their ratio depends little on other load.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SMALL |= {"kmeans": (2, 50), "ba": (2, 3, 10), "ht": (30, 5, 1), "particle": (0.
 
 
 class Conversation:
-    """The tool, and the number of the next message to it."""
+    """A conversation with the tool: its process, and the number of the next message."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "bench.gradbench", "--processor"]
@@ -37,6 +37,7 @@ class Conversation:
         self.number = 0
 
     def ask(self, **message: Any) -> dict[str, Any]:
+        """Send a message, and return the answer."""
         assert self.tool.stdin is not None
         assert self.tool.stdout is not None
         self.tool.stdin.write(json.dumps({"id": self.number} | message) + "\n")
@@ -45,21 +46,24 @@ class Conversation:
         return json.loads(self.tool.stdout.readline())
 
     def end(self) -> None:
+        """Send the last message, and wait until the tool exits."""
         self.tool.communicate(json.dumps({"id": self.number, "kind": "end"}) + "\n")
 
 
 def seconds(answer: dict[str, Any]) -> float:
+    """Median seconds of the runs that an answer lists."""
     return statistics.median(t["nanoseconds"] for t in answer["timings"] if t["name"] == "evaluate") / 1e9
 
 
 def text(time: float | None) -> str:
+    """Format seconds as us or ms; "-" for None."""
     if time is None:
         return "-"
     return f"{1e6 * time:.3g} us" if time < 1e-3 else f"{1e3 * time:.3g} ms"
 
 
 def rows(tool: Conversation, name: str, sizes: Sequence[tuple[float, ...]], budget: float) -> list[list[str]]:
-    """Of one eval: the size, the function, the times and their ratio. RuntimeError where an answer is an error."""
+    """Return the rows of one eval: size, function, times and their ratio. RuntimeError if an answer is an error."""
     primal, derivatives, _ = SIZES[name]
     start = time.perf_counter()
     checked(tool.ask(kind="define", module=name), f"{name}")
@@ -81,19 +85,21 @@ def rows(tool: Conversation, name: str, sizes: Sequence[tuple[float, ...]], budg
 
 
 def checked(answer: dict[str, Any], what: str) -> dict[str, Any]:
+    """Return the answer; RuntimeError if it is an error."""
     if not answer["success"]:
         raise RuntimeError(f"{what}: {answer['error']}")
     return answer
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table; 1 if an eval failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("evals", nargs="*", metavar="EVAL", help=f"some of them: {', '.join(EVALS)}")
-    parser.add_argument("--seconds", type=float, default=0.5, help="for which each function is run at least (0.5)")
-    parser.add_argument("--small", action="store_true", help="one small size of each, to see whether it works")
+    parser.add_argument("evals", nargs="*", metavar="EVAL", help=f"only these evals, of {', '.join(EVALS)}")
+    parser.add_argument("--seconds", type=float, default=0.5, help="least seconds to run each function for (0.5)")
+    parser.add_argument("--small", action="store_true", help="one small size of each, to check that it works")
     given = parser.parse_args(argv)
     if wrong := [name for name in given.evals if name not in EVALS]:
-        parser.error(f"no eval is called {wrong[0]!r}: there are {', '.join(EVALS)}")
+        parser.error(f"there is no eval {wrong[0]!r}; the evals are {', '.join(EVALS)}")
     console, failed = Console(width=120), 0
     table = Table("eval", "size")
     for header in ("numba primal", "derivative", "its time", "ratio", "compiled in"):

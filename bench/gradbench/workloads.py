@@ -1,4 +1,4 @@
-"""Inputs of every eval at given sizes. Those that GradBench draws are drawn as it does, with its seeds."""
+"""Inputs of every eval at given sizes. Where GradBench draws random inputs, they are drawn alike, with its seeds."""
 
 from __future__ import annotations
 
@@ -15,31 +15,38 @@ SEED = 31337
 
 
 def hello(x: float) -> Any:
+    """A number to square."""
     return float(x)
 
 
 def det(ell: int) -> Any:
+    """A random matrix with `ell` rows, as one list."""
     return {"A": np.random.RandomState(SEED).rand(ell * ell).tolist(), "ell": ell}
 
 
 def llsq(n: int) -> Any:
+    """128 random coefficients, and `n` points."""
     return {"x": np.random.RandomState(SEED).rand(128).tolist(), "n": n}
 
 
 def lse(n: int) -> Any:
+    """`n` random exponents."""
     return {"x": np.random.RandomState(SEED).rand(n).tolist()}
 
 
 def ode(n: int, s: int) -> Any:
+    """`n` random coefficients, and `s` steps."""
     return {"x": np.random.RandomState(SEED).rand(n).tolist(), "s": s}
 
 
 def kmeans(k: int, n: int, d: int = 8) -> Any:
+    """`n` random points in `d` dimensions, the last `k` of them as the centres."""
     points = np.random.RandomState(SEED).rand(n, d).tolist()
     return {"points": points, "centroids": points[-k:]}
 
 
 def gmm(d: int, k: int, n: int = 1000) -> Any:
+    """`k` components and `n` points in `d` dimensions, drawn here."""
     rng = np.random.default_rng(SEED)
     drawn = {
         "x": rng.normal(size=(n, d)),
@@ -52,7 +59,7 @@ def gmm(d: int, k: int, n: int = 1000) -> Any:
 
 
 def lstm(layers: int, characters: int, bits: int = 14) -> Any:
-    """GradBench has files for these: here the numbers are drawn, of the same shapes."""
+    """Random parameters and a random text, in the shapes of GradBench's files."""
     rng = np.random.default_rng(SEED)
     drawn = {
         "main_params": rng.normal(size=(2 * layers, 4 * bits)),
@@ -64,7 +71,7 @@ def lstm(layers: int, characters: int, bits: int = 14) -> Any:
 
 
 def ba(n: int, m: int, p: int) -> Any:
-    """GradBench has files for these: here a camera and a point are drawn, as there for all observations."""
+    """A random camera and point for all observations, as in GradBench's files."""
     rng = np.random.default_rng(SEED)
     lens = [700.0, 2.0, -3.0, -0.1, 0.05]
     camera = [*rng.normal(scale=0.1, size=6).tolist(), *lens]
@@ -81,9 +88,9 @@ def ba(n: int, m: int, p: int) -> Any:
 
 
 def ht(vertices: int, points: int, places: int = 1) -> Any:
-    """GradBench has files for these: here is a hand of cylinders, with as many bones, held by four of them at most.
+    """A random hand with as many bones as in GradBench's files; four bones at most carry a vertex.
 
-    `places` says whether the points lie in triangles, and are looked for there.
+    `places` is 1 if the points lie in triangles, and 0 if they belong to vertices.
     """
     rng = np.random.default_rng(SEED)
     parents = [-1, 0] + [1 if joint == 0 else 4 * finger + joint + 1 for finger in range(5) for joint in range(4)]
@@ -114,10 +121,12 @@ def ht(vertices: int, points: int, places: int = 1) -> Any:
 
 
 def particle(w: float) -> Any:
+    """The control from which the descent starts."""
     return {"w": float(w)}
 
 
 def saddle(start: float) -> Any:
+    """A point on the diagonal, from which the descents start."""
     return {"start": [float(start), float(start)]}
 
 
@@ -125,7 +134,7 @@ WORKLOADS: dict[str, Callable[..., Any]] = {
     f.__name__: f for f in (hello, det, llsq, lse, ode, kmeans, gmm, lstm, ba, ht, particle, saddle)
 }
 
-#: Per eval: the function, its derivatives, and the sizes that `make gradbench` measures.
+#: For each eval: the function, its derivatives, and the sizes that `make gradbench` measures.
 SIZES: dict[str, tuple[str | None, tuple[str, ...], list[tuple[float, ...]]]] = {
     "hello": ("square", ("double",), [(1.0,)]),
     "llsq": ("primal", ("gradient",), [(16,), (1024,), (8196,)]),

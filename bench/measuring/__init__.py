@@ -1,1 +1,1 @@
-"""How it is measured: the machine, memory, agreement of values and gradients, laws of growth, and saved runs."""
+"""Tools for measuring: the machine, memory, agreement of gradients, laws of growth, and saved runs."""

@@ -1,4 +1,4 @@
-"""Whether two libraries give the same value and gradient: nothing is timed that does not."""
+"""Compare the values and gradients of two libraries: answers that disagree are not timed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class DisagreementError(Exception):
 
 
 def convert(f: Callable[[Any], Any], x: Any) -> Any:
-    """Nested lists and tuples with f of everything in them."""
+    """Apply f to every leaf of nested lists and tuples."""
     if isinstance(x, (list, tuple)):
         return type(x)([convert(f, y) for y in x])
     return f(x)
 
 
 def flatten(x: Any) -> list[float]:
-    """The numbers in nested lists and tuples of numbers and arrays, of any library that numpy can read.
+    """Return all numbers in nested lists and tuples of numbers and arrays, of any library that numpy can read.
 
     >>> flatten([1.0, (np.ones((1, 2)), [2.0])])
     [1.0, 1.0, 1.0, 2.0]
@@ -33,7 +33,7 @@ def flatten(x: Any) -> list[float]:
 
 
 def disagreement(found: tuple[Any, Any], expected: tuple[Any, Any]) -> str | None:
-    """Where a value and a gradient are not the expected ones, if anywhere. Their nesting may differ."""
+    """Describe the first difference of a value and gradient from the expected ones, or None. Nesting may differ."""
     for what, a, b in zip(("value", "gradient"), map(flatten, found), map(flatten, expected), strict=True):
         if len(a) != len(b):
             return f"the {what} has {len(a)} entries in place of {len(b)}"

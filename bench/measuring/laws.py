@@ -19,7 +19,7 @@ LEAST_BASE = 1.2  # 1.01^n is what noise makes of times that hardly grow
 
 @dataclasses.dataclass(frozen=True)
 class Law:
-    """`n^value`, or `value^n`, with the interval of the value."""
+    """A law `n^value` or `value^n`, with the confidence interval of the value."""
 
     kind: str  # "power" or "exponential"
     value: float
@@ -28,7 +28,7 @@ class Law:
     sizes: tuple[int, ...]  # that were used
 
     def __str__(self) -> str:
-        """In the table.
+        """Format the law for the table.
 
         >>> str(Law("power", 1.034, 0.98, 1.09, ())), str(Law("exponential", 2.0, 1.99, 2.01, ()))
         ('n^1.03 (0.98 to 1.09)', '2.00^n (1.99 to 2.01)')
@@ -39,7 +39,7 @@ class Law:
 
 @dataclasses.dataclass(frozen=True)
 class Slope:
-    """Seconds per unit of n, with the half-width of its interval, and the seconds at n = 0."""
+    """A line: seconds per unit of n, half the width of their interval, and seconds at n = 0."""
 
     value: float
     error: float
@@ -69,7 +69,7 @@ def fit_law(sizes: Sequence[int], seconds: Sequence[float]) -> Law | None:
 
 
 def expected_power(claim: Callable[[float], float], sizes: Sequence[int]) -> float:
-    """The power that a fit to a claim finds at these sizes: n log n is n^1.1 at sizes about a thousand.
+    """Return the power that a fit finds if times follow the claim exactly: n log n is n^1.1 at sizes near a thousand.
 
     >>> expected_power(lambda n: n * n, [10, 20, 40])
     2.0
@@ -79,7 +79,7 @@ def expected_power(claim: Callable[[float], float], sizes: Sequence[int]) -> flo
 
 
 def _regress(kind: str, x: np.ndarray, y: np.ndarray) -> tuple[str, float, float, float]:
-    """The slope of y over x, the half-width of its interval, and the sum of squared residuals."""
+    """Return the slope of y over x, half the width of its interval, and the sum of squared residuals."""
     fit = stats.linregress(x, y)
     half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(x) - 2) * fit.stderr)
     residuals = y - fit.intercept - fit.slope * x

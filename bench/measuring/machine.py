@@ -1,7 +1,8 @@
-"""The machine that ran a benchmark: processor, versions, threads, the garbage collector; and a measure of its speed.
+"""The machine that ran a benchmark: processor, versions, threads, the garbage collector, and its speed.
 
-The measure is a calibration loop, timed beside everything that is timed: machines, and hours on one machine, are
-compared by the ratio of a time to it. There are two, because what speeds up Python need not speed up compiled code.
+The speed is measured by a calibration loop before and after each benchmark. Times of different machines, or of
+different hours on one machine, are compared by their ratio to it. One loop is in Python, the other one compiled, as
+a machine that is faster at one need not be faster at the other.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ LIBRARIES = ("numpy", "numba", "scipy", "jax", "torch", "autograd", "casadi", "m
 
 
 def processor() -> str:
+    """Return the processor's name as the system gives it."""
     information = Path("/proc/cpuinfo")
     if information.exists():
         for line in information.read_text(encoding="utf-8").splitlines():
@@ -44,7 +46,7 @@ def versions() -> dict[str, str]:
 
 
 def about() -> dict[str, str]:
-    """Everything that a report says of where its times come from."""
+    """Return all facts about the machine that a report lists."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return versions() | {
         "processor": processor(),
@@ -59,7 +61,7 @@ def about() -> dict[str, str]:
 
 
 def _python_loop() -> float:
-    """Floats, a branch, a list and a dict: some half a millisecond of what interpreted code is made of."""
+    """Typical interpreted code, about half a millisecond: floats, a branch, a list and a dict."""
     x, seen, found = 0.5, {}, []
     for k in range(2000):
         x = 3.7 * x * (1.0 - x)
@@ -71,7 +73,7 @@ def _python_loop() -> float:
 
 @njit
 def _compiled_loop(n: int) -> float:
-    """The same map and branch, compiled, each step waiting for the one before."""
+    """The same map and branch in compiled code; each step depends on the one before."""
     x, total = 0.5, 0.0
     for _ in range(n):
         x = 3.7 * x * (1.0 - x)
@@ -88,7 +90,7 @@ CALIBRATION: dict[str, Callable[[], float]] = {"python": _python_loop, "compiled
 
 
 def calibrate(loop: str, repeats: int = 5) -> float:
-    """The shortest of so many runs of a calibration loop, in seconds."""
+    """Return the shortest time of `repeats` runs of a calibration loop, in seconds."""
     run, times = CALIBRATION[loop], []
     for _ in range(repeats):
         start = time.perf_counter()

@@ -1,7 +1,7 @@
-"""The memory that a call needs, measured in a new process: its peak over what was resident before.
+"""The memory of a call, measured in a new process: the peak during the call minus the resident memory before it.
 
-What numba's functions save for the way back is outside of Python's memory, so that tracemalloc does not see it; the
-system does, in pages. Reads /proc, so on Linux only.
+Compiled gradients save values for the reverse pass outside of Python's memory, where tracemalloc does not see them. So
+this module reads /proc, on Linux only.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class ChildError(RuntimeError):
 
 
 def memory(field: str) -> int:
-    """Bytes of this process: VmRSS, what is resident now, or VmHWM, what was at most."""
+    """Return the bytes of this process: VmRSS is the resident memory now, VmHWM its peak."""
     return int(STATUS.read_text(encoding="ascii").partition(f"{field}:")[2].split()[0]) * 1024
 
 
 def peak(program: str, library: str, size: int) -> int:
-    """Bytes that value and gradient take at most. Only right in a process that has done nothing as large before."""
+    """Return the peak bytes of value and gradient. Right only in a process that did nothing as large before."""
     from bench.peers import LIBRARIES, PROGRAMS
 
     version = next(v for v in PROGRAMS[program].versions if v.library == library)
@@ -38,12 +38,12 @@ def peak(program: str, library: str, size: int) -> int:
 
 
 def elsewhere(module: str, expression: str, **environment: str) -> float:
-    """The number that an expression of a module of bench/ gives in a new process. ChildError if that fails."""
+    """Evaluate an expression of a module of bench/ in a new process, as a float. ChildError if that fails."""
     return float(text_elsewhere(module, expression, **environment))
 
 
 def text_elsewhere(module: str, expression: str, **environment: str) -> str:
-    """Evaluate an expression of a module of bench/ in a new process, and return what it prints; or ChildError."""
+    """Evaluate an expression of a module of bench/ in a new process, as text. ChildError if that fails."""
     code = f"from bench import {module}; print({module}.{expression})"
     variables = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"} | environment
     folder = Path(__file__).parents[2]

@@ -11,12 +11,12 @@ from typing import Any
 
 
 class RunError(Exception):
-    """A file is no saved run of this suite."""
+    """A file that is not a saved run of this suite."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """The time of one thing: its suite, labels like {"family": "wide", "engine": "tape", "n": 128}, and seconds."""
+    """The time of one benchmark: suite, labels like {"family": "wide", "engine": "tape", "n": 128}, and seconds."""
 
     suite: str
     labels: dict[str, Any]
@@ -28,18 +28,18 @@ class Measure:
 
     @property
     def name(self) -> str:
-        """The same in every run: the suite and the labels, without what is measured."""
+        """The suite and the labels, the same in every run."""
         fixed = {key: value for key, value in self.labels.items() if key != "first_call"}
         return " ".join([self.suite, *map(str, fixed.values())])
 
     @property
     def relative(self) -> float:
-        """Seconds over those that the calibration loop took as a rule in this run."""
+        """The time divided by the median time of the calibration loop in this run."""
         return self.seconds / self.unit
 
     @property
     def noise(self) -> float:
-        """How far apart equal things were, as a share: a quarter of the calls, and the calibration here and else."""
+        """The spread as a share: first quartile over minimum, plus largest over smallest calibration time, minus 2."""
         times = [*self.calibration, self.unit]
         return self.quartile / self.seconds - 1.0 + max(times) / min(times) - 1.0
 
@@ -64,7 +64,7 @@ class Run:
 
 
 def load(path: Path) -> Run:
-    """Read a run. RunError says why a file is none."""
+    """Read a saved run. RunError if the file is not one."""
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
         commit = saved["commit_info"]

@@ -1,7 +1,7 @@
-"""Value and gradient of the same functions under dualrev and other AD libraries.
+"""Value and gradient of the same functions in dualrev and in other AD libraries.
 
-Each program (bench/peers/programs/) is a page that holds a version for every library, written as its users would write
-it. What all versions of a library share is in libraries.py: how inputs become the library's, how a gradient is taken.
+Each file of bench/peers/programs/ holds one program, with a version for every library, written as its users would write
+it. libraries.py holds the code that all versions of a library share: how to convert the inputs and take the gradient.
 """
 
 from bench.peers.libraries import LIBRARIES, Library

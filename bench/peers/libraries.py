@@ -1,9 +1,8 @@
-"""The libraries: how inputs become theirs, and how value and gradient are taken.
+"""Adapters for the libraries: each converts the inputs, and prepares a call of value and gradient.
 
-An adapter gets a version and a size, and gives a function without arguments, which is timed, and one that makes plain
-numbers of what that returns. Inputs are made the library's before the clock runs, as a user's would be in a loop of
-optimisation, and what a library compiles lazily is compiled by the first call. Answers are complete when a call
-returns.
+An adapter takes a version and a size. It returns two functions: one without arguments, which is timed, and one that
+converts the answer to plain numbers. Inputs are converted before the clock runs, as they would be in a user's loop of
+optimisation; libraries that compile lazily do so in the first call. A call returns after the answer is complete.
 """
 
 from __future__ import annotations
@@ -36,12 +35,14 @@ def _as_it_is(answer: Answer) -> Answer:
 
 
 def plain(version: Version, size: int) -> Prepared:
+    """Prepare plain Python, or NumPy for versions with `arrays`: the value only."""
     f = version.build(np if version.options.get("arrays") else math)
     inputs = version.make(size)
     return lambda: f(*inputs), lambda value: (value, ())
 
 
 def njit(version: Version, size: int) -> Prepared:
+    """Prepare the numba function itself: the value only."""
     f = version.build()
     inputs = version.make(size)
     return lambda: f(*inputs), lambda value: (value, ())
@@ -51,6 +52,7 @@ def njit(version: Version, size: int) -> Prepared:
 
 
 def dualrev(version: Version, size: int) -> Prepared:
+    """Prepare dualrev's tape: `value_and_grad` of a Python function."""
     import dualrev as dr
 
     f = version.build(np if version.options.get("arrays") else dr.math)
@@ -60,6 +62,7 @@ def dualrev(version: Version, size: int) -> Prepared:
 
 
 def compiled(version: Version, size: int) -> Prepared:
+    """Prepare dualrev's compiler: `value_and_grad` of a numba function."""
     import dualrev as dr
 
     value_and_grad = dr.value_and_grad(version.build(), version.program.argnums)
@@ -71,6 +74,7 @@ def compiled(version: Version, size: int) -> Prepared:
 
 
 def autograd(version: Version, size: int) -> Prepared:
+    """Prepare autograd's `value_and_grad`."""
     from autograd import value_and_grad
 
     f = value_and_grad(version.build(), version.program.argnums)
@@ -79,6 +83,7 @@ def autograd(version: Version, size: int) -> Prepared:
 
 
 def jax(version: Version, size: int) -> Prepared:
+    """Prepare JAX's `value_and_grad` in float64, under `jax.jit` unless the version says `jit=False`."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -97,6 +102,7 @@ def jax(version: Version, size: int) -> Prepared:
 
 
 def torch(version: Version, size: int) -> Prepared:
+    """Prepare PyTorch in eager mode, on one thread: `torch.autograd.grad` with respect to the leaves."""
     import torch
 
     torch.set_num_threads(1)
@@ -105,6 +111,7 @@ def torch(version: Version, size: int) -> Prepared:
     leaves: list[Any] = []
 
     def leaf(x: Any) -> Any:
+        """Return a tensor that requires a gradient, and list it among the leaves."""
         leaves.append(torch.tensor(x, dtype=torch.float64, requires_grad=True))
         return leaves[-1]
 
@@ -115,6 +122,7 @@ def torch(version: Version, size: int) -> Prepared:
             inputs[k] = torch.as_tensor(x)
 
     def run() -> Any:
+        """Compute the value and the gradient."""
         y = f(*inputs)
         return y, torch.autograd.grad(y, leaves)
 
@@ -122,7 +130,7 @@ def torch(version: Version, size: int) -> Prepared:
 
 
 def casadi(version: Version, size: int) -> Prepared:
-    """Symbols in, a graph out, and a `casadi.Function` of it: building that is the first call's."""
+    """Prepare a `casadi.Function` of value and gradient, built from symbols in the first call."""
     import casadi
 
     symbolic = getattr(casadi, version.options.get("symbols", "SX"))
@@ -132,6 +140,7 @@ def casadi(version: Version, size: int) -> Prepared:
     numbers: list[Any] = []
 
     def symbol(x: Any) -> Any:
+        """Return a symbol of the same shape, and list it and its number among the inputs."""
         numbers.append(casadi.DM(x))
         symbols.append(symbolic.sym(f"x{len(symbols)}", *np.shape(x)))
         return symbols[-1]
@@ -141,10 +150,12 @@ def casadi(version: Version, size: int) -> Prepared:
 
     @functools.cache
     def function() -> Any:
+        """Build the `casadi.Function`, in the first call only."""
         y = f(*inputs)
         return casadi.Function("f", symbols, [y, *(casadi.gradient(y, x) for x in symbols)])
 
     def read(answer: Any) -> Answer:
+        """Convert CasADi's matrices to a float and to arrays."""
         value, *gradient = answer
         return float(value), tuple(np.asarray(ct.full()) for ct in gradient)
 
@@ -152,18 +163,22 @@ def casadi(version: Version, size: int) -> Prepared:
 
 
 def micrograd(version: Version, size: int) -> Prepared:
-    """Comparisons, exp and log are not in micrograd: they are added here, in the way of its other operations.
+    """Prepare micrograd's reverse pass, with comparisons, exp, log and the like added, which micrograd lacks.
 
-    It walks its graph by recursion, so the limit is raised while it runs.
+    micrograd walks its graph by recursion, so the recursion limit is raised during a call.
     """
     from micrograd.engine import Value
 
     def function(f: Callable[[float], float], derivative: Callable[[float, float], float]) -> Callable[[Any], Any]:
+        """Make a function of micrograd's values from a function of floats and its derivative."""
+
         def of(x: Any) -> Any:
+            """Return `f(x)` as a node of the graph."""
             x = x if isinstance(x, Value) else Value(x)
             out = Value(f(x.data), (x,))
 
             def backward() -> None:
+                """Add the derivative times the result's gradient to the operand's."""
                 x.grad += derivative(x.data, out.data) * out.grad
 
             out._backward = backward
@@ -186,6 +201,7 @@ def micrograd(version: Version, size: int) -> Prepared:
     inputs = version.make(size)
 
     def run() -> Any:
+        """Build the graph, run its reverse pass, and return the value and the inputs with their gradients."""
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(1_000_000)
         try:
@@ -201,7 +217,7 @@ def micrograd(version: Version, size: int) -> Prepared:
 
 @dataclasses.dataclass(frozen=True)
 class Library:
-    """`prepare(version, size)` imports it."""
+    """A library: `prepare(version, size)` imports it and returns the call to time."""
 
     title: str
     module: str
@@ -211,8 +227,8 @@ class Library:
     note: str = ""
 
 
-#: In the order of tables and plots. The first gives the value that all others are checked against, the second the
-#: gradient.
+#: In the order of tables and plots. All values are checked against the first library's, all gradients against the
+#: second's.
 LIBRARIES = {
     "plain": Library("plain Python", "math", plain, "python", gradient=False, note="the value only"),
     "dualrev": Library("dualrev, tape", "dualrev", dualrev, "python"),

@@ -20,8 +20,8 @@ Inputs = tuple[Any, ...]
 class Version:
     """A program as the users of a library write it.
 
-    `build(...)` imports the library and gives the function. For "plain", "dualrev" and "micrograd" it is called with
-    the library's `math`, so that one text serves the three; for all others without an argument.
+    `build(...)` imports the library and returns the function. For "plain", "dualrev" and "micrograd" it is called with
+    the library's `math`, so that these three share one version; for all others without an argument.
     """
 
     program: Program
@@ -36,7 +36,7 @@ class Version:
 
     @property
     def name(self) -> str:
-        """Return the name of its row in a table's data.
+        """The name of this version in saved runs.
 
         >>> Version(None, "jax", int, form="scan").name, Version(None, "jax", int).name
         ('jax: scan', 'jax')
@@ -44,14 +44,14 @@ class Version:
         return f"{self.library}: {self.form}" if self.form else self.library
 
     def make(self, size: int) -> Inputs:
-        """The function's arguments."""
+        """Return the function's arguments."""
         inputs = self.program.make(size)
         return self.inputs(*inputs) if self.inputs else inputs
 
 
 @dataclasses.dataclass
 class Program:
-    """A function of real numbers whose value is one number, and the sizes that it is timed at."""
+    """A function of real numbers with one number as its value, and the sizes to time it at."""
 
     name: str
     title: str
@@ -66,12 +66,13 @@ class Program:
     versions: list[Version] = dataclasses.field(default_factory=list)
 
     def version(self, *libraries: str, **fields: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Enter the builder that follows, for one library or more; other fields than a Version's are its options."""
+        """Decorate the builder of a version for one library or more; unknown fields become the adapter's options."""
 
         known = {field.name for field in dataclasses.fields(Version)}
         options = {name: fields.pop(name) for name in list(fields) if name not in known}
 
         def enter(build: Callable[..., Any]) -> Callable[..., Any]:
+            """Enter the builder once for each library; ValueError if it has a version of that name already."""
             for library in libraries:
                 version = Version(self, library, build, options=options, **fields)
                 if version.name in {other.name for other in self.versions}:
@@ -83,15 +84,18 @@ class Program:
 
 
 def count_operations(program: Program, size: int) -> int:
-    """How many operations of real numbers the plain version takes, comparisons not counted."""
+    """Count the operations on real numbers in a call of the plain version, without comparisons."""
     (version,) = [v for v in program.versions if v.library == "plain" and not v.options.get("arrays")]
     count = itertools.count()
 
     class Number(float):
-        pass
+        """A float whose operations are counted."""
 
     def counted(f: Callable[..., float]) -> Callable[..., Number]:
+        """Wrap an operation so that each call adds one to the count."""
+
         def g(*xs: float) -> Number:
+            """Count the call, and return the result as a number that counts, too."""
             next(count)
             return Number(f(*xs))
 

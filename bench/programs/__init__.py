@@ -1,1 +1,1 @@
-"""The programs that are timed, and their gradients written by hand and for other libraries."""
+"""The programs that are timed, with adjoints written by hand and versions for other libraries."""

@@ -1,6 +1,6 @@
-"""Gradients of programs of array_programs.py by hand in numba; compiled_adjoints.py has those of the others.
+"""Gradients of the programs of array_programs.py, written by hand in numba. See also compiled_adjoints.py.
 
-They are in scalar loops where that is faster: who writes an adjoint by hand to be fast writes it so.
+They use scalar loops where these are faster than array expressions, as an expert would.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from numba import njit
 
 @njit
 def rk4_adjoint(x, v, k, steps):
-    """Each element is an oscillator of its own: its steps forward, saved, and back."""
+    """Adjoint of `rk4`: oscillators are independent, so each does both passes, with its own states saved."""
     h, n = 0.01, len(x)
     x_ct, v_ct, k_ct = np.empty(n), np.empty(n), np.empty(n)
     xs, vs = np.empty(steps + 1), np.empty(steps + 1)
@@ -70,7 +70,7 @@ def rk4_adjoint(x, v, k, steps):
 
 @njit
 def heat_adjoint(conductivity, start, measured, steps):
-    """The temperatures of all steps are saved; the reverse of a step is a loop over cells."""
+    """Adjoint of `heat`: saves the temperatures of all steps, and reverses a step by a loop over cells."""
     rows, columns = start.shape
     c = conductivity
     ts = np.empty((steps + 1, rows, columns))
@@ -114,7 +114,7 @@ def heat_adjoint(conductivity, start, measured, steps):
 
 @njit
 def gravity_adjoint(x, mass):
-    """One loop over pairs: both sweeps at once."""
+    """Adjoint of `gravity`: one loop over pairs does both passes."""
     n = x.shape[0]
     x_ct, mass_ct = np.zeros_like(x), np.zeros(n)
     energy = 0.0
@@ -140,6 +140,7 @@ def gravity_adjoint(x, mass):
 
 @njit
 def network_adjoint(w1, b1, w2, b2, x, labels):
+    """Adjoint of `network`: both passes as matrix products, with the scores overwritten by their cotangents."""
     n = len(labels)
     hidden = np.tanh(x @ w1 + b1)
     scores = hidden @ w2 + b2
@@ -159,6 +160,7 @@ def network_adjoint(w1, b1, w2, b2, x, labels):
 
 @njit
 def attention_adjoint(x, query, key, value):
+    """Adjoint of `attention`: matrix products; the softmax of a row is reversed from its result."""
     q, k, v = x @ query, x @ key, x @ value
     root = np.sqrt(q.shape[1])
     weights = q @ k.T
@@ -178,7 +180,7 @@ def attention_adjoint(x, query, key, value):
 
 @njit
 def stencil_adjoint(u, rate, steps):
-    """All rounds are saved; the reverse of one gathers."""
+    """Adjoint of `stencil`: saves all steps, and reverses a step by gathering from the neighbours."""
     n = len(u)
     us = np.empty((steps + 1, n))
     us[0] = u
@@ -206,6 +208,7 @@ def stencil_adjoint(u, rate, steps):
 
 @njit
 def horner_adjoint(coefficients, x):
+    """Adjoint of `horner`: both passes for each x, with the partial sums of the polynomial saved."""
     n = len(coefficients)
     c_ct, x_ct, ps = np.zeros(n), np.empty_like(x), np.empty(n + 1)
     total = 0.0

@@ -1,7 +1,8 @@
-"""Programs of `bench/compiled.py --arrays`: numba functions in array style, whose statements are about whole arrays.
+"""The programs of `bench/compiled.py --arrays`: numba functions whose statements work on whole arrays.
 
-Each gives one float. Some have an adjoint, the gradient in numba by hand, in array_adjoints.py. Two are in scalar
-style, a stencil and Horner's rule: numba vectorises them, so that a derivative has to be vectorised, too.
+Each returns one float. Some have an adjoint, their gradient written by hand in numba, in array_adjoints.py. The last
+two, a stencil and Horner's rule, are scalar loops that LLVM vectorises; they show whether it also vectorises the loops
+of their gradients.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ __all__ = ["ARRAYS", "EVERY"]
 
 @njit
 def force(x, v, k):
+    """Acceleration of the oscillators: a pull back to 0, and friction."""
     return -k * np.sin(x) - 0.1 * v
 
 
 @njit
 def rk4(x, v, k, steps):
+    """Sum of squares of the state after `steps` steps of RK4: allocates new arrays in every statement."""
     h = 0.01
     for _ in range(steps):
         a1 = force(x, v, k)
@@ -41,6 +44,7 @@ def rk4(x, v, k, steps):
 
 
 def make_rk4(size: int) -> tuple[Any, ...]:
+    """Return `size` oscillators, and 20 steps."""
     rng = np.random.default_rng(0)
     return rng.normal(size=size), rng.normal(size=size), rng.uniform(0.5, 2.0, size), 20
 
@@ -51,6 +55,7 @@ def make_rk4(size: int) -> tuple[Any, ...]:
 
 @njit
 def shallow_water(h, u, ground, steps):
+    """Sum of squares of height and speed after `steps` steps: overlapping slices, updated in place."""
     h, u = h.copy(), u.copy()
     for _ in range(steps):
         surface = h + ground
@@ -63,6 +68,7 @@ def shallow_water(h, u, ground, steps):
 
 
 def make_shallow_water(size: int) -> tuple[Any, ...]:
+    """Return a bump of water on `size` cells over a wavy ground, and 50 steps."""
     place = np.linspace(0.0, 1.0, size)
     return 1.0 + 0.1 * np.exp(-100.0 * (place - 0.5) ** 2), np.zeros(size + 1), 0.05 * np.sin(9.0 * place), 50
 
@@ -73,6 +79,7 @@ def make_shallow_water(size: int) -> tuple[Any, ...]:
 
 @njit
 def heat(conductivity, start, measured, steps):
+    """Squared distance of the last temperatures from those measured: slices of two-dimensional arrays."""
     t = start.copy()
     across = 0.5 * (conductivity[:, 1:] + conductivity[:, :-1])
     down = 0.5 * (conductivity[1:, :] + conductivity[:-1, :])
@@ -84,6 +91,7 @@ def heat(conductivity, start, measured, steps):
 
 
 def make_heat(size: int) -> tuple[Any, ...]:
+    """Return conductivities, first and measured temperatures of `size` x `size` cells, and 20 steps."""
     rng = np.random.default_rng(0)
     shape = size, size
     return rng.uniform(0.5, 1.0, shape), rng.normal(size=shape), rng.normal(size=shape), 20
@@ -95,6 +103,7 @@ def make_heat(size: int) -> tuple[Any, ...]:
 
 @njit
 def gravity(x, mass):
+    """Potential energy: distances of all pairs by broadcasting, in an array of shape (n, n, 3)."""
     n = x.shape[0]
     apart = np.expand_dims(x, 1) - np.expand_dims(x, 0)
     squared = np.sum(apart * apart, axis=2) + 0.01
@@ -102,6 +111,7 @@ def gravity(x, mass):
 
 
 def make_gravity(size: int) -> tuple[Any, ...]:
+    """Return `size` bodies with random masses."""
     rng = np.random.default_rng(0)
     return rng.normal(size=(size, 3)), rng.uniform(0.5, 2.0, size)
 
@@ -112,6 +122,7 @@ def make_gravity(size: int) -> tuple[Any, ...]:
 
 @njit
 def kalman_matrices(transition, noise, observe, error, ys):
+    """Log-likelihood of the observations: products of small matrices, `solve` and `det` in every step."""
     n = transition.shape[0]
     m, p = np.zeros(n), np.eye(n)
     likelihood = 0.0
@@ -129,6 +140,7 @@ def kalman_matrices(transition, noise, observe, error, ys):
 
 
 def make_kalman_matrices(size: int) -> tuple[Any, ...]:
+    """Return a filter with four states, and `size` observations of two numbers each."""
     rng = np.random.default_rng(0)
     n, k = 4, 2
     transition = 0.9 * np.eye(n) + 0.05 * rng.normal(size=(n, n))
@@ -142,6 +154,7 @@ def make_kalman_matrices(size: int) -> tuple[Any, ...]:
 
 @njit
 def network(w1, b1, w2, b2, x, labels):
+    """Mean cross-entropy of the batch: two matrix products, then a loop over its rows."""
     hidden = np.tanh(x @ w1 + b1)
     scores = hidden @ w2 + b2
     loss = 0.0
@@ -152,6 +165,7 @@ def network(w1, b1, w2, b2, x, labels):
 
 
 def make_network(size: int) -> tuple[Any, ...]:
+    """Return a network of 20, 50 and 10 units, and `size` rows with their labels."""
     rng = np.random.default_rng(0)
     inputs, hidden, classes = 20, 50, 10
     weights = 0.2 * rng.normal(size=(inputs, hidden)), np.zeros(hidden)
@@ -165,6 +179,7 @@ def make_network(size: int) -> tuple[Any, ...]:
 
 @njit
 def encoded(w, b, words, left, right, node):
+    """Encode the tree below `node` as a vector, by recursion."""
     if left[node] < 0:
         return words[node]
     one = encoded(w, b, words, left, right, left[node])
@@ -177,11 +192,13 @@ def encoded(w, b, words, left, right, node):
 
 @njit
 def tree_network(w, b, words, left, right):
+    """Sum of squares of the vector at the root."""
     root = encoded(w, b, words, left, right, 0)
     return np.sum(root * root)
 
 
 def make_tree_network(size: int) -> tuple[Any, ...]:
+    """Return a complete binary tree with `size` leaves and vectors of 16 numbers."""
     rng = np.random.default_rng(0)
     n, nodes = 16, 2 * size - 1
     left, right = np.full(nodes, -1), np.full(nodes, -1)
@@ -196,6 +213,7 @@ def make_tree_network(size: int) -> tuple[Any, ...]:
 
 @njit
 def attention(x, query, key, value):
+    """Sum of squares of one attention layer's output: matrix products, and a softmax row by row."""
     q, k, v = x @ query, x @ key, x @ value
     scores = q @ k.T / np.sqrt(q.shape[1])
     weights = np.empty_like(scores)
@@ -207,6 +225,7 @@ def attention(x, query, key, value):
 
 
 def make_attention(size: int) -> tuple[Any, ...]:
+    """Return a sequence of `size` vectors of 16 numbers, and the three matrices of the layer."""
     rng = np.random.default_rng(0)
     n = 16
     return rng.normal(size=(size, n)), *(rng.normal(size=(n, n)) / 4.0 for _ in range(3))
@@ -218,6 +237,7 @@ def make_attention(size: int) -> tuple[Any, ...]:
 
 @njit
 def leapfrog(beta, momentum, x, y, step):
+    """Energy after five leapfrog steps: two products with the data matrix in each gradient."""
     for _ in range(5):
         p = 1.0 / (1.0 + np.exp(-(x @ beta)))
         momentum = momentum + 0.5 * step * (x.T @ (y - p) - beta)
@@ -229,6 +249,7 @@ def leapfrog(beta, momentum, x, y, step):
 
 
 def make_leapfrog(size: int) -> tuple[Any, ...]:
+    """Return a regression with 10 coefficients and `size` rows, and a step size."""
     rng = np.random.default_rng(0)
     n = 10
     x = rng.normal(size=(size, n))
@@ -241,6 +262,7 @@ def make_leapfrog(size: int) -> tuple[Any, ...]:
 
 @njit
 def stencil(u, rate, steps):
+    """Sum of squares after `steps` explicit steps of the heat equation: two arrays that swap names."""
     now, then = u.copy(), u.copy()
     for _ in range(steps):
         for i in range(1, len(u) - 1):
@@ -253,11 +275,13 @@ def stencil(u, rate, steps):
 
 
 def make_stencil(size: int) -> tuple[Any, ...]:
+    """Return `size` temperatures, a rate, and 80 steps."""
     return np.random.default_rng(0).normal(size=size), 0.2, 80
 
 
 @njit
 def horner(coefficients, x):
+    """Sum of squares of a polynomial at all x, by Horner's rule."""
     total = 0.0
     for i in range(len(x)):
         p = 0.0
@@ -268,6 +292,7 @@ def horner(coefficients, x):
 
 
 def make_horner(size: int) -> tuple[Any, ...]:
+    """Return 8 coefficients and `size` arguments."""
     rng = np.random.default_rng(0)
     return rng.normal(size=8), rng.uniform(-1.0, 1.0, size)
 

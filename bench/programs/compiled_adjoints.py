@@ -1,8 +1,8 @@
-"""Gradients of the programs of `bench/compiled.py` by hand in numba, for the same inputs, as well as we could do it.
+"""Gradients of the programs of `bench/compiled.py`, written by hand in numba and as fast as we could make them.
 
-The adjoint of a program is named after it: `dot_adjoint` is that of `dot`. It gives the value and then the cotangent of
-every real input. It saves what the loops overwrite and the derivative needs, takes the rest from the inputs again, and
-fuses the two sweeps where iterations are independent.
+`dot_adjoint` is the gradient of `dot`: it takes the same arguments, and returns the value and then the cotangent of
+every real argument. An adjoint saves only values that the loops overwrite and the derivative needs, and recomputes the
+rest. Where iterations are independent, one loop does the forward and the reverse pass.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from bench.programs.compiled_helpers import cross, inner, log_sum_exp, rotate_ve
 
 @njit
 def dot_adjoint(x, y):
+    """Adjoint of `dot`: one loop computes the value and both cotangents."""
     x_ct, y_ct = np.empty_like(x), np.empty_like(y)
     total = 0.0
     for i in range(len(x)):
@@ -28,6 +29,7 @@ def dot_adjoint(x, y):
 
 @njit
 def matrix_vector_adjoint(a, x):
+    """Adjoint of `matrix_vector`: one loop over rows does both passes."""
     rows, columns = a.shape
     a_ct, x_ct = np.empty_like(a), np.zeros_like(x)
     total = 0.0
@@ -44,6 +46,7 @@ def matrix_vector_adjoint(a, x):
 
 @njit
 def quaternions_adjoint(q, v, turns):
+    """Adjoint of `quaternions`: saves the vector of every turn."""
     saved = np.empty((turns, 3))
     for t in range(turns):
         saved[t, 0], saved[t, 1], saved[t, 2] = v
@@ -80,6 +83,7 @@ def quaternions_adjoint(q, v, turns):
 
 @njit
 def particles_adjoint(stiffness, damping, x, v, steps):
+    """Adjoint of `particles`: saves position and speed of every step; branches are decided again from them."""
     xs, vs = np.empty(steps), np.empty(steps)
     total = 0.0
     for t in range(steps):
@@ -108,6 +112,7 @@ def particles_adjoint(stiffness, damping, x, v, steps):
 
 @njit
 def pendulum_adjoint(angle, speed, pull, steps):
+    """Adjoint of `pendulum`: saves angle and sine of every step, and computes the cosine again."""
     angles, sines = np.empty(steps), np.empty(steps)
     total = 0.0
     for t in range(steps):
@@ -129,6 +134,7 @@ def pendulum_adjoint(angle, speed, pull, steps):
 
 @njit
 def newton_adjoint(numbers):
+    """Adjoint of `newton`: saves the iterates of one number at a time, in a buffer that grows."""
     cts = np.empty_like(numbers)
     saved = np.empty(64)
     total = 0.0
@@ -155,6 +161,7 @@ def newton_adjoint(numbers):
 
 @njit
 def garch_adjoint(mean, omega, alpha, beta, returns):
+    """Adjoint of `garch`: saves the variances."""
     n = len(returns)
     variances = np.empty(n)
     variance = start = omega / (1.0 - alpha - beta)
@@ -183,6 +190,7 @@ def garch_adjoint(mean, omega, alpha, beta, returns):
 
 @njit
 def mixture_adjoint(logits, means, factors, points):
+    """Adjoint of `mixture`: both passes for each point, so that only the intermediates of one point are saved."""
     n, d = points.shape
     k = len(logits)
     diagonals, heights = np.empty((k, d)), np.empty(k)
@@ -241,6 +249,7 @@ def mixture_adjoint(logits, means, factors, points):
 
 @njit
 def cholesky_adjoint(matrix):
+    """Adjoint of `cholesky`: the reverse pass needs only the factor, which overwrites a copy of the matrix."""
     n = len(matrix)
     a = matrix.copy()
     total = 0.0
@@ -275,6 +284,7 @@ def cholesky_adjoint(matrix):
 
 @njit
 def tree_forward(node, left, right, weights, sums):
+    """Forward pass of `tree_adjoint`: the value of a node, with the sum of its children saved in `sums`."""
     if left[node] < 0:
         return weights[node]
     below = tree_forward(left[node], left, right, weights, sums) + tree_forward(right[node], left, right, weights, sums)
@@ -284,6 +294,7 @@ def tree_forward(node, left, right, weights, sums):
 
 @njit
 def tree_reverse(node, left, right, weights, sums, ct, weights_ct):
+    """Reverse pass of `tree_adjoint`: add the weights' cotangents below a node, whose own cotangent is `ct`."""
     if left[node] < 0:
         weights_ct[node] += ct
         return
@@ -297,6 +308,7 @@ def tree_reverse(node, left, right, weights, sums, ct, weights_ct):
 
 @njit
 def tree_adjoint(node, left, right, weights):
+    """Adjoint of `tree`: a forward and a reverse recursion, with a number saved for each inner node."""
     sums, weights_ct = np.empty_like(weights), np.zeros_like(weights)
     value = tree_forward(node, left, right, weights, sums)
     tree_reverse(node, left, right, weights, sums, 1.0, weights_ct)

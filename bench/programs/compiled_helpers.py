@@ -1,4 +1,4 @@
-"""Functions that programs of compiled_programs.py call, and their adjoints by hand, too."""
+"""Functions that both the programs of compiled_programs.py and their handwritten adjoints call."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ __all__ = ["cross", "inner", "log_sum_exp", "rotate_vec_by_quat"]
 
 @njit
 def inner(a, b):
+    """Dot product of two vectors of three numbers."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @njit
 def cross(a, b):
+    """Cross product of two vectors of three numbers."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
 @njit
 def rotate_vec_by_quat(q, v):
+    """The vector `v`, turned by the quaternion `q`."""
     s, u = q[0], (q[1], q[2], q[3])
     along = 2.0 * inner(u, v)
     same = s * s - inner(u, u)
@@ -34,6 +37,7 @@ def rotate_vec_by_quat(q, v):
 
 @njit
 def log_sum_exp(x):
+    """Logarithm of the sum of exponentials, shifted by the largest number so that nothing overflows."""
     largest = x[0]
     for i in range(1, len(x)):
         largest = max(largest, x[i])

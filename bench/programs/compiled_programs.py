@@ -1,12 +1,12 @@
-"""The programs of `bench/compiled.py`: numba functions as their users write them, each of which gives one float.
+"""The programs of `bench/compiled.py`: numba functions as users write them, each with one float as its result.
 
-Some have an adjoint, the gradient in numba by hand, in compiled_adjoints.py.
-
-`plain` makes of each program the same Python without numba, which runs on dual numbers too.
+Some have an adjoint: their gradient, written by hand in numba, in compiled_adjoints.py. `plain` turns a program into
+the same Python function without numba, which the tape can differentiate.
 """
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 import math
@@ -30,6 +30,7 @@ __all__ = ["PROGRAMS", "Program", "plain"]
 
 @njit
 def dot(x, y):
+    """Dot product: a reduction that numba vectorises."""
     total = 0.0
     for i in range(len(x)):
         total += x[i] * y[i]
@@ -37,6 +38,7 @@ def dot(x, y):
 
 
 def make_dot(size: int) -> tuple[Any, ...]:
+    """Return two vectors of `size` numbers."""
     rng = np.random.default_rng(0)
     return rng.normal(size=size), rng.normal(size=size)
 
@@ -47,6 +49,7 @@ def make_dot(size: int) -> tuple[Any, ...]:
 
 @njit
 def matrix_vector(a, x):
+    """Sum of a matrix-vector product: the entries of `y` are accumulated in place."""
     rows, columns = a.shape
     y = np.zeros(rows)
     for i in range(rows):
@@ -56,6 +59,7 @@ def matrix_vector(a, x):
 
 
 def make_matrix_vector(size: int) -> tuple[Any, ...]:
+    """Return a square matrix with `size` rows, and a vector."""
     rng = np.random.default_rng(0)
     return rng.normal(size=(size, size)), rng.normal(size=size)
 
@@ -66,12 +70,14 @@ def make_matrix_vector(size: int) -> tuple[Any, ...]:
 
 @njit
 def quaternions(q, v, turns):
+    """Sum of the vector after `turns` turns: a loop whose state is a tuple of three numbers."""
     for _ in range(turns):
         v = rotate_vec_by_quat(q, v)
     return v[0] + v[1] + v[2]
 
 
 def make_quaternions(size: int) -> tuple[Any, ...]:
+    """Return a unit quaternion, a vector, and `size` turns."""
     q = np.array([0.9, 0.1, -0.3, 0.2])
     return tuple((q / np.sqrt(q @ q)).tolist()), (0.3, -1.2, 0.7), size
 
@@ -82,6 +88,7 @@ def make_quaternions(size: int) -> tuple[Any, ...]:
 
 @njit
 def particles(stiffness, damping, x, v, steps):
+    """Mean square of the position after `steps` Euler steps, with two branches on the state in each."""
     total = 0.0
     for _ in range(steps):
         force = -stiffness * x
@@ -98,6 +105,7 @@ def particles(stiffness, damping, x, v, steps):
 
 
 def make_particles(size: int) -> tuple[Any, ...]:
+    """Return the particle's constants and first state, and `size` steps."""
     return 2.0, 0.2, 0.7, 0.9, size
 
 
@@ -107,6 +115,7 @@ def make_particles(size: int) -> tuple[Any, ...]:
 
 @njit
 def pendulum(angle, speed, pull, steps):
+    """Mean square of the angle over `steps` Euler steps: one sine in each."""
     total = 0.0
     for _ in range(steps):
         speed -= 0.001 * pull * math.sin(angle)
@@ -116,6 +125,7 @@ def pendulum(angle, speed, pull, steps):
 
 
 def make_pendulum(size: int) -> tuple[Any, ...]:
+    """Return the first state, the pull, and `size` steps."""
     return 1.2, 0.3, 9.81, size
 
 
@@ -125,6 +135,7 @@ def make_pendulum(size: int) -> tuple[Any, ...]:
 
 @njit
 def cube_root(a):
+    """Cube root by Newton's iteration, until the relative error is below 1e-12."""
     x = a
     while abs(x * x * x - a) > 1e-12 * a:
         x = x - (x * x * x - a) / (3.0 * x * x)
@@ -133,6 +144,7 @@ def cube_root(a):
 
 @njit
 def newton(numbers):
+    """Sum of cube roots: the number of iterations depends on the data."""
     total = 0.0
     for a in numbers:
         total += cube_root(a)
@@ -140,6 +152,7 @@ def newton(numbers):
 
 
 def make_newton(size: int) -> tuple[Any, ...]:
+    """Return `size` numbers from 0.5 to 20."""
     return (np.random.default_rng(0).uniform(0.5, 20.0, size),)
 
 
@@ -149,6 +162,7 @@ def make_newton(size: int) -> tuple[Any, ...]:
 
 @njit
 def garch(mean, omega, alpha, beta, returns):
+    """Log-likelihood of the returns: a recursion over one number, with a logarithm in each step."""
     variance = omega / (1.0 - alpha - beta)
     total = 0.0
     for r in returns:
@@ -159,6 +173,7 @@ def garch(mean, omega, alpha, beta, returns):
 
 
 def make_garch(size: int) -> tuple[Any, ...]:
+    """Return the four parameters, and `size` returns."""
     return 0.02, 0.1, 0.1, 0.8, np.random.default_rng(0).normal(size=size)
 
 
@@ -168,6 +183,7 @@ def make_garch(size: int) -> tuple[Any, ...]:
 
 @njit
 def kalman(series, noise, level_noise, slope_noise):
+    """Log-likelihood of the series: a recursion over five numbers, with the covariance written out."""
     level, slope = series[0], 0.0
     p11, p12, p22 = 10.0, 0.0, 10.0
     total = 0.0
@@ -184,6 +200,7 @@ def kalman(series, noise, level_noise, slope_noise):
 
 
 def make_kalman(size: int) -> tuple[Any, ...]:
+    """Return a series of `size` observations, and three variances."""
     rng = np.random.default_rng(0)
     return np.cumsum(0.1 + 0.3 * rng.normal(size=size)) + rng.normal(size=size), 1.2, 0.1, 0.01
 
@@ -194,6 +211,7 @@ def make_kalman(size: int) -> tuple[Any, ...]:
 
 @njit
 def mixture(logits, means, factors, points):
+    """Log-likelihood of the points: a triangular product for every point and component."""
     n, d = points.shape
     k = len(logits)
     diagonals = np.exp(factors[:, :d])
@@ -219,6 +237,7 @@ def mixture(logits, means, factors, points):
 
 
 def make_mixture(size: int, d: int = 10, k: int = 10) -> tuple[Any, ...]:
+    """Return logits, means and factors of `k` components, and `size` points, in `d` dimensions."""
     rng = np.random.default_rng(0)
     factors = 0.3 * rng.normal(size=(k, d + d * (d - 1) // 2))
     return rng.normal(size=k), rng.normal(size=(k, d)), factors, rng.normal(size=(size, d))
@@ -230,6 +249,7 @@ def make_mixture(size: int, d: int = 10, k: int = 10) -> tuple[Any, ...]:
 
 @njit
 def cholesky(matrix):
+    """Log-determinant by a factorisation in place: three nested loops that overwrite their input."""
     n = len(matrix)
     a = matrix.copy()
     for i in range(n):
@@ -249,6 +269,7 @@ def cholesky(matrix):
 
 
 def make_cholesky(size: int) -> tuple[Any, ...]:
+    """Return a positive definite matrix with `size` rows."""
     a = np.random.default_rng(0).normal(size=(size, size))
     return (a @ a.T / size + np.eye(size),)
 
@@ -259,6 +280,7 @@ def make_cholesky(size: int) -> tuple[Any, ...]:
 
 @njit
 def thomas(lower, diagonal, upper, right):
+    """Sum of squares of the solution: a loop forwards and one backwards, each step needs the one before."""
     n = len(diagonal)
     c, x = np.empty(n), np.empty(n)
     c[0] = upper[0] / diagonal[0]
@@ -275,6 +297,7 @@ def thomas(lower, diagonal, upper, right):
 
 
 def make_thomas(size: int) -> tuple[Any, ...]:
+    """Return the three diagonals and the right-hand side of a diagonally dominant system of `size` equations."""
     rng = np.random.default_rng(0)
     lower, upper, right = rng.normal(size=(3, size))
     return lower, 3.0 + np.abs(lower) + np.abs(upper), upper, right
@@ -286,6 +309,7 @@ def make_thomas(size: int) -> tuple[Any, ...]:
 
 @njit
 def minor(matrix, column):
+    """Copy the matrix without its first row and one column."""
     n = len(matrix)
     made = np.empty((n - 1, n - 1))
     for i in range(1, n):
@@ -299,6 +323,7 @@ def minor(matrix, column):
 
 @njit
 def minors(matrix):
+    """Determinant by expansion along the first row: a recursion that allocates a matrix in every call."""
     if len(matrix) == 1:
         return matrix[0, 0]
     total, sign = 0.0, 1.0
@@ -309,6 +334,7 @@ def minors(matrix):
 
 
 def make_minors(size: int) -> tuple[Any, ...]:
+    """Return a matrix with `size` rows: `size`! products."""
     return (np.random.default_rng(0).normal(size=(size, size)),)
 
 
@@ -318,11 +344,13 @@ def make_minors(size: int) -> tuple[Any, ...]:
 
 @njit
 def sigmoid(x):
+    """Logistic function."""
     return 1.0 / (1.0 + math.exp(-x))
 
 
 @njit
 def lstm(weights, biases, ends, state, sequence):
+    """Mean log-likelihood of the text: five exponentials or hyperbolic tangents for each unit, layer and character."""
     layers, _, units = weights.shape
     hidden, cell = state[0].copy(), state[1].copy()
     total = 0.0
@@ -347,6 +375,7 @@ def lstm(weights, biases, ends, state, sequence):
 
 
 def make_lstm(size: int, layers: int = 2, units: int = 14) -> tuple[Any, ...]:
+    """Return the parameters and state of `layers` layers of `units` units, and a text of `size` characters."""
     rng = np.random.default_rng(0)
     weights, biases = 0.5 * rng.normal(size=(2, layers, 4, units))
     sequence = rng.uniform(size=(size + 1, units))
@@ -359,6 +388,7 @@ def make_lstm(size: int, layers: int = 2, units: int = 14) -> tuple[Any, ...]:
 
 @njit
 def alignment(scores, gap):
+    """Best score of a local alignment: a table of maxima of four, of which the largest entry is the result."""
     n, m = scores.shape
     table = np.zeros((n + 1, m + 1))
     best = 0.0
@@ -373,6 +403,7 @@ def alignment(scores, gap):
 
 
 def make_alignment(size: int) -> tuple[Any, ...]:
+    """Return a matrix of scores with `size` rows, and the cost of a gap."""
     return np.random.default_rng(0).normal(-0.4, 1.0, (size, size)), 0.7
 
 
@@ -382,6 +413,7 @@ def make_alignment(size: int) -> tuple[Any, ...]:
 
 @njit
 def time_warping(x, y):
+    """Least cost of matching two series: a table, each entry a minimum of three."""
     table = np.full((len(x) + 1, len(y) + 1), np.inf)
     table[0, 0] = 0.0
     for i in range(len(x)):
@@ -392,6 +424,7 @@ def time_warping(x, y):
 
 
 def make_time_warping(size: int) -> tuple[Any, ...]:
+    """Return two random walks of `size` steps."""
     rng = np.random.default_rng(0)
     return np.cumsum(rng.normal(size=size)), np.cumsum(rng.normal(size=size))
 
@@ -402,6 +435,7 @@ def make_time_warping(size: int) -> tuple[Any, ...]:
 
 @njit
 def asian_option(spot, strike, rate, volatility, maturity, normals):
+    """Discounted mean payoff: a loop over paths and steps, with a maximum at the end of a path."""
     paths, steps = normals.shape
     dt = maturity / steps
     drift = (rate - 0.5 * volatility * volatility) * dt
@@ -417,6 +451,7 @@ def asian_option(spot, strike, rate, volatility, maturity, normals):
 
 
 def make_asian_option(size: int, steps: int = 50) -> tuple[Any, ...]:
+    """Return the parameters of the option, and normal numbers for `size` paths."""
     return 100.0, 101.0, 0.03, 0.25, 1.5, np.random.default_rng(0).normal(size=(size, steps))
 
 
@@ -428,6 +463,7 @@ SOFTENING = 1e-2
 
 @njit
 def n_body(positions, masses):
+    """Sum of squares of all forces: each pair of bodies adds to two rows of an array."""
     n = len(masses)
     forces = np.zeros((n, 3))
     for i in range(n):
@@ -451,6 +487,7 @@ def n_body(positions, masses):
 
 
 def make_n_body(size: int) -> tuple[Any, ...]:
+    """Return positions and masses of `size` bodies."""
     rng = np.random.default_rng(0)
     return rng.normal(size=(size, 3)), rng.uniform(0.5, 2.0, size)
 
@@ -461,6 +498,7 @@ def make_n_body(size: int) -> tuple[Any, ...]:
 
 @njit
 def tree(node, left, right, weights):
+    """Value at a node, by recursion over its two children."""
     if left[node] < 0:
         return weights[node]
     below = tree(left[node], left, right, weights) + tree(right[node], left, right, weights)
@@ -468,7 +506,7 @@ def tree(node, left, right, weights):
 
 
 def make_tree(size: int) -> tuple[Any, ...]:
-    """A tree whose nodes are split at random. A child's number is larger than its parent's."""
+    """Return a random binary tree with `size` nodes. The index of a child is larger than its parent's."""
     rng = np.random.default_rng(0)
     left, right = np.full(size, -1), np.full(size, -1)
     todo = [(0, size)]  # the number of a node, and how many nodes there are from it on
@@ -487,7 +525,7 @@ def make_tree(size: int) -> tuple[Any, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """`function(*make(size))` is a float, which is differentiated by the real arguments, `argnums`."""
+    """A program: `function(*make(size))` is a float, differentiated with respect to its real arguments, `argnums`."""
 
     name: str
     function: Any
@@ -499,15 +537,14 @@ class Program:
 
     @property
     def adjoint(self) -> Any:
-        """The gradient by hand, if there is one: it gives the value and the cotangents of the real arguments."""
+        """The handwritten gradient, or None. It returns the value, then the cotangents of the real arguments."""
         name = f"{self.function.py_func.__name__}_adjoint"
         return getattr(compiled_adjoints, name, getattr(array_adjoints, name, None))
 
     @property
     def lines(self) -> int:
-        """Lines of the source, helpers included, blank ones not."""
-        sources = [inspect.getsource(f.py_func) for f in _with_helpers(self.function)]
-        return sum(bool(line.strip()) for source in sources for line in source.splitlines())
+        """The number of source lines with helpers, without blank lines and docstrings."""
+        return sum(_count_lines(f.py_func) for f in _with_helpers(self.function))
 
 
 _ENTRIES = [
@@ -534,7 +571,7 @@ PROGRAMS = {program.name: program for program in _ENTRIES}
 
 
 def plain(function: Any) -> Callable[..., Any]:
-    """The same Python without numba, helpers included. What it takes from math and numpy comes from dualrev's.
+    """Return the same function in plain Python, helpers included, with dualrev's `math` and `numpy`.
 
     >>> plain(cube_root)(8.0)
     2.0
@@ -551,8 +588,18 @@ def plain(function: Any) -> Callable[..., Any]:
     return environment[function.py_func.__name__]
 
 
+def _count_lines(f: types.FunctionType) -> int:
+    """Count the source lines of a function, without blank lines and its docstring."""
+    source = inspect.getsource(f)
+    (definition,) = ast.parse(source).body
+    assert isinstance(definition, ast.FunctionDef)
+    first = definition.body[0]
+    docstring = range(first.lineno, (first.end_lineno or first.lineno) + 1) if f.__doc__ else ()
+    return sum(bool(line.strip()) for k, line in enumerate(source.splitlines(), 1) if k not in docstring)
+
+
 def _with_helpers(function: Any) -> list[Any]:
-    """A numba function, and those that it calls."""
+    """List a numba function and all numba functions that it calls, directly or not."""
     found = [function]
     for f in found:
         for name in f.py_func.__code__.co_names:

@@ -1,7 +1,7 @@
-"""Models without a compiler, for bench/eager.py: programs of many operations, as users write them with numpy.
+"""Models for bench/eager.py, run without a compiler: programs of many operations, as users write them with numpy.
 
-A model is a function of numpy (or what a library has in its place), of a list of arrays, which is differentiated, and
-of a list of constant arrays, to one number.
+A model is a function of three arguments with one number as its result: numpy (or a library's own version of it), the
+parameters (a list of arrays, with respect to which it is differentiated), and the data (a list of constant arrays).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Arrays = list[np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """loss(np, parameters, data), and the shapes of both: they are drawn from a normal distribution."""
+    """A model: `loss(np, parameters, data)`, and the shapes of its parameters and data, which are normal numbers."""
 
     name: str
     loss: Callable[[Any, Any, Any], Any]
@@ -31,15 +31,15 @@ class Model:
     times: int = 1
 
     def sizes(self, asked: Sequence[int] | None) -> list[int]:
-        """How many numbers there are parameters; nothing, if operations on so many elements are `asked` for."""
+        """Return the number of parameters, as the only size; no size if the user asks for sizes of operations."""
         return [] if asked else [sum(math.prod(shape) for shape in self.parameters)]
 
     def run(self, np: Any, x: Any, c: Any) -> Any:
-        """The loss."""
+        """Compute the loss."""
         return self.loss(np, x, c)
 
     def make(self, size: int) -> tuple[Arrays, Arrays]:
-        """Parameters and data; there is one size only."""
+        """Return parameters and data. They do not depend on `size`."""
         rng = np.random.default_rng(0)
         parameters = [self.scale * rng.standard_normal(shape) for shape in self.parameters]
         return parameters, [rng.standard_normal(shape) for shape in self.data]
@@ -50,12 +50,12 @@ def _sigmoid(np: Any, z: Any) -> Any:
 
 
 def _log_sum_exp(np: Any, a: Any) -> Any:
-    """Along the last axis."""
+    """Logarithm of the sum of exponentials along the last axis."""
     return np.log(np.sum(np.exp(a), axis=-1))
 
 
 def _lstm(np: Any, x: Any, c: Any) -> Any:
-    """A long short-term memory of 64 numbers, over 30 steps."""
+    """LSTM with 64 hidden units, over 30 steps."""
     (w, u, bias), (sequence, h, memory) = x, c
     d, total = len(h), 0.0
     for seen in sequence:
@@ -68,11 +68,12 @@ def _lstm(np: Any, x: Any, c: Any) -> Any:
 
 
 def _tree_lstm(np: Any, x: Any, c: Any) -> Any:
-    """That of Tai, Socher and Manning (2015) on a tree with 16 leaves."""
+    """TreeLSTM of Tai, Socher and Manning (2015) on a tree with 16 leaves."""
     (leaf, leaf_bias, left, right, bias), (words,) = x, c
     d, found = len(leaf_bias) // 2, []
 
     def state(first: int, last: int) -> Any:
+        """Return hidden vector and memory of the subtree over the words from `first` to before `last`."""
         if last - first == 1:
             z = leaf @ words[first] + leaf_bias
             memory = z[:d]
@@ -93,14 +94,14 @@ def _tree_lstm(np: Any, x: Any, c: Any) -> Any:
 
 
 def _network(np: Any, x: Any, c: Any) -> Any:
-    """Two layers, ten classes, 256 examples."""
+    """Cross-entropy of a network with two layers and ten classes, on 256 examples."""
     (w, b, v, e), (examples, wanted) = x, c
     scores = np.tanh(examples @ w + b) @ v + e
     return np.sum(_log_sum_exp(np, scores) - np.sum(scores * wanted, axis=1)) / len(examples)
 
 
 def _mixture(np: Any, x: Any, c: Any) -> Any:
-    """Ten normal distributions in five dimensions, of 1,000 points."""
+    """Log-likelihood of 1,000 points under a mixture of ten Gaussians in five dimensions."""
     (weights, means, logs), (points,) = x, c
     away = (points[:, None, :] - means) * np.exp(logs)
     terms = weights + np.sum(logs, axis=1) - 0.5 * np.sum(away * away, axis=2)
@@ -108,7 +109,7 @@ def _mixture(np: Any, x: Any, c: Any) -> Any:
 
 
 def _markov(np: Any, x: Any, c: Any) -> Any:
-    """A hidden Markov model of ten states and five symbols, by the forward algorithm over 100 steps."""
+    """Log-likelihood under a hidden Markov model of ten states and five symbols: forward algorithm, 100 steps."""
     (moves, shows), (start,) = x, c
     p, total = np.exp(start), 0.0
     step, shown = np.exp(moves), np.exp(shows)
@@ -120,7 +121,7 @@ def _markov(np: Any, x: Any, c: Any) -> Any:
 
 
 def _kalman(np: Any, x: Any, c: Any) -> Any:
-    """A Kalman filter of three states, all of which are seen, over 50 steps: the log likelihood."""
+    """Log-likelihood by a Kalman filter of three states, all observed, over 50 steps."""
     (move, noise), (seen, m, root) = x, c
     r = root @ root.T  # of what is seen
     q, p, total = noise @ noise.T + r, r, 0.0
@@ -134,10 +135,11 @@ def _kalman(np: Any, x: Any, c: Any) -> Any:
 
 
 def _ode(np: Any, x: Any, c: Any) -> Any:
-    """A neural ODE: 20 steps of Runge and Kutta, of 50 points in the plane."""
+    """Neural ODE: 20 steps of RK4 with 50 points in the plane."""
     (w, b, v), (y,) = x, c
 
     def slope(y: Any) -> Any:
+        """Velocity of the points: a network with one hidden layer."""
         return np.tanh(y @ w + b) @ v
 
     h = 0.05

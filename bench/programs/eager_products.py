@@ -1,7 +1,7 @@
-"""Products of the Hessians of models with vectors, by every library's own way: `python -m bench.eager --products`.
+"""Hessian-vector products of the models, by the function that each library has: `python -m bench.eager --products`.
 
-autograd's is reverse over reverse, as its `make_hvp` has it; JAX's, without a compiler, is forward over reverse, as is
-dualrev's; PyTorch's is `torch.autograd.functional.hvp`, by two reverse passes.
+dualrev's `hvp` and JAX's `jvp` of `grad` (without `jax.jit`) are forward over reverse; autograd's `make_hvp` and
+PyTorch's `torch.autograd.functional.hvp` are reverse over reverse.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ Run = Callable[[], Any]
 
 
 def direction(x: Any) -> Any:
-    """The vector: it has the shapes of the parameters."""
+    """Return a random vector with the shapes of the parameters."""
     rng = np.random.default_rng(1)
     return [rng.standard_normal(u.shape) for u in x]
 
 
 def by_dualrev(model: Model, x: Any, c: Any) -> Run:
+    """Prepare dualrev's `hvp` on the tape: forward over reverse."""
     product, v = dr.hvp(lambda x: model.run(np, x, c)), direction(x)
     return lambda: (0.0, product(x, v))
 
 
 def by_autograd(model: Model, x: Any, c: Any) -> Run:
+    """Prepare autograd's `make_hvp`: reverse over reverse."""
     import autograd
 
     product, v = autograd.make_hvp(lambda x: model.run(autograd.numpy, x, c)), direction(x)
@@ -39,6 +41,7 @@ def by_autograd(model: Model, x: Any, c: Any) -> Run:
 
 
 def by_jax(model: Model, x: Any, c: Any) -> Run:
+    """Prepare `jax.jvp` of `jax.grad`, without `jax.jit`: forward over reverse."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -49,14 +52,17 @@ def by_jax(model: Model, x: Any, c: Any) -> Run:
 
 
 def by_torch(model: Model, x: Any, c: Any) -> Run:
+    """Prepare PyTorch's `functional.hvp`: two reverse passes."""
     import torch
 
     at, along, constant = (convert(torch.tensor, u) for u in (x, direction(x), c))
 
     def loss(*x: Any) -> Any:
+        """The model's loss, as a function of separate tensors."""
         return model.run(torch, list(x), constant)
 
     def run() -> Any:
+        """Compute the product, as NumPy arrays."""
         _, product = torch.autograd.functional.hvp(loss, tuple(at), tuple(along))
         return 0.0, [u.numpy() for u in product]
 

@@ -1,7 +1,7 @@
-"""What is done with arrays without a compiler: operations, each ten times in a row, for bench/eager.py.
+"""Array operations for bench/eager.py, run without a compiler: each program repeats one operation ten times.
 
-A program is a function of numpy (or what a library has in its place) and of its arguments, to one number. `z` goes
-through the operation again and again, and stays near 1.
+A program takes numpy (or a library's own version of it) and its arguments, and returns one number. The operation is
+applied to its own result `z`, whose elements stay near 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SIZES = (1, 5, 100, 10**4, 10**5, 10**6, 10**7)
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """An operation, step(np, z, x, c), where x is differentiated, as z is at the beginning, and c is a constant."""
+    """An operation `step(np, z, x, c)`: z starts as x, which is differentiated; c is a constant."""
 
     name: str
     step: Callable[..., Any]
@@ -30,18 +30,18 @@ class Program:
     times: int = TIMES
 
     def sizes(self, asked: Sequence[int] | None) -> list[int]:
-        """Of how many elements it is timed, unless it is `asked` for others."""
+        """Return the numbers of elements to time: those that the user asks for, or SIZES, up to `most`."""
         return [n for n in asked or SIZES if n <= self.most]
 
     def run(self, np: Any, x: Any, c: Any) -> Any:
-        """The operation, ten times, and the sum."""
+        """Repeat the operation, and sum the result."""
         z = x
         for _ in range(self.times):
             z = self.step(np, z, x, c)
         return np.sum(z)
 
     def make(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """The argument and the constant, of about so many elements."""
+        """Return the argument and the constant, with about `size` elements each."""
         rng = np.random.default_rng(0)
         side = round(size**0.5)
         shape = (side, side) if self.square else (size,)

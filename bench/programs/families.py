@@ -1,4 +1,4 @@
-"""The families of programs on which the stages part: each exposes one problem, which one stage solves."""
+"""Families of programs that tell the stages apart: each has one problem, which one stage solves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from stages import STAGES
 
-#: What climbs: the program itself, every stage, and the product's tape.
+#: What is timed at growing sizes: the program itself, every stage, and dualrev's own tape.
 ENGINES = ("plain", *STAGES, "dualrev")
 
 CLAIMS: dict[str, Callable[[float], float]] = {
@@ -21,9 +21,10 @@ CLAIMS: dict[str, Callable[[float], float]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """A program of stages/programs.py at growing sizes, and what the paper says of its time in every stage.
+    """A program of stages/programs.py at growing sizes, and the paper's law for its time in every stage.
 
-    A staging map costs the logarithm of what it holds. On doublings and chains that is a handful, whatever n is.
+    An operation on a staging map takes the logarithm of its number of entries. On doublings and chains a map has few
+    entries, for every n.
     """
 
     name: str
@@ -65,7 +66,7 @@ FAMILIES = {
             "deep",
             "deep",
             "cells",
-            "The input is a list of n cells: on the way to a scalar of the input lie up to n pairs.",
+            "The input is a list of n cells, so a scalar of the input lies up to n pairs deep.",
             "sparse (section 6) takes log n for a scalar at any depth, arrays (section 7) a constant.",
             _BY_TWO,
             (16, 32, 64, 128, 256),
@@ -75,7 +76,7 @@ FAMILIES = {
             "chains",
             "loop",
             "steps of 5 operations",
-            "n steps on three numbers, each value used once: nothing is left to solve but what an operation costs.",
+            "n steps on three numbers, each value used once: only the cost of an operation differs.",
             "From arrays to tape (sections 7 and 8) only the constant gets smaller.",
             _BY_TWO,
             (32, 128, 512, 2048),

@@ -1,6 +1,6 @@
 """The programs of `bench/parallel.py`: Python functions with loops over prange, or with array expressions.
 
-numba makes both kinds of them, in one thread and in several.
+bench/parallel.py compiles each of them twice: with `njit`, and with `njit(parallel=True)`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["PROGRAMS", "Program"]
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A function, the arguments by which it is differentiated, its inputs at a size, and sizes to time and to try."""
+    """A function, the arguments to differentiate with respect to, its inputs, and the sizes to time and to test."""
 
     function: Callable[..., float]
     argnums: tuple[int, ...]
@@ -29,7 +29,7 @@ class Program:
 
 
 def heston(spot, variance, pull, level, volatility, correlation, rate, first, second, strike, maturity):
-    """A call under Heston's model by Monte Carlo; its derivatives are seven Greeks."""
+    """Price of a call option in Heston's model by Monte Carlo; its derivatives are seven Greeks."""
     paths, steps = first.shape
     dt = maturity / steps
     other = math.sqrt(1.0 - correlation * correlation)
@@ -47,13 +47,14 @@ def heston(spot, variance, pull, level, volatility, correlation, rate, first, se
 
 
 def make_heston(size: int) -> tuple[Any, ...]:
+    """Return the parameters of the model and the option, and normal numbers for `size` paths of 20 steps."""
     rng = np.random.default_rng(0)
     normals = rng.normal(size=(2, size, 20))
     return 100.0, 0.04, 1.5, 0.04, 0.3, -0.7, 0.02, normals[0], normals[1], 100.0, 1.0
 
 
 def asian(spot, strike, rate, volatility, maturity, normals):
-    """An option on a mean, by Monte Carlo."""
+    """Price of an Asian option, an option on the mean price, by Monte Carlo."""
     paths, steps = normals.shape
     dt = maturity / steps
     drift, scale = (rate - 0.5 * volatility**2) * dt, volatility * math.sqrt(dt)
@@ -68,11 +69,12 @@ def asian(spot, strike, rate, volatility, maturity, normals):
 
 
 def make_asian(size: int) -> tuple[Any, ...]:
+    """Return the parameters of the option, and normal numbers for `size` paths of 20 steps."""
     return 100.0, 95.0, 0.05, 0.2, 1.0, np.random.default_rng(0).normal(size=(size, 20))
 
 
 def particles(x, charges, pairs):
-    """What is left of forces between neighbours: a gather and a scatter in each round."""
+    """Sum of squared forces between pairs of particles: each iteration gathers two positions and scatters a force."""
     force = np.zeros(x.shape)
     for p in prange(len(pairs)):
         i, j = pairs[p, 0], pairs[p, 1]
@@ -87,13 +89,14 @@ def particles(x, charges, pairs):
 
 
 def make_particles(size: int) -> tuple[Any, ...]:
+    """Return positions and charges of `size` particles, and about 100 pairs for each of them."""
     rng = np.random.default_rng(0)
     pairs = rng.integers(0, size, (100 * size, 2))
     return rng.random((size, 3)), rng.random(size), pairs[pairs[:, 0] != pairs[:, 1]]
 
 
 def mixture(means, scales, weights, points):
-    """The log-likelihood of a mixture of Gaussians with diagonal covariances."""
+    """Mean log-likelihood of points under a mixture of Gaussians with diagonal covariances."""
     n, d = points.shape
     m = len(means)
     total = 0.0
@@ -116,12 +119,13 @@ def mixture(means, scales, weights, points):
 
 
 def make_mixture(size: int) -> tuple[Any, ...]:
+    """Return ten components in five dimensions, and `size` points."""
     rng = np.random.default_rng(0)
     return rng.normal(size=(10, 5)), 0.1 * rng.normal(size=(10, 5)), rng.normal(size=10), rng.normal(size=(size, 5))
 
 
 def stencil(a, c):
-    """A step of a diffusion, and its energy."""
+    """Sum of squares after one step of a diffusion on a grid."""
     n, m = a.shape
     out = np.zeros((n, m))
     for i in prange(1, n - 1):
@@ -136,16 +140,18 @@ def stencil(a, c):
 
 
 def make_stencil(size: int) -> tuple[Any, ...]:
+    """Return a grid of `size` x `size` cells, and a rate."""
     return np.random.default_rng(0).random((size, size)), 0.1
 
 
 def logistic(w, scale, x1, x2, y):
-    """The log-likelihood of a logistic regression with a prior, in array expressions."""
+    """Negative log-likelihood of a logistic regression with a prior, in array expressions."""
     z = w[0] + w[1] * x1 + w[2] * x2 + w[3] * x1 * x2
     return np.mean(np.log(1.0 + np.exp(-y * z))) + scale * np.sum(w * w)
 
 
 def make_logistic(size: int) -> tuple[Any, ...]:
+    """Return four coefficients, the prior's scale, and `size` rows with labels of 1 and -1."""
     rng = np.random.default_rng(5)
     x1, x2 = rng.normal(size=(2, size))
     y = np.where(rng.random(size) < 1.0 / (1.0 + np.exp(-x1 + x2)), 1.0, -1.0)
@@ -153,7 +159,7 @@ def make_logistic(size: int) -> tuple[Any, ...]:
 
 
 def forwards(spot, strike, years, rate, volatility):
-    """The mean price of options with a smooth payoff, in array expressions: derivatives by every option, too."""
+    """Mean price of many options, in array expressions, differentiated with respect to the data of each option, too."""
     deviation = volatility * np.sqrt(years)
     d1 = (np.log(spot / strike) + (rate + 0.5 * volatility**2) * years) / deviation
     d2 = d1 - deviation
@@ -162,6 +168,7 @@ def forwards(spot, strike, years, rate, volatility):
 
 
 def make_forwards(size: int) -> tuple[Any, ...]:
+    """Return spot, strike and years of `size` options, a rate, and a volatility."""
     rng = np.random.default_rng(6)
     spot, strike, years = rng.uniform(80.0, 120.0, size), rng.uniform(80.0, 120.0, size), rng.uniform(0.2, 2.0, size)
     return spot, strike, years, 0.02, 0.25

@@ -1,7 +1,7 @@
-"""The functions of `bench/second.py`, for every library as its users would write them.
+"""The functions of `bench/second.py`, written for every library as its users would write them.
 
-Each takes one array of numbers, by which it is differentiated, and data. For JAX and CasADi a function of the data
-gives the function of the numbers, so that data are constants there.
+Each takes one array of numbers, with respect to which it is differentiated, and data. The versions for JAX and CasADi
+take the data first and return a function of the numbers, so that these libraries see the data as constants.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["PROGRAMS", "Program"]
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """`make(size)` gives the numbers and the data."""
+    """A function in all versions; `make(size)` returns the numbers and the data."""
 
     name: str
     title: str
@@ -43,6 +43,7 @@ class Program:
 
 @njit
 def gjr_garch(p, returns):
+    """Negative log-likelihood of the returns in numba, a loop with a branch."""
     mean, omega, alpha, gamma, beta = p[0], p[1], p[2], p[3], p[4]
     variance = omega / (1.0 - alpha - 0.5 * gamma - beta)
     total = 0.0
@@ -55,11 +56,13 @@ def gjr_garch(p, returns):
 
 
 def make_gjr_garch(size: int) -> tuple[Any, ...]:
+    """Return the five parameters, and `size` returns with heavy tails."""
     rng = np.random.default_rng(0)
     return np.array([0.02, 0.05, 0.05, 0.1, 0.85]), rng.standard_t(6, size=size)
 
 
 def tape_gjr_garch(p: Any, returns: Any) -> Any:
+    """Negative log-likelihood for the tape, a loop over Python floats."""
     mean, omega, alpha, gamma, beta = p
     variance = omega / (1.0 - alpha - 0.5 * gamma - beta)
     total = 0.0
@@ -72,10 +75,12 @@ def tape_gjr_garch(p: Any, returns: Any) -> Any:
 
 
 def jax_gjr_garch(returns: Any) -> Callable[[Any], Any]:
+    """Negative log-likelihood in JAX: `lax.scan` for the variances, whole arrays for the rest."""
     import jax.numpy as jnp
     from jax import lax
 
     def f(p: Any) -> Any:
+        """The function of the five parameters."""
         mean, omega, alpha, gamma, beta = p
         e = returns - mean
         shocks = omega + jnp.where(e < 0.0, alpha + gamma, alpha) * e * e
@@ -87,9 +92,11 @@ def jax_gjr_garch(returns: Any) -> Callable[[Any], Any]:
 
 
 def casadi_gjr_garch(returns: Any) -> Callable[[Any], Any]:
+    """Negative log-likelihood in CasADi: the loop is unrolled into scalar operations."""
     import casadi as ca
 
     def f(p: Any) -> Any:
+        """The function of the five parameters."""
         mean, omega, alpha, gamma, beta = ca.vertsplit(p)
         variance = omega / (1.0 - alpha - 0.5 * gamma - beta)
         total = 0.0
@@ -110,6 +117,7 @@ INPUTS, UNITS = 7, 11
 
 @njit
 def network(p, x, y):
+    """Mean squared error of the network in numba, by loops over rows, units and inputs."""
     total = 0.0
     for i in range(len(y)):
         out = p[99]
@@ -123,6 +131,7 @@ def network(p, x, y):
 
 
 def make_network(size: int) -> tuple[Any, ...]:
+    """Return 100 parameters, and `size` rows with their targets."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(size, INPUTS))
     return rng.normal(0.0, 0.5, 100), x, np.sin(x[:, 0]) + x[:, 1] * x[:, 2]
@@ -133,14 +142,17 @@ def _layers(p: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def tape_network(p: Any, x: Any, y: Any) -> Any:
+    """Mean squared error for the tape, in NumPy's matrix products."""
     w, b, v, c = _layers(p)
     return np.mean((np.tanh(x @ w.T + b) @ v + c - y) ** 2)
 
 
 def jax_network(x: Any, y: Any) -> Callable[[Any], Any]:
+    """Mean squared error in JAX, by matrix products."""
     import jax.numpy as jnp
 
     def f(p: Any) -> Any:
+        """The function of the 100 parameters."""
         w, b, v, c = _layers(p)
         return jnp.mean((jnp.tanh(x @ w.T + b) @ v + c - y) ** 2)
 
@@ -148,9 +160,11 @@ def jax_network(x: Any, y: Any) -> Callable[[Any], Any]:
 
 
 def casadi_network(x: Any, y: Any) -> Callable[[Any], Any]:
+    """Mean squared error in CasADi, by products of whole matrices."""
     import casadi as ca
 
     def f(p: Any) -> Any:
+        """The function of the 100 parameters."""
         w, b, v, c = ca.reshape(p[:77], INPUTS, UNITS).T, p[77:88], p[88:99], p[99]
         hidden = ca.tanh(w @ ca.DM(x).T + ca.repmat(b, 1, len(y)))
         return ca.sumsqr(v.T @ hidden + c - ca.DM(y).T) / len(y)
@@ -164,6 +178,7 @@ def casadi_network(x: Any, y: Any) -> Callable[[Any], Any]:
 
 @njit
 def rosenbrock(x):
+    """Chained Rosenbrock function in numba, a loop."""
     total = 0.0
     for i in range(len(x) - 1):
         total += 100.0 * (x[i + 1] - x[i] * x[i]) ** 2 + (1.0 - x[i]) ** 2
@@ -171,20 +186,24 @@ def rosenbrock(x):
 
 
 def make_rosenbrock(size: int) -> tuple[Any, ...]:
+    """Return a point near the minimum, with `size` coordinates."""
     return (np.random.default_rng(0).normal(1.0, 0.3, size),)
 
 
 def tape_rosenbrock(x: Any) -> Any:
+    """Chained Rosenbrock function for the tape, in slices."""
     return np.sum(100.0 * (x[1:] - x[:-1] * x[:-1]) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
 def jax_rosenbrock() -> Callable[[Any], Any]:
+    """Chained Rosenbrock function in JAX, in slices."""
     import jax.numpy as jnp
 
     return lambda x: jnp.sum(100.0 * (x[1:] - x[:-1] * x[:-1]) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
 def casadi_rosenbrock() -> Callable[[Any], Any]:
+    """Chained Rosenbrock function in CasADi, as two sums of squares."""
     import casadi as ca
 
     return lambda x: ca.sumsqr(10.0 * (x[1:] - x[:-1] * x[:-1])) + ca.sumsqr(1.0 - x[:-1])
@@ -196,6 +215,7 @@ def casadi_rosenbrock() -> Callable[[Any], Any]:
 
 @njit
 def k_means(centres, points):
+    """Sum of squared distances to the nearest centre in numba, three loops."""
     total = 0.0
     for i in range(points.shape[0]):
         nearest = math.inf
@@ -210,6 +230,7 @@ def k_means(centres, points):
 
 
 def make_k_means(size: int) -> tuple[Any, ...]:
+    """Return 10 centres and `size` points around them, in 16 dimensions."""
     rng = np.random.default_rng(0)
     centres = rng.normal(0.0, 3.0, (10, 16))
     points = centres[rng.integers(0, 10, size)] + rng.normal(size=(size, 16))
@@ -217,14 +238,17 @@ def make_k_means(size: int) -> tuple[Any, ...]:
 
 
 def tape_k_means(centres: Any, points: Any) -> Any:
+    """Sum of squared distances for the tape, by broadcasting."""
     distances = np.sum((points[:, None, :] - centres[None, :, :]) ** 2, axis=2)
     return np.sum(np.min(distances, axis=1))
 
 
 def jax_k_means(points: Any) -> Callable[[Any], Any]:
+    """Sum of squared distances in JAX, by broadcasting."""
     import jax.numpy as jnp
 
     def f(centres: Any) -> Any:
+        """The function of the centres."""
         distances = jnp.sum((points[:, None, :] - centres[None, :, :]) ** 2, axis=2)
         return jnp.sum(jnp.min(distances, axis=1))
 
@@ -232,11 +256,13 @@ def jax_k_means(points: Any) -> Callable[[Any], Any]:
 
 
 def casadi_k_means(points: Any) -> Callable[[Any], Any]:
+    """Sum of squared distances in CasADi: one row of distances for each centre, then their minimum."""
     import functools
 
     import casadi as ca
 
     def f(centres: Any) -> Any:
+        """The function of the centres."""
         columns = ca.DM(points).T
         rows = ca.vertsplit(centres)
         distances = [ca.sum1((columns - ca.repmat(row.T, 1, len(points))) ** 2) for row in rows]

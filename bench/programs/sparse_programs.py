@@ -1,7 +1,7 @@
-"""The functions of `bench/sparse.py`, for every library as its users would write them.
+"""The functions of `bench/sparse.py`, written for every library as its users would write them.
 
-Three have a sparse derivative by their first argument, an array, and data. Two are functions of one sample, of a batch.
-JAX and CasADi take the data as constants where a function of the data gives the function of the numbers.
+Three functions take an array and data, and have a sparse derivative with respect to the array. Two more are functions
+of one sample, for `vmap` over a batch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["BATCHES", "PROGRAMS", "Batch", "Program"]
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A function with a sparse derivative; `make(size)` gives the numbers and the data."""
+    """A function with a sparse derivative; `make(size)` returns the numbers and the data."""
 
     title: str
     what: str  # "Jacobian" or "Hessian"
@@ -33,7 +33,7 @@ class Program:
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """A function of one sample; `make(size)` gives the arguments, of which the last ones are mapped."""
+    """A function of one sample; `make(size)` returns the arguments, first the shared ones, then those to map over."""
 
     title: str
     what: str  # "Jacobians" or "gradients"
@@ -51,6 +51,7 @@ class Batch:
 
 @njit
 def rotated(r, x):
+    """Rodrigues' formula: the point `x`, turned about the axis `r` by its length."""
     square = r[0] * r[0] + r[1] * r[1] + r[2] * r[2]
     angle = math.sqrt(square)
     c, s = math.cos(angle), math.sin(angle) / angle
@@ -62,6 +63,7 @@ def rotated(r, x):
 
 @njit
 def bundle(p, cameras, camera, point, seen):
+    """Residuals of all observations in numba, two for each."""
     made = np.empty(2 * len(camera))
     for i in range(len(camera)):
         k, j = 9 * camera[i], 9 * cameras + 3 * point[i]
@@ -75,7 +77,7 @@ def bundle(p, cameras, camera, point, seen):
 
 
 def projected(x, r, of, stack, math, seen):
-    """The residuals of many observations: columns of points x, and of cameras, of a library's arrays."""
+    """Residuals of many observations, from columns of points and cameras, which are arrays of any library."""
     square = r[0] * r[0] + r[1] * r[1] + r[2] * r[2]
     angle = math.sqrt(square)
     c, s = math.cos(angle), math.sin(angle) / angle
@@ -90,6 +92,7 @@ def projected(x, r, of, stack, math, seen):
 
 
 def bundle_of_arrays(p, cameras, camera, point, seen):
+    """Residuals for the tape: the columns of cameras and points, gathered for all observations."""
     table, points = p[: 9 * cameras].reshape(cameras, 9)[camera], p[9 * cameras :].reshape(-1, 3)[point]
     columns = [table[:, k] for k in range(9)]
     x = [points[:, k] for k in range(3)]
@@ -97,6 +100,7 @@ def bundle_of_arrays(p, cameras, camera, point, seen):
 
 
 def bundle_of_symbols(p, cameras, camera, point, seen):
+    """Residuals in CasADi: the columns of cameras and points, gathered for all observations."""
     import casadi as ca
 
     columns = [p[9 * camera + k] for k in range(9)]
@@ -105,7 +109,7 @@ def bundle_of_symbols(p, cameras, camera, point, seen):
 
 
 def make_bundle(size: int) -> tuple[Any, ...]:
-    """So many observations, of a point for every eight, by a camera for every 400."""
+    """Return `size` observations, with a point for every eight of them and a camera for every 400."""
     rng = np.random.default_rng(0)
     cameras, points = max(2, size // 400), size // 8
     camera, point = np.arange(size) % cameras, rng.permutation(np.arange(size) % points)
@@ -122,6 +126,7 @@ def make_bundle(size: int) -> tuple[Any, ...]:
 
 @njit
 def rosenbrock(x):
+    """Chained Rosenbrock function in numba, a loop."""
     total = 0.0
     for i in range(len(x) - 1):
         total += 100.0 * (x[i + 1] - x[i] * x[i]) ** 2 + (1.0 - x[i]) ** 2
@@ -129,16 +134,19 @@ def rosenbrock(x):
 
 
 def rosenbrock_of_arrays(x):
+    """Chained Rosenbrock function for the tape, in slices."""
     return np.sum(100.0 * (x[1:] - x[:-1] * x[:-1]) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
 def rosenbrock_of_symbols(x):
+    """Chained Rosenbrock function in CasADi, in slices."""
     import casadi as ca
 
     return ca.sum1(100.0 * (x[1:] - x[:-1] * x[:-1]) ** 2 + (1.0 - x[:-1]) ** 2)
 
 
 def make_rosenbrock(size: int) -> tuple[Any, ...]:
+    """Return `size` numbers from -1 to 1.5."""
     return (np.linspace(-1.0, 1.5, size),)
 
 
@@ -148,6 +156,7 @@ def make_rosenbrock(size: int) -> tuple[Any, ...]:
 
 @njit
 def diffusion(u, before, n, rate, dt):
+    """Residuals of an implicit Euler step in numba, a loop over the cells of an n x n grid."""
     made = np.empty(n * n)
     for i in range(n):
         for j in range(n):
@@ -163,6 +172,7 @@ def diffusion(u, before, n, rate, dt):
 
 
 def diffusion_of_arrays(u, before, n, rate, dt):
+    """Residuals of an implicit Euler step for the tape: neighbours are slices of a padded grid."""
     grid = u.reshape(n, n)
     wide = np.concatenate([grid[:1], grid, grid[-1:]])
     flow = wide[:-2] + wide[2:] - 4.0 * grid
@@ -172,6 +182,7 @@ def diffusion_of_arrays(u, before, n, rate, dt):
 
 
 def diffusion_of_symbols(u, before, n, rate, dt):
+    """Residuals of an implicit Euler step in CasADi: neighbours are slices of a padded grid."""
     import casadi as ca
 
     grid = ca.reshape(u, n, n)  # by columns: the square is the same
@@ -182,6 +193,7 @@ def diffusion_of_symbols(u, before, n, rate, dt):
 
 
 def make_diffusion(size: int) -> tuple[Any, ...]:
+    """Return a state near the solution, the state before, and the constants, for a grid of `size` cells."""
     n = math.isqrt(size)
     before = np.sin(np.arange(n * n))
     return 0.9 * before, before, n, 4.0, 0.1
@@ -226,21 +238,25 @@ PROGRAMS = {
 
 @njit
 def polar(x):
+    """Four functions of two numbers, in numba."""
     return np.array([x[0] * np.cos(x[1]), x[0] * np.sin(x[1]), x[0] * x[1], np.exp(x[0] - x[1])])
 
 
 def polar_of_jax(x):
+    """The same four functions of two numbers, in JAX."""
     import jax.numpy as jnp
 
     return jnp.array([x[0] * jnp.cos(x[1]), x[0] * jnp.sin(x[1]), x[0] * x[1], jnp.exp(x[0] - x[1])])
 
 
 def make_polar(size: int) -> tuple[Any, ...]:
+    """Return `size` points in the plane."""
     return (np.random.default_rng(0).normal(size=(size, 2)),)
 
 
 @njit
 def network(w, b, v, x, y):
+    """Squared error of a network with 8 inputs and 16 units at one sample, in numba."""
     total = -y
     for k in range(len(b)):
         z = b[k]
@@ -251,12 +267,14 @@ def network(w, b, v, x, y):
 
 
 def network_of_jax(w, b, v, x, y):
+    """The same squared error at one sample, in JAX."""
     import jax.numpy as jnp
 
     return (v @ jnp.tanh(w @ x + b) - y) ** 2
 
 
 def make_network(size: int) -> tuple[Any, ...]:
+    """Return the parameters that all samples share, and `size` samples."""
     rng = np.random.default_rng(0)
     w, b, v = rng.normal(size=(16, 8)), rng.normal(size=16), rng.normal(size=16)
     return w, b, v, rng.normal(size=(size, 8)), rng.normal(size=size)

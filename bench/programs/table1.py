@@ -1,8 +1,8 @@
-"""The functions of the paper's Table 1, and two that the authors' artifact adds to it, as programs of growing size.
+"""The functions of the paper's Table 1, and two that the authors' artifact adds to it, at growing sizes.
 
-The paper's times are per unit of n: a single product and rotate_vec_by_quat are differentiated n times, the dot product
-is one of lists of n numbers, and the matrix has sqrt(n) rows and columns. So are ours. `stages` and the tape
-differentiate the functions of stages/programs.py; the numba functions that are compiled stand here.
+Times are per unit of n, as in the paper: a product of two numbers and rotate_vec_by_quat are differentiated n times,
+the dot product is of two lists of n numbers, and the matrix has sqrt(n) rows and columns. The stages and the tape
+differentiate the functions of stages/programs.py; this module has the numba functions for the compiler.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from stages.programs import PROGRAMS, Layer, Vec3, rotate_vec_by_quat
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A function: what n counts (`unit`), the paper's microseconds per unit of n, and both forms of the program.
+    """A function in two forms, for the tape and for numba, with what n counts (`unit`) and the paper's times.
 
-    `make(k)` gives the inputs of both, as pairs (primals, arguments); `count(k)` says which n that is. Of `repeated`
-    ones, n calls are timed.
+    `make(k)` returns a pair: the primals of the tape's function and the arguments of the numba function. `count(k)` is
+    the n of these inputs. If `repeated`, n calls are timed.
     """
 
     name: str
@@ -40,15 +40,18 @@ class Row:
 
     @property
     def quick(self) -> tuple[int, ...]:
+        """The sizes of `make bench-quick`: the first three."""
         return self.sizes[:3]
 
 
 def scalar_mult(x, y):
+    """Product of two numbers."""
     return x * y
 
 
 @njit
 def dot(xs, ys):
+    """Dot product in numba, a loop."""
     total = 0.0
     for i in range(len(xs)):
         total += xs[i] * ys[i]
@@ -57,6 +60,7 @@ def dot(xs, ys):
 
 @njit
 def sum_mat_vec(rows, xs):
+    """Sum of a matrix-vector product in numba, a dot product for each row."""
     total = 0.0
     for i in range(len(rows)):
         total += dot(rows[i], xs)
@@ -65,7 +69,7 @@ def sum_mat_vec(rows, xs):
 
 @njit
 def rotate_and_add(vx, vy, vz, qx, qy, qz, qw):
-    """The three numbers of the result, added: their gradient is the cotangent (1, 1, 1), pulled back."""
+    """Sum of the turned vector: its gradient is the pullback of the cotangent (1, 1, 1)."""
     along = 2.0 * (qx * vx + qy * vy + qz * vz)
     same = qw * qw - (qx * qx + qy * qy + qz * qz)
     x = along * qx + same * vx + 2.0 * qw * (qy * vz - qz * vy)
@@ -76,6 +80,7 @@ def rotate_and_add(vx, vy, vz, qx, qy, qz, qw):
 
 @njit
 def neural(weights1, biases1, weights2, biases2, xs, label):
+    """Cross-entropy of one example under two layers, in numba."""
     n = len(xs)
     hidden, scores = np.empty(n), np.empty(n)
     for i in range(n):
@@ -93,6 +98,7 @@ def neural(weights1, biases1, weights2, biases2, xs, label):
 
 @njit
 def particles(swarm, steps):
+    """Sum of x * y over all particles after `steps` Euler steps, in numba."""
     dt, mass = 0.05, 1.0
     total = 0.0
     for i in range(len(swarm)):
@@ -128,7 +134,7 @@ def _particles(k: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     return (swarm, STEPS), (np.array([(p.position, p.velocity) for p in swarm]), STEPS)
 
 
-#: What is timed for every function: two stages, the product's tape, its compiled path; and the functions themselves.
+#: What is timed for every function: plain Python, two stages, dualrev's tape, numba, and dualrev's compiled gradient.
 COLUMNS = ("plain", "contrib", "tape", "dualrev", "njit", "compiled")
 
 STEPS = 100  # of a particle; a thousand in the artifact

@@ -1,8 +1,8 @@
 """The report of a saved run: `python -m bench.reporting RUN.json --to FOLDER`.
 
-content     what is said: sections of text, tables and pictures, each made from the run
+content     the sections: texts, tables and pictures, computed from the run
 plots       the pictures, as SVG
-render      the sections as one HTML page that needs nothing else, and as Markdown
+render      the sections as one HTML page without other files, and as Markdown
 """
 
 from bench.reporting.content import Section, Table, sections

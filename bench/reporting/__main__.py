@@ -1,6 +1,7 @@
 """Write the report of a saved run: `python -m bench.reporting RUN.json --to FOLDER`, or `... RUN.json --publish`.
 
-What is published is checked in: the run, the report as Markdown with its pictures, and the table of docs/benchmarks.md.
+--publish writes the files that are under version control: the run, the report as Markdown with its pictures, and the
+table of docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ MARK = "<!-- peers -->\n"
 
 
 def write(run_file: Path, folder: Path, page: bool = True) -> list[Path]:
-    """Write report.md, the pictures and, as `page`, index.html; give the files."""
+    """Write report.md, the pictures and, if `page`, index.html; return the files."""
     run = load(run_file)
     made = sections(run)
     pictures = {picture.name: plots.draw(picture.name, run) for section in made for picture in section.pictures}
@@ -35,7 +36,7 @@ def write(run_file: Path, folder: Path, page: bool = True) -> list[Path]:
 
 
 def publish(run_file: Path, folder: Path = PUBLISHED, page: Path = PAGE) -> list[Path]:
-    """Write the files that are checked in. RunError for a run without other libraries: the page shows them."""
+    """Write the files under version control. RunError if the run has no times of other libraries."""
     peers = content.peers(load(run_file))
     if peers is None:
         raise RunError(f"{run_file} has no times of other libraries, which docs/benchmarks.md shows")
@@ -48,7 +49,7 @@ def publish(run_file: Path, folder: Path = PUBLISHED, page: Path = PAGE) -> list
 
 
 def compact(run_file: Path) -> str:
-    """The JSON with a line for every benchmark and every record, so that it is small and its changes can be read."""
+    """Format the JSON with a line for every benchmark and record: small, and easy to compare by `git diff`."""
     saved = json.loads(run_file.read_text(encoding="utf-8"))
     parts = []
     for key, value in saved.items():
@@ -58,7 +59,7 @@ def compact(run_file: Path) -> str:
 
 
 def newest() -> Path:
-    """The newest full run of `make bench`. RunError if there is none."""
+    """Return the newest full run of `make bench`; RunError if `make bench` has not run yet."""
     runs = sorted(path for path in (BENCH / "runs").glob("*.json") if not path.stem.endswith("-quick"))
     if not runs:
         raise RunError("there is no saved run yet: `make bench` makes one")
@@ -68,12 +69,10 @@ def newest() -> Path:
 def main(argv: Sequence[str] | None = None) -> int:
     """Write all files of the report; 2 if the run cannot be read."""
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m bench.reporting")
-    parser.add_argument("run", type=Path, nargs="?", help="a JSON file of `make bench` (the newest full one)")
+    parser.add_argument("run", type=Path, nargs="?", help="JSON file of `make bench` (default: the newest full one)")
     where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--to", type=Path, metavar="FOLDER", help="where the report goes")
-    where.add_argument(
-        "--publish", action="store_true", help="write what is checked in: bench/published, docs/benchmarks.md"
-    )
+    where.add_argument("--to", type=Path, metavar="FOLDER", help="folder for the report")
+    where.add_argument("--publish", action="store_true", help="write to bench/published and docs/benchmarks.md")
     options = parser.parse_args(argv)
     try:
         run = options.run or newest()

@@ -1,4 +1,4 @@
-"""The content of a report: sections of text, tables and pictures, made from a run. Each suite that ran has one."""
+"""The content of a report: sections of text, tables and pictures, computed from a run. Each suite that ran has one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDEST = 1.0  # an interval of a law that still tells n from n^2
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Text in columns; all but the first are aligned on the right, or as `left` says by their numbers."""
+    """A table of texts. Columns are aligned right, except those with their number in `left`."""
 
     heading: list[str]
     rows: list[list[str]]
@@ -29,7 +29,7 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class Picture:
-    """A plot of plots.py, and what it shows for who cannot see it."""
+    """A plot of plots.py, with a text for readers who cannot see it."""
 
     name: str
     alt: str
@@ -37,7 +37,7 @@ class Picture:
 
 @dataclasses.dataclass
 class Section:
-    """A heading and what stands below it."""
+    """A heading with texts, pictures, tables and notes below it."""
 
     name: str
     title: str
@@ -48,7 +48,7 @@ class Section:
 
 
 def sections(run: Run) -> list[Section]:
-    """All sections: first those that users of a library ask for, then those about the paper."""
+    """Return all sections: first those for users of a library, then those about the paper."""
     made: list[Callable[[Run], Section | None]] = [peers, compiled, memory, families, table1, about]
     return [section for make in made if (section := make(run))]
 
@@ -57,7 +57,7 @@ def sections(run: Run) -> list[Section]:
 
 
 def significant(x: float, digits: int = 3) -> str:
-    """So many digits, without an exponent.
+    """Format a number to `digits` significant digits, without an exponent.
 
     >>> [significant(x) for x in (0.01234, 1.0, 56.78, 1234567.0)]
     ['0.0123', '1.00', '56.8', '1,230,000']
@@ -70,10 +70,12 @@ def significant(x: float, digits: int = 3) -> str:
 
 
 def microseconds(seconds: float) -> str:
+    """Format seconds as microseconds, to three digits."""
     return significant(seconds * 1e6)
 
 
 def times(ratio: float) -> str:
+    """Format a ratio to two digits, as "4.8x"."""
     return f"{significant(ratio, 2)}x"
 
 
@@ -81,13 +83,13 @@ def times(ratio: float) -> str:
 
 
 def climbed(run: Run, family: str, engine: str) -> tuple[list[int], list[float]]:
-    """Sizes and seconds of an engine on a family."""
+    """Return sizes and seconds of an engine on a family."""
     measures = run.select("families", family=family, engine=engine)
     return [m.labels["n"] for m in measures], [m.seconds for m in measures]
 
 
 def cut_off(run: Run, family: str, engine: str) -> int | None:
-    """The size from which on an engine took too long, if there is one."""
+    """Return the size from which on an engine took too long; None if it never did."""
     return min((record["n"] for record in run.recorded("families", family=family, engine=engine)), default=None)
 
 
@@ -100,16 +102,16 @@ def families(run: Run) -> Section | None:
         "What each stage solves",
         [
             "The paper goes from backpropagators as closures to a tape in steps, and each step solves one problem. "
-            "Here are four programs, each of which has one of these problems and little else, at growing sizes: the "
-            "time of value and gradient in every stage of `stages/`, and in dualrev's own tape. `plain` is the program "
-            "itself.",
-            "A line ends where the next size would take a call longer than the run allows. The laws are fitted to the "
-            "larger half of the sizes, by least squares on the logarithm of the time, with intervals of 95% "
-            "confidence; one whose interval is wider than 1 is not shown. The next columns have the paper's law, and "
-            "the power that a fit of exactly that law would find at the same sizes: n log n looks like n to a power "
-            "above one. A fitted power below it says that at these sizes cheaper work still takes most of the time.",
+            "Each of these four programs has one of the problems and little else. The times are of value and gradient, "
+            "at growing sizes, in every stage of `stages/` and on dualrev's own tape. `plain` is the program itself.",
+            "A line ends where a call at the next size would take longer than the run allows. The column `fitted` has "
+            "a law that is fitted to the larger half of the sizes, by least squares on the logarithm of the time, with "
+            "its interval of 95% confidence; laws with an interval wider than 1 are not shown. The column `paper` has "
+            "the paper's law, and the next one the power that a fit finds if times follow that law exactly at the same "
+            "sizes: n log n looks like n to a power above one. If the fitted power is lower, cheaper work still takes "
+            "most of the time at these sizes.",
         ],
-        [Picture("families", "Time over size for every stage on four programs, both axes logarithmic.")],
+        [Picture("families", "Time against size for every stage on four programs, both axes logarithmic.")],
     )
     for family in FAMILIES.values():
         rows = [row for engine in ENGINES if (row := _law(run, family.name, engine))]
@@ -149,7 +151,7 @@ def _power(claim: str, law: Law) -> str:
 
 
 def table1(run: Run) -> Section | None:
-    """The paper's Table 1 with our columns."""
+    """Return the section of the paper's Table 1, with our columns."""
     if not run.select("table1"):
         return None
     heading = ["us per n", "n counts", "paper (Haskell)", "ad (Haskell)", *COLUMNS]
@@ -161,18 +163,18 @@ def table1(run: Run) -> Section | None:
         "table1",
         "Table 1 of the paper",
         [
-            "Time per unit of n, as the slope over n: value and gradient of the paper's functions, and of two that the "
-            "authors' artifact adds. `contrib` is the stage that the paper measured, in Python; `tape` its last one; "
-            "`dualrev` the tape of the product; `compiled` its derivatives of numba functions. `plain` and `njit` are "
-            "the functions themselves, in Python and in numba. The paper's two columns are copied from it: GHC 9.2.2 "
-            "on another machine.",
-            "A single product and rotate_vec_by_quat are differentiated n times, as in the paper. That is where "
-            "dualrev's fixed cost of a call from Python shows, which code with more than a few operations does not "
-            "notice.",
+            "Time per unit of n, computed as the slope of time over n. The times are of value and gradient of the "
+            "paper's functions, and of two that the authors' artifact adds. `contrib` is the stage that the paper "
+            "measured, in Python; `tape` is the last stage; `dualrev` is dualrev's own tape; `compiled` are dualrev's "
+            "derivatives of numba functions. `plain` and `njit` are the functions themselves, in Python and in numba. "
+            "The two Haskell columns are copied from the paper, which used GHC 9.2.2 on another machine.",
+            "scalar mult. and rotate_vec_by_quat are differentiated n times, as in the paper. So their times "
+            "include the fixed cost of a dualrev call from Python, which is small in code with more than a few "
+            "operations.",
         ],
-        [Picture("table1", "Time over n for six functions, both axes logarithmic: all lines have the slope of one.")],
+        [Picture("table1", "Time against n for six functions, both axes logarithmic: all lines have slope one.")],
         [Table(heading, lines, left=(0, 1))],
-        ["In brackets: half the width of the slope's interval of 95% confidence, where it is more than 2% of it."],
+        ["In brackets: half the width of the slope's 95% confidence interval, where it is above 2% of the slope."],
     )
 
 
@@ -189,13 +191,13 @@ def _slope(run: Run, row: str, column: str) -> str:
 
 
 def best(run: Run, program: str, library: str) -> Measure | None:
-    """The fastest version of a library."""
+    """Return the fastest version of a library; None if it has no times."""
     measures = [m for m in run.select("peers", program=program) if m.labels["version"].split(":")[0] == library]
     return min(measures, key=lambda m: m.seconds, default=None)
 
 
 def peers(run: Run) -> Section | None:
-    """The table over all programs and libraries, and one for every program with all versions."""
+    """Return the section of other libraries: one table of all, and one for every program with all versions."""
     programs = [p for p in PROGRAMS.values() if run.select("peers", program=p.name)]
     if not programs:
         return None
@@ -204,18 +206,18 @@ def peers(run: Run) -> Section | None:
     )
     section = Section(
         "peers",
-        "Beside other libraries",
+        "Compared with other libraries",
         [
             "The time of value and gradient of the same functions, each written as the users of a library would write "
             "it (`bench/peers/programs/` has a file for every function). All gradients agreed to nine digits before "
-            "the clock ran. The times leave out what a library compiles or builds in its first call; the tables of the "
-            "programs, below, have that.",
+            "they were timed. The times exclude the first call, in which libraries compile or build; the tables of "
+            "single programs below list it.",
         ],
         [
             Picture(
                 "peers",
-                "How many times slower than dualrev's compiled derivative each library is at value and gradient: a row "
-                "for every program, a mark for every library, a logarithmic axis.",
+                "Time of value and gradient in each library, relative to dualrev's compiled derivative: a row for "
+                "every program, a mark for every library, a logarithmic axis.",
             )
         ],
     )
@@ -232,7 +234,7 @@ def peers(run: Run) -> Section | None:
         Table(
             heading,
             rows,
-            "Value and gradient, in microseconds; in brackets how many times slower than dualrev, compiled.",
+            "Microseconds for value and gradient. In brackets: the time relative to dualrev, compiled.",
         )
     )
     section.tables += [_versions(run, program.name) for program in programs]
@@ -255,7 +257,7 @@ def _library(record: dict[str, str]) -> str:
 
 
 def _versions(run: Run, name: str) -> Table:
-    """Every version of a program: its times, or why there are none."""
+    """Return the table of all versions of a program: their times, or why they have none."""
     program, reference, rows = PROGRAMS[name], best(run, name, REFERENCE), []
     for version in program.versions:
         library = LIBRARIES[version.library]
@@ -267,7 +269,7 @@ def _versions(run: Run, name: str) -> Table:
         for record in run.recorded("peers", program=name, version=version.name):
             if record["absent"] != "not installed":
                 rows.append([title, "-", "", "", record["absent"]])
-    heading = ["library", "us", "over compiled", "first call ms", "remarks"]
+    heading = ["library", "us", "relative to compiled", "first call ms", "remarks"]
     return Table(heading, rows, f"{program.title}. {program.about}", left=(0, 4))
 
 
@@ -275,7 +277,7 @@ def _versions(run: Run, name: str) -> Table:
 
 
 def memory(run: Run) -> Section | None:
-    """Bytes per operation of the tape and the compiled path."""
+    """Return the section of memory: bytes per operation of the tape and of compiled gradients."""
     records = list(run.recorded("memory"))
     if not records:
         return None
@@ -297,23 +299,24 @@ def memory(run: Run) -> Section | None:
         "memory",
         "Memory",
         [
-            "The peak of a process's memory in a call of value and gradient, over what it had before, in a new process "
-            "for each size; bytes per step are the slope over the number of steps. The tape keeps a row for every "
-            "operation; compiled code keeps what it overwrites and will need again, and nothing else.",
+            "The peak memory of a call of value and gradient, minus the memory that the process had before the call. "
+            "Each size runs in a new process; bytes per step are the slope over the number of steps. The tape keeps a "
+            "row for every operation; compiled code keeps only values that it overwrites and needs in the reverse "
+            "pass.",
         ],
-        [Picture("memory", "Peak memory over the number of steps, both axes logarithmic.")],
+        [Picture("memory", "Peak memory against the number of steps, both axes logarithmic.")],
         [Table(["program", "operations per step", "bytes per step", "bytes per operation", "MB"], rows)],
     )
 
 
 def bytes_per_unit(record: dict[str, list[int]]) -> float:
-    """The slope of a memory record by its largest and its smallest size."""
+    """Return the slope of a memory record between its smallest and its largest size."""
     (first, low), *_, (last, high) = zip(record["sizes"], record["bytes"], strict=True)
     return (high - low) / (last - first)
 
 
 def compiled(run: Run) -> Section | None:
-    """Gradient over primal of the numba functions."""
+    """Return the section of compiled gradients, relative to the numba functions themselves."""
     rows, ratios = [], []
     for name in dict.fromkeys(m.labels["program"] for m in run.select("compiled")):
         found = {m.labels["what"]: m.seconds for m in run.select("compiled", program=name)}
@@ -324,18 +327,18 @@ def compiled(run: Run) -> Section | None:
             rows.append([name, microseconds(primal), f"{ratios[-1]:.2f}", *by_hand])
     if not rows:
         return None
-    heading = ["program", "primal us", "gradient / primal", "adjoint by hand / primal", "gradient / adjoint"]
+    heading = ["program", "primal us", "gradient / primal", "handwritten adjoint / primal", "gradient / adjoint"]
     text = (
-        "Value and gradient of numba functions (`bench/programs/compiled_programs.py`), over the function itself "
-        "and over a gradient that was written by hand in numba. "
-        f"Median of gradient over primal: {statistics.median(ratios):.2f}."
+        "Time of value and gradient of numba functions (`bench/programs/compiled_programs.py`), divided by the time of "
+        "the function itself (the primal) and by the time of a gradient written by hand in numba (the adjoint). "
+        f"Median of gradient / primal: {statistics.median(ratios):.2f}."
     )
-    picture = Picture("compiled", "Gradient over primal for every numba function, and of the adjoint by hand.")
+    picture = Picture("compiled", "Gradient / primal for every numba function, with the handwritten adjoint / primal.")
     return Section("compiled", "Compiled gradients", [text], [picture], [Table(heading, rows)])
 
 
 def about(run: Run) -> Section:
-    """The machine and the rules."""
+    """Return the section about the machine and the rules of measuring."""
     rows = [[key, str(value)] for key, value in run.about.items() if key != "quick"]
     rows += [["commit", run.commit or "unknown"], ["date", run.date]]
     kind = "quick" if run.about.get("quick") else "full"
@@ -343,11 +346,11 @@ def about(run: Run) -> Section:
         "about",
         "How this was measured",
         [
-            f"A {kind} run by pytest-benchmark. A time is the shortest of several rounds, in one process and on one "
-            "thread; Python's garbage collector runs before each benchmark and is off while the clock runs. Beside "
-            "every time a calibration loop was timed, before and after, so that two runs can be compared by ratios to "
-            f"it (`make bench-compare`); it moved by {_unrest(run):.0%} in the median here, and "
-            f"{_unrest(run, 0.9):.0%} in the worst tenth.",
+            f"A {kind} run by pytest-benchmark. A time is the shortest of several repetitions, in one process and on "
+            "one thread; Python's garbage collector runs before each benchmark and is off while the clock runs. A "
+            "calibration loop is timed before and after each benchmark, so that two runs can be compared by ratios to "
+            f"it (`make bench-compare`). In this run, its two times differ by {_unrest(run):.0%} in the median, and by "
+            f"{_unrest(run, 0.9):.0%} or more in the worst tenth.",
         ],
         tables=[Table(["what", "value"], rows, left=(0, 1))],
     )

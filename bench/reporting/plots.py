@@ -1,6 +1,6 @@
 """The pictures of a report, as SVG: `draw(name, run)`.
 
-Colours are Okabe and Ito's, which colour-blind readers can tell apart; every line and mark has a shape of its own, too.
+The colours are Okabe and Ito's, which colour-blind readers can tell apart. Lines and marks also differ in shape.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ MARKS = {
 
 
 def draw(name: str, run: Run) -> str:
-    """A picture, the same bytes for the same run."""
+    """Draw a picture: the same run gives the same bytes."""
     import matplotlib
     from matplotlib import pyplot
 
@@ -80,7 +80,7 @@ def _line(panel: Axes, key: str, xs: list[int], ys: list[float]) -> None:
 
 
 def _logarithmic(panel: Axes) -> None:
-    """Both axes logarithmic, with a number at 1, and at 2 and 5 where that leaves few."""
+    """Make both axes logarithmic, with labels at powers of ten, and at 2 and 5 times these on a short axis."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     panel.set(xscale="log", yscale="log")
@@ -92,7 +92,7 @@ def _logarithmic(panel: Axes) -> None:
 
 
 def _finish(figure: Figure, panels: list[Axes], columns: int) -> None:
-    """Grids, and one legend for all panels."""
+    """Add grids, and one legend for all panels."""
     known: dict[str, Any] = {}
     for panel in panels:
         panel.grid(alpha=0.25, linewidth=0.6)
@@ -102,7 +102,7 @@ def _finish(figure: Figure, panels: list[Axes], columns: int) -> None:
 
 
 def families(run: Run) -> Figure:
-    """Time over size, a panel for each family."""
+    """Plot time against size, with a panel for each family."""
     figure, panels = _panels(2, 2, figsize=(9.5, 8.2))
     for panel, family in zip(panels, FAMILIES.values(), strict=True):
         for engine in ENGINES:
@@ -139,7 +139,7 @@ TITLES = {
 
 
 def table1(run: Run) -> Figure:
-    """Time over n, a panel for each function."""
+    """Plot time against n, with a panel for each function."""
     figure, panels = _panels(2, 3, figsize=(9.5, 6.4))
     for panel, row in zip(panels, ROWS.values(), strict=True):
         for column in COLUMNS:
@@ -159,7 +159,7 @@ def table1(run: Run) -> Figure:
 
 
 def peers(run: Run) -> Figure:
-    """A row for every program, a mark for every library."""
+    """Plot every program as a row, and every library as a mark in it."""
     programs = [p for p in PROGRAMS.values() if content.best(run, p.name, content.REFERENCE)]
     figure, (panel,) = _panels(1, 1, figsize=(9.5, 1.6 + 0.42 * len(programs)))
     for k, program in enumerate(programs):
@@ -184,7 +184,7 @@ def peers(run: Run) -> Figure:
 
 
 def memory(run: Run) -> Figure:
-    """Peak memory over the number of steps."""
+    """Plot peak memory against the number of steps."""
     figure, (panel,) = _panels(1, 1, figsize=(7.5, 4.6))
     marks = {"oscillator": "o", "garch": "s", "rotate": "^"}
     for record in run.recorded("memory"):
@@ -206,7 +206,7 @@ def memory(run: Run) -> Figure:
 
 
 def compiled(run: Run) -> Figure:
-    """Bars of gradient over primal, with a mark for the adjoint by hand."""
+    """Plot gradient / primal as bars, and handwritten adjoint / primal as marks."""
     names = list(dict.fromkeys(m.labels["program"] for m in run.select("compiled")))
     figure, (panel,) = _panels(1, 1, figsize=(8.0, 1.4 + 0.28 * len(names)))
     by_hand: dict[str, float] = {}
@@ -220,11 +220,17 @@ def compiled(run: Run) -> Figure:
     if by_hand:
         rows = [names.index(name) for name in by_hand]
         panel.scatter(
-            list(by_hand.values()), rows, 45, color=VERMILLION, marker="D", zorder=3, label="adjoint by hand / primal"
+            list(by_hand.values()),
+            rows,
+            45,
+            color=VERMILLION,
+            marker="D",
+            zorder=3,
+            label="handwritten adjoint / primal",
         )
     panel.set_yticks(range(len(names)), names)
     panel.invert_yaxis()
-    panel.set(xlabel="time over that of the numba function itself")
+    panel.set(xlabel="time relative to the numba function (the primal)")
     _finish(figure, [panel], 2)
     return figure
 

@@ -1,4 +1,4 @@
-"""Sections as one HTML page that needs nothing else, and as Markdown."""
+"""Render sections as one HTML page without other files, and as Markdown."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ TITLE = "dualrev: benchmarks"
 
 
 def html(sections: list[Section], pictures: dict[str, str]) -> str:
-    """The page. `pictures` are SVGs by name; they become part of it."""
+    """Render the page. `pictures` maps names to SVG texts, which become part of the page."""
     import jinja2
     from markupsafe import Markup, escape
 
     def inline(text: str) -> Markup:
-        """Code between backticks."""
+        """Convert code between backticks to HTML."""
         return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
     def source(name: str) -> str:
+        """Return the picture as a data URL."""
         return "data:image/svg+xml;base64," + base64.b64encode(pictures[name].encode()).decode()
 
     environment = jinja2.Environment(
@@ -33,7 +34,7 @@ def html(sections: list[Section], pictures: dict[str, str]) -> str:
 
 
 def markdown(sections: list[Section]) -> str:
-    """The page for GitHub, beside the pictures as files."""
+    """Render the page for GitHub, which links to the pictures as files."""
     lines = [f"# {TITLE}", ""]
     for section in sections:
         lines += [f"## {section.title}", ""]
@@ -51,7 +52,7 @@ def _paragraphs(paragraphs: list[str]) -> list[str]:
 
 
 def table(made: Table) -> list[str]:
-    """The lines of a table in Markdown."""
+    """Return the lines of a table in Markdown."""
     rule = ["---" if k in made.left else "---:" for k in range(len(made.heading))]
     return [
         "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (made.heading, rule, *made.rows)

@@ -1,1 +1,1 @@
-"""What `make bench` runs by pytest-benchmark: times and memory of the stages, of dualrev, and of other libraries."""
+"""The benchmarks of `make bench`: time and memory of the stages, of dualrev, and of other libraries."""

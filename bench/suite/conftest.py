@@ -1,7 +1,7 @@
-"""What all benchmarks share: how long they run, what they leave in the saved JSON, and what is cut off.
+"""Fixtures of all benchmarks: how long they run, what they save in the JSON, and which are cut off.
 
-Every benchmark is timed by `timed`, which writes beside pytest-benchmark's statistics what the time is of (its labels)
-and a calibration loop that ran just before and after. What has no time leaves a record with the reason.
+Every benchmark is timed by the fixture `timed`. In addition to pytest-benchmark's statistics it saves labels and the
+time of a calibration loop that runs just before and after. A benchmark without a time saves a record with the reason.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ records = pytest.StashKey[list[dict[str, Any]]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option --quick."""
     parser.addoption("--quick", action="store_true", help="a part of the benchmarks, at small sizes")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker `full`, and start an empty list of records."""
     config.addinivalue_line("markers", "full: left out by --quick")
     # other libraries' warnings are not ours to mend
     config.addinivalue_line("filterwarnings", "default")
@@ -41,6 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the benchmarks marked `full` in a quick run."""
     if config.getoption("--quick"):
         left_out = [item for item in items if item.get_closest_marker("full")]
         config.hook.pytest_deselected(items=left_out)
@@ -49,6 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)  # so that doctests run with -p no:benchmark
 def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
+    """Save what machine.py says about the machine, without the host's name."""
     machine_info.clear()  # the host's name is nobody's business
     machine_info.update(machine.about(), quick=config.getoption("--quick"))
 
@@ -71,25 +75,28 @@ def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_
 
 @pytest.fixture
 def quick(request: pytest.FixtureRequest) -> bool:
+    """Whether --quick was given."""
     return request.config.getoption("--quick")
 
 
 @pytest.fixture
 def limits(quick: bool) -> dict[str, float]:
+    """Seconds for a benchmark and for one call, in a quick or a full run."""
     return QUICK if quick else FULL
 
 
 @pytest.fixture
 def record(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """`record(suite, **facts)` writes something that is not a time to the saved JSON."""
+    """A function `record(suite, **facts)` that saves facts other than times in the JSON."""
     return lambda suite, **facts: request.config.stash[records].append({"suite": suite, **facts})
 
 
 @pytest.fixture
 def absent(record: Callable[..., None]) -> Callable[..., None]:
-    """`absent(suite, reason, **labels)` records why there is no time, and skips."""
+    """A function `absent(suite, reason, **labels)` that records why a benchmark has no time, and skips it."""
 
     def skip(suite: str, reason: str, **labels: Any) -> None:
+        """Record the reason, and skip the benchmark."""
         record(suite, absent=reason, **labels)
         pytest.skip(reason)
 
@@ -98,12 +105,13 @@ def absent(record: Callable[..., None]) -> Callable[..., None]:
 
 @pytest.fixture
 def timed(benchmark: Any, limits: dict[str, float]) -> Callable[..., float]:
-    """`timed(run, suite, calibration, **labels)` times a function without arguments, and gives its shortest time.
+    """A function `timed(run, suite, calibration, **labels)` that times `run()` and returns its shortest time.
 
-    The function has been called before: whatever it compiles is compiled.
+    Call `run` once before, so that everything is compiled.
     """
 
     def time_it(run: Callable[[], Any], suite: str, calibration: str = "python", **labels: Any) -> float:
+        """Time `run` between two runs of the calibration loop; return its shortest time in seconds."""
         start = time.perf_counter()
         run()
         once = time.perf_counter() - start
@@ -122,16 +130,17 @@ def timed(benchmark: Any, limits: dict[str, float]) -> Callable[..., float]:
 
 
 class Ladder:
-    """The times of something at growing sizes: at which size it is cut off."""
+    """The times of benchmarks at growing sizes, to predict when a call takes too long."""
 
     def __init__(self) -> None:
         self.times: dict[Any, list[tuple[int, float]]] = {}
 
     def climb(self, key: Any, n: int, seconds: float) -> None:
+        """Add a time at size n."""
         self.times.setdefault(key, []).append((n, seconds))
 
     def expected(self, key: Any, n: int) -> float:
-        """Seconds at size n, by the power through the last two sizes, at least linear: exponential growth is more."""
+        """Predict the seconds at size n by a power law through the last two sizes, with a power of 1 or more."""
         times = self.times.get(key, [])
         if not times:
             return 0.0
@@ -144,4 +153,5 @@ class Ladder:
 
 @pytest.fixture(scope="session")
 def ladder() -> Ladder:
+    """The times measured so far, for all benchmarks of the session."""
     return Ladder()

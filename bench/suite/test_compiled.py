@@ -1,6 +1,6 @@
-"""Times of numba functions, their compiled gradients, and adjoints written by hand.
+"""Time numba functions, their compiled gradients, and adjoints written by hand.
 
-`python -m bench.compiled` takes the same times in turns, which is what small differences should be read from.
+To see small differences use `python -m bench.compiled`, where the calls take turns.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def gradients():
-    """By the program's name: each is compiled once."""
+    """The compiled gradients by the program's name: each is compiled once."""
     return {}
 
 
 @pytest.mark.parametrize(("name", "what"), CASES)
 def test_program(timed, gradients, name, what):
+    """Time a numba function, its gradient or its adjoint by hand, after a check that they agree."""
     program = PROGRAMS[name]
     args = program.make(program.size)
     if name not in gradients:

@@ -1,4 +1,4 @@
-"""The stages on programs of growing size, until one call takes too long. `python -m bench.reporting` fits the laws."""
+"""Time the stages on programs of growing size, until a call takes too long. `python -m bench.reporting` fits laws."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ CASES = [
 
 
 def value_and_gradient(engine, f, primals):
-    """A function without arguments: one forward pass and one pullback."""
+    """Return a function without arguments that does one forward pass and one pullback."""
     if engine == "plain":
         return lambda: f(*primals)
     vjp = dualrev.vjp if engine == "dualrev" else STAGES[engine].vjp
 
     def run():
+        """One forward pass, and one pullback of ones."""
         y, pullback = vjp(f, *primals)
         scalars, structure = tree.outputs(y)
         return y, pullback(structure.cotangent([1.0] * len(scalars)))
@@ -34,6 +35,7 @@ def value_and_gradient(engine, f, primals):
 
 @pytest.mark.parametrize(("family", "engine", "n"), CASES)
 def test_family(timed, absent, ladder, limits, family, engine, n):
+    """Time value and gradient by one stage at size n, unless the sizes before predict too long a call."""
     labels = {"family": family, "engine": engine, "n": n}
     expected = ladder.expected((family, engine), n)
     if expected > limits["longest"]:

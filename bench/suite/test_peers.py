@@ -1,7 +1,7 @@
-"""Value and gradient of the same functions under dualrev and other libraries, each written as its users would write it.
+"""Time value and gradient of the same functions in dualrev and other libraries, written as users would write them.
 
-A version is timed if its library is installed and its answer agrees. What its first call takes, with all that it
-compiles or builds, is kept apart.
+A version is timed if its library is installed and its answer agrees. The first call, which compiles or builds, is timed
+separately.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def expected():
-    """What the plain function gives and dualrev's tape, by the program's name and size."""
+    """The plain function's value and the tape's gradient, by the program's name and size."""
     return {}
 
 
 def reference(program, size):
-    """The value of the first version without gradients, and the gradient of dualrev's first."""
+    """Return the value of the first plain version, and the gradient of the tape's first version."""
     answers = {}
     for version in program.versions:
         if version.library in ("plain", "dualrev") and version.library not in answers:
@@ -40,6 +40,7 @@ def reference(program, size):
 
 @pytest.mark.parametrize(("program", "version"), CASES)
 def test_peer(timed, record, absent, expected, limits, quick, program, version):
+    """Time one version of a program, after a check that its answer agrees."""
     program = PROGRAMS[program]
     (version,) = [candidate for candidate in program.versions if candidate.name == version]
     library = LIBRARIES[version.library]

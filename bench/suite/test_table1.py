@@ -1,4 +1,4 @@
-"""Table 1 of the paper: value and gradient of its functions at growing n, of which the report takes the slope."""
+"""Time the functions of the paper's Table 1, value and gradient, at growing n. The report computes the slope over n."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def gradients():
 
 @pytest.mark.parametrize(("name", "column", "k"), CASES)
 def test_row(timed, gradients, name, column, k):
+    """Time one function of Table 1 in one column at one size, after a check that the values agree."""
     row = ROWS[name]
     primals, args = row.make(k)
     if name not in gradients:
@@ -44,6 +45,7 @@ def test_row(timed, gradients, name, column, k):
     calls = range(row.count(k))
 
     def repeated():
+        """Call the function n times, where n counts calls."""
         for _ in calls:
             run()
 
@@ -52,7 +54,7 @@ def test_row(timed, gradients, name, column, k):
 
 
 def numbers(column, answer, primals):
-    """The sum of the numbers of the value, and their gradient as a flat list, if there is one."""
+    """Return the sum of the value's numbers, and the gradient as a flat list (empty without a gradient)."""
     if column == "compiled":
         return answer
     y, gradient = (answer, []) if column in VALUES else answer

@@ -255,7 +255,7 @@ def test_products_with_the_hessian_are_compared_and_timed(script, capsys):
     assert script.main([*QUICK, "--second", "--program", "dot", "--markdown"]) == 0
     out, err = capsys.readouterr()
     assert "| product / gradient |" in out
-    assert "Product of the Hessian and a vector over the gradient: median" in out
+    assert "Hessian-vector product over the gradient: median" in out
     assert "dot: compiling and checking the product with the Hessian" in err
 
 

@@ -161,7 +161,7 @@ def test_memory_is_per_operation(run):
 def test_compiled_gradients_are_ratios(run):
     section = content.compiled(run)
     assert section.tables[0].rows == [["dot", "10.0", "2.50", "2.00", "1.25"]]
-    assert "Median of gradient over primal: 2.50." in section.text[0]
+    assert "Median of gradient / primal: 2.50." in section.text[0]
 
 
 def test_the_machine_and_the_noise_are_said(run):
@@ -169,7 +169,7 @@ def test_the_machine_and_the_noise_are_said(run):
     assert ["processor", "made up"] in section.tables[0].rows
     assert ["commit", "0123456789ab"] in section.tables[0].rows
     assert "A quick run" in section.text[0]
-    assert "it moved by 10% in the median" in section.text[0]
+    assert "its two times differ by 10% in the median" in section.text[0]
 
 
 @pytest.mark.parametrize("suite", ["families", "table1", "peers", "memory", "compiled"])

@@ -101,37 +101,43 @@ def test_runs_are_as_many_and_as_long_as_asked_for(tool):
 
 LLSQ = {"x": [0.5, 0.25], "n": 4}
 WRONG = [
-    ({"kind": "define", "module": "chess"}, "no eval is called 'chess': dualrev has ba, det, gmm"),
+    ({"kind": "define", "module": "chess"}, "there is no eval 'chess'; the evals are ba, det, gmm"),
     ({"kind": "define"}, "the field 'module' is missing"),
     (
         {"kind": "evaluate", "module": "llsq", "function": "hessian", "input": LLSQ},
         "has no function 'hessian', but primal",
     ),
-    ({"kind": "evaluate", "module": ["llsq"], "function": "primal", "input": LLSQ}, "no eval is called ['llsq']"),
+    ({"kind": "evaluate", "module": ["llsq"], "function": "primal", "input": LLSQ}, "there is no eval ['llsq']"),
     ({"kind": "evaluate", "module": "llsq", "function": "primal"}, "the field 'input' is missing"),
     ({"kind": "evaluate", "module": "llsq", "function": "primal", "input": 3.0}, "the field 'x' is missing"),
     (
         {"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"n": 2.5}},
-        "whole number of 64 bits, from 2 on, not 2.5",
+        "64-bit integer of 2 or more, not 2.5",
     ),
     (
         {"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"n": 10**30}},
-        "whole number of 64 bits",
+        "64-bit integer",
     ),
     (
         {"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"x": [[1.0]]}},
         "any of them, not 1 x 1",
     ),
     ({"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"x": ["a"]}}, "list of numbers"),
-    ({"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"min_runs": 0}}, "from 1 on, not 0"),
-    ({"kind": "evaluate", "module": "det", "function": "primal", "input": {"A": [1.0], "ell": 2}}, "4 of them, not 1"),
+    (
+        {"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"min_runs": 0}},
+        "of 1 or more, not 0",
+    ),
+    (
+        {"kind": "evaluate", "module": "det", "function": "primal", "input": {"A": [1.0], "ell": 2}},
+        "with shape 4, not 1",
+    ),
     (
         {"kind": "evaluate", "module": "lse", "function": "primal", "input": {"x": [[1.0], [1.0, 2.0]]}},
         "different lengths",
     ),
     ({"kind": "evaluate", "module": "lse", "function": "primal", "input": {"x": [1e400]}}, "not finite"),
-    ({"kind": "evaluate", "module": "hello", "function": "square", "input": "x"}, "'input' is to be a number, not 'x'"),
-    ({"kind": "dance"}, "no message is of the kind 'dance'"),
+    ({"kind": "evaluate", "module": "hello", "function": "square", "input": "x"}, "'input' must be a number, not 'x'"),
+    ({"kind": "dance"}, "kind must be start, define, evaluate, analysis or end, not 'dance'"),
 ]
 
 
@@ -309,4 +315,4 @@ def test_the_table_has_times_and_says_which_answer_failed(capsys, monkeypatch):
 def test_an_eval_that_is_not_there_is_an_error(capsys):
     with pytest.raises(SystemExit):
         table.main(["chess"])
-    assert "no eval is called 'chess': there are ba, det" in capsys.readouterr().err
+    assert "there is no eval 'chess'; the evals are ba, det" in capsys.readouterr().err

@@ -1,9 +1,9 @@
-"""Bundle adjustment: p observations, each of one of n cameras and one of m points, and their errors' sparse Jacobian.
+"""Bundle adjustment: the sparse Jacobian of the errors of p observations, by n cameras of m points.
 
-An observation's two errors depend on 15 numbers, a block: 11 of its camera (rotation, centre, focal length, principal
-point, distortion), 3 of its point, and its weight. No block is shared, so the gradient of the sum of all first errors
-has the first rows of all blocks, and that of the second errors the others: two gradients make the Jacobian, whatever p
-is.
+An observation's two errors depend on a block of 15 numbers: 11 of its camera (rotation, centre, focal length, principal
+point, distortion), 3 of its point, and its weight. Each observation has its own copy of these numbers. So the gradient
+of the sum of all first errors contains the first row of every block's Jacobian, and the gradient of the sum of all
+second errors the second row: two gradients make the Jacobian, for every p.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def rotated(a, b, c, x, y, z):
 
 @njit
 def errors(block, feature):
-    """How far from the feature the camera sees the point, times the weight."""
+    """Return the weighted differences between the projected point and the feature."""
     x, y, z = rotated(block[0], block[1], block[2], block[11] - block[3], block[12] - block[4], block[13] - block[5])
     x, y = x / z, y / z
     square = x * x + y * y
@@ -49,12 +49,13 @@ def errors(block, feature):
 
 @njit
 def weight_error(w):
+    """Error of a weight, as the eval defines it."""
     return 1.0 - w * w
 
 
 @njit
 def gathered(cameras, points, weights, seen):
-    """The block of every observation."""
+    """Copy the 15 numbers of every observation to a row of an array."""
     blocks = np.empty((len(weights), BLOCK))
     for i in range(len(weights)):
         for k in range(CAMERA):
@@ -67,6 +68,7 @@ def gathered(cameras, points, weights, seen):
 
 @njit
 def total(blocks, features, first, second):
+    """Sum of all errors: the first ones times `first` plus the second ones times `second`."""
     made = 0.0
     for i in range(len(blocks)):
         x, y = errors(blocks[i], features[i])
@@ -79,6 +81,7 @@ slope, weight_slope = dr.grad(total), dr.grad(weight_error)
 
 @njit
 def objective(cameras, points, weights, seen, features):
+    """Compute the errors of all observations, shape (p, 2), and of all weights, shape (p,)."""
     blocks = gathered(cameras, points, weights, seen)
     projected, weighted = np.empty((len(weights), 2)), np.empty(len(weights))
     for i in range(len(weights)):
@@ -89,7 +92,7 @@ def objective(cameras, points, weights, seen, features):
 
 @njit
 def jacobian(cameras, points, weights, seen, features):
-    """Compressed rows: where each begins, the columns, and the entries."""
+    """Compute the Jacobian in compressed rows: where each row begins, the columns, and the entries."""
     p, n, m = len(weights), len(cameras), len(points)
     blocks = gathered(cameras, points, weights, seen)
     upper, lower = slope(blocks, features, 1.0, 0.0), slope(blocks, features, 0.0, 1.0)
@@ -113,7 +116,7 @@ def jacobian(cameras, points, weights, seen, features):
 
 
 def prepare(given):
-    """GradBench sends one camera, point, weight and feature, which all share."""
+    """Read the input: one camera, point, weight and feature, which all observations share."""
     n, m, p = (whole(given, name, 1) for name in "nmp")
     camera, point, feature = reals(given, "cam", CAMERA), reals(given, "x", POINT), reals(given, "feat", 2)
     if p > 10**8 or n > 10**8 or m > 10**8:
@@ -125,7 +128,7 @@ def prepare(given):
 
 
 def finish_objective(found):
-    """As all observations are alike, GradBench wants the errors of the first one."""
+    """Return the errors of the first observation, as GradBench wants it, since all observations are equal."""
     projected, weighted = found
     return {
         "reproj_error": {"elements": listed(projected[0]), "repeated": len(projected)},
@@ -134,7 +137,7 @@ def finish_objective(found):
 
 
 def finish_jacobian(found):
-    """... and of the three arrays the numbers of the first observation, and the last number."""
+    """Return the numbers of the first observation and the last number, of each of the three arrays."""
     names = "rows", "cols", "vals"
     return {name: [*listed(x[: 2 * BLOCK]), x[-1].item()] for name, x in zip(names, found, strict=True)}
 

@@ -1,7 +1,6 @@
-"""Gradient descent as `particle` and `saddle` want it: its steps grow while they succeed, and shrink where they do not.
+"""Gradient descent for `particle` and `saddle`: steps grow after ten successes, and shrink after a failure.
 
-The point is in a plane, and written as two numbers: without arrays, nothing has to get memory, nor be kept for a
-derivative that goes through the descent.
+The point in the plane is two numbers, not an array, so that the descent and its derivatives allocate no arrays.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ __all__ = ["argmin"]
 
 @njit
 def argmin(value_and_slope, x, y, u, v):
-    """Where f(x, y, u, v) is least by x and y. `value_and_slope` gives the value and the two derivatives."""
+    """Minimize f(x, y, u, v) over x and y. `value_and_slope` returns f's value and its derivatives by x and y."""
     rate, successes = 1e-5, 0
     value, (along, across) = value_and_slope(x, y, u, v)
     while math.sqrt(along * along + across * across) > 1e-5:

@@ -1,4 +1,4 @@
-"""The determinant by expansion along rows, recursively: of the order of n! products, on purpose."""
+"""The determinant by recursive expansion along rows. GradBench wants this algorithm, with about n! products."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["FUNCTIONS"]
 
 @njit(float64(float64[::1], int64, int64, int64))
 def minor(a, n, row, left):
-    """Of the rows from `row` on and the columns whose bits are set in `left`."""
+    """Determinant of the rows from `row` on and the columns whose bits are set in `left`."""
     if row == n - 1:
         column = 0
         while left > 1:
@@ -31,10 +31,12 @@ def minor(a, n, row, left):
 
 @njit
 def primal(a, n):
+    """Determinant of the n x n matrix whose rows follow each other in `a`."""
     return minor(a, n, 0, (1 << n) - 1)
 
 
 def prepare(given):
+    """Read the matrix `A` and its side `ell`."""
     n = whole(given, "ell", 1)
     if n > 20:
         raise InputError(f"'ell' is {n}: a sum of {n}! products does not end; it may be 20 at most")

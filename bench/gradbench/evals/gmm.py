@@ -1,6 +1,6 @@
-"""The log posterior of a mixture of Gaussians, with a Wishart prior, by its weights, means and inverse covariances.
+"""The log posterior of a mixture of Gaussians with a Wishart prior on its inverse covariances.
 
-The factor of component k has exp(q[k]) on its diagonal and l[k] below it, a column after the other.
+The triangular factor of component k has exp(q[k]) on its diagonal and l[k] below it, column by column.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["FUNCTIONS"]
 
 @njit
 def distance(scales, lower, centred):
-    """The square of the length of the factor times `centred`, row by row."""
+    """Squared length of the triangular factor times `centred`."""
     d, total = len(scales), 0.0
     for row in range(d):
         entry = scales[row] * centred[row]
@@ -31,7 +31,7 @@ def distance(scales, lower, centred):
 
 @njit
 def log_prior(scales, sums, lower, gamma, m):
-    """Wishart's, but for a constant."""
+    """Logarithm of the Wishart prior, without its constant."""
     total = 0.0
     for k in range(scales.shape[0]):
         square = 0.0
@@ -45,6 +45,7 @@ def log_prior(scales, sums, lower, gamma, m):
 
 @njit
 def constant(n, d, k, gamma, m):
+    """Terms that depend on the sizes and the prior's parameters only."""
     freedom = d + m + 1
     log_gamma = 0.25 * d * (d - 1) * math.log(math.pi)
     for j in range(d):
@@ -55,6 +56,7 @@ def constant(n, d, k, gamma, m):
 
 @njit
 def objective(alpha, mu, q, lower, x, gamma, m):
+    """Log posterior: a loop over points and components."""
     n, d, k = x.shape[0], x.shape[1], len(alpha)
     scales, sums = np.exp(q), np.zeros(k)
     for c in range(k):
@@ -71,6 +73,7 @@ def objective(alpha, mu, q, lower, x, gamma, m):
 
 
 def prepare(given):
+    """Read the sizes, the parameters, the points, and the prior's gamma and m."""
     d, k, n = (whole(given, name, 1) for name in "dkn")
     gamma = real(given, "gamma")
     if gamma <= 0.0:
@@ -80,6 +83,7 @@ def prepare(given):
 
 
 def finish(found):
+    """Name the four parts of the gradient."""
     return {name: listed(part) for name, part in zip(("alpha", "mu", "q", "l"), found, strict=True)}
 
 

@@ -12,10 +12,12 @@ __all__ = ["FUNCTIONS"]
 
 @njit
 def square(x):
+    """Square of a number."""
     return x * x
 
 
 def prepare(given):
+    """Read the number that is the whole input."""
     return (real({"input": given}, "input"),)
 
 

@@ -1,9 +1,8 @@
-"""Hand tracking: how far points that were measured are from a hand in the pose theta, and the Jacobian by the pose.
+"""Hand tracking: the distances of measured points from a hand in the pose theta, and their Jacobian.
 
-A hand is a skeleton of bones, which carry the vertices of a surface. A point belongs to a vertex (`us` is empty), or to
-a place u in a triangle, and then u is looked for as well. An error depends on the pose and on the u of its own point
-only. So the Jacobian has two columns for all u, of which each row has those of its point: the derivative by an amount
-that is added to all of them.
+A hand is a skeleton of bones that carry the vertices of a surface. A point belongs to a vertex (if `us` is empty), or
+to a position u in a triangle, which is then an unknown, too. An error depends on the pose, and on the u of its own
+point only. So two columns of the Jacobian are enough for all u: the derivatives with respect to a shift of all u.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ PARAMETERS, FINGERS, BONES = 26, 5, 22
 
 @njit
 def turn(x, y, z, made):
-    """The matrix of the turns about the axes: by x, then by y, then by z."""
+    """Write the matrix of three rotations to `made`: about the first axis by x, then by y, then by z."""
     cx, sx, cy, sy, cz, sz = math.cos(x), math.sin(x), math.cos(y), math.sin(y), math.cos(z), math.sin(z)
     made[0, 0], made[0, 1], made[0, 2] = cz * cy, cz * sy * sx - sz * cx, cz * sy * cx + sz * sx
     made[1, 0], made[1, 1], made[1, 2] = sz * cy, sz * sy * sx + cz * cx, sz * sy * cx - cz * sx
@@ -32,7 +31,7 @@ def turn(x, y, z, made):
 
 @njit
 def turn_about(a, b, c, made):
-    """The matrix of the turn about an axis, by its length; none below 0.0001."""
+    """Write the matrix of the rotation about (a, b, c) by its length to `made`; the identity below 0.0001."""
     angle = math.sqrt(a * a + b * b + c * c)
     if angle < 0.0001:
         made[:] = np.eye(3)
@@ -46,7 +45,7 @@ def turn_about(a, b, c, made):
 
 @njit
 def angles(theta, bones):
-    """Three of each bone. A finger has three joints that bend, of which the first one turns sideways, too."""
+    """Return three angles for each bone. A finger has three joints that bend; its first joint also turns sideways."""
     made = np.zeros((bones, 3))
     t = 6
     for finger in range(FINGERS):
@@ -62,6 +61,7 @@ def angles(theta, bones):
 
 @njit
 def multiply(a, b, made):
+    """Write the product of two 4 x 4 matrices to `made`."""
     for i in range(4):
         for j in range(4):
             entry = 0.0
@@ -72,7 +72,7 @@ def multiply(a, b, made):
 
 @njit
 def transforms(theta, parents, relatives, inverses):
-    """What each bone does to a vertex: a matrix, for its own turn and those of the bones that it hangs on."""
+    """Return the matrix of each bone: its own rotation after those of its ancestors."""
     bones = len(parents)
     bend = angles(theta, bones)
     absolute, made = np.empty((bones, 4, 4)), np.empty((bones, 4, 4))
@@ -90,7 +90,7 @@ def transforms(theta, parents, relatives, inverses):
 
 @njit
 def vertex(at, bones, base, weights, mirrored):
-    """Where the bones that hold a vertex take it, by their weights."""
+    """Return the position of a vertex: the weighted mean of where its bones move it."""
     x = y = z = 0.0
     for bone in range(len(bones)):
         w = weights[at, bone]
@@ -107,9 +107,9 @@ def vertex(at, bones, base, weights, mirrored):
 
 @njit
 def errors(unknown, us, hand, points, corners):
-    """Three for each point. Of the unknowns the first two are added to every u, and the others are the pose.
+    """Return three errors for each point. The first two unknowns are added to every u, the others are the pose.
 
-    Of the vertices only those are computed that belong to a point.
+    Only vertices that belong to a point are computed.
     """
     parents, relatives, inverses, base, weights, mirrored = hand
     theta, turned = unknown[2:], np.empty((3, 3))
@@ -135,11 +135,13 @@ derivative = dr.jacfwd(errors)
 
 @njit
 def jacobian(unknown, us, hand, points, corners):
+    """Jacobian of all errors, without the two columns of u where points belong to vertices."""
     made = derivative(unknown, us, hand, points, corners)
     return made if len(us) > 0 else made[:, 2:]
 
 
 def prepare(given):
+    """Read the pose, the points, and the vertices that each point belongs to."""
     data = field(given, "data")
     model = field(data, "model")
     points = reals(data, "points", None, 3)
@@ -156,6 +158,7 @@ def prepare(given):
 
 
 def skeleton(model):
+    """Read the hand: bones, surface and weights."""
     parents = wholes(model, "parents", None)
     bones = len(parents)
     if bones < BONES or np.any(parents >= np.arange(bones)) or np.any(parents < -1):
@@ -168,6 +171,7 @@ def skeleton(model):
 
 
 def within(numbers, name, below):
+    """Return the indices; InputError if one is not from 0 to `below` - 1."""
     if np.any(numbers < 0) or np.any(numbers >= below):
         raise InputError(f"{name!r} has a number that is not from 0 to {below - 1}")
     return numbers

@@ -1,4 +1,4 @@
-"""The cost of clusters, and Newton's step for their centres: the gradient over the Hessian's diagonal."""
+"""The cost of K-means, and Newton's step for the centres: the gradient divided by the Hessian's diagonal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["FUNCTIONS"]
 
 @njit
 def nearest(point, centroids):
-    """The number of the centre next to the point, the first one of a tie."""
+    """Return the index of the nearest centre, the first one of a tie."""
     found, least = 0, np.inf
     for j in range(len(centroids)):
         square = 0.0
@@ -26,6 +26,7 @@ def nearest(point, centroids):
 
 @njit
 def cost(points, centroids):
+    """Sum of squared distances of the points from their nearest centres."""
     total = 0.0
     for i in range(len(points)):
         j = nearest(points[i], centroids)
@@ -39,12 +40,13 @@ slope = dr.grad(cost, 1)
 
 @njit
 def step(points, centroids):
-    """The Hessian is diagonal: its product with ones is the diagonal."""
+    """Newton's step. The Hessian is diagonal, so its product with ones is its diagonal."""
     gradient, diagonal = dr.jvp(slope, (points, centroids), (np.zeros_like(points), np.ones_like(centroids)))
     return gradient / diagonal
 
 
 def prepare(given):
+    """Read the points and the centres."""
     points = reals(given, "points", None, None)
     centroids = reals(given, "centroids", None, points.shape[1])
     if len(centroids) == 0:

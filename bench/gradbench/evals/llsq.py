@@ -1,4 +1,4 @@
-"""Least squares: a polynomial with the coefficients x, fitted to the sign of t at n points from -1 to 1."""
+"""Least squares: a polynomial with coefficients x, fitted to the sign of t at n points from -1 to 1."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ __all__ = ["FUNCTIONS"]
 
 @njit
 def primal(x, n):
+    """Half the sum of squared residuals."""
     total = 0.0
     for i in range(n):
         t = -1.0 + i * 2.0 / (n - 1)
@@ -25,6 +26,7 @@ def primal(x, n):
 
 
 def prepare(given):
+    """Read the coefficients and the number of points."""
     return reals(given, "x", None), whole(given, "n", 2)
 
 

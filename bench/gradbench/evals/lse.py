@@ -1,4 +1,4 @@
-"""The logarithm of a sum of exponentials, with the largest exponent taken out."""
+"""The logarithm of a sum of exponentials, shifted by the largest exponent."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ __all__ = ["FUNCTIONS", "log_sum_exp"]
 
 @njit
 def log_sum_exp(x):
+    """Log-sum-exp of a vector."""
     largest = x[0]
     for i in range(1, len(x)):
         if x[i] > largest:
@@ -25,6 +26,7 @@ def log_sum_exp(x):
 
 
 def prepare(given):
+    """Read the exponents."""
     x = reals(given, "x", None)
     if len(x) == 0:
         raise InputError("'x' is empty: the sum of no exponentials has no logarithm")

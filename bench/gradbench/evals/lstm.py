@@ -15,12 +15,13 @@ __all__ = ["FUNCTIONS"]
 
 @njit
 def logistic(x):
+    """Logistic function."""
     return 1.0 / (1.0 + math.exp(-x))
 
 
 @njit
 def cell(y, state, weights, biases, layer):
-    """A layer, which takes y and its state to new ones, in place. Weights of four gates lie side by side."""
+    """Update the input y and the state of a layer in place. A row of weights has four gates side by side."""
     b = len(y)
     for i in range(b):
         hidden = state[2 * layer, i]
@@ -35,6 +36,7 @@ def cell(y, state, weights, biases, layer):
 
 @njit
 def objective(main, extra, start, sequence):
+    """Negative mean log-likelihood of the sequence, for one character and bit."""
     layers, b, characters = main.shape[0] // 2, extra.shape[1], sequence.shape[0]
     state, y, total = start.copy(), np.empty(b), 0.0
     for t in range(characters - 1):
@@ -52,6 +54,7 @@ def objective(main, extra, start, sequence):
 
 
 def prepare(given):
+    """Read the parameters, the first state and the sequence."""
     sequence = reals(given, "sequence", None, None)
     b = sequence.shape[1]
     main = reals(given, "main_params", None, 4 * b)
@@ -61,6 +64,7 @@ def prepare(given):
 
 
 def finish(found):
+    """Flatten both parts of the gradient to one list."""
     return [*found[0].ravel().tolist(), *found[1].ravel().tolist()]
 
 

@@ -1,4 +1,4 @@
-"""The derivative by the first two of four numbers, in forward mode and in reverse: `f` and `r` of the nested evals."""
+"""Derivatives with respect to the first two of four numbers: forward (`f`) and reverse (`r`) mode of nested evals."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ __all__ = ["MODES", "forward", "reverse"]
 
 
 def reverse(f):
-    """The value and both derivatives, by one pass forwards and one backwards."""
+    """Return a function of the value and both derivatives, by a forward and a reverse pass."""
     return dr.value_and_grad(f, (0, 1))
 
 
 def forward(f):
-    """The value and both derivatives, by two passes that keep nothing."""
+    """Return a function of the value and both derivatives, by two forward-mode passes."""
 
     @njit
     def both(x, y, u, v):
+        """Return f's value and its derivatives with respect to x and y, by two `jvp`s."""
         value, along = dr.jvp(f, (x, y, u, v), (1.0, 0.0, 0.0, 0.0))
         _, across = dr.jvp(f, (x, y, u, v), (0.0, 1.0, 0.0, 0.0))
         return value, (along, across)

@@ -1,4 +1,4 @@
-"""y' = x[0], x[1] y[0], x[2] y[1], ...: s steps of Runge and Kutta's method, from 0 to 2."""
+"""The ODE y' = (x[0], x[1] y[0], x[2] y[1], ...), solved by s steps of RK4 from 0 to 2."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["FUNCTIONS"]
 
 @njit
 def primal(x, s):
-    """One pass over y is a step: an element needs the one before it only, at the four stages of the method."""
+    """Return y at 2. A step is one pass over y: an element needs only the one before it, at the four stages."""
     h = 2.0 / s
     y = np.zeros(len(x))
     for _ in range(s):
@@ -30,10 +30,12 @@ def primal(x, s):
 
 @njit
 def last(x, s):
+    """Last element of y after s steps."""
     return primal(x, s)[-1]
 
 
 def prepare(given):
+    """Read the coefficients and the number of steps."""
     x = reals(given, "x", None)
     if len(x) == 0:
         raise InputError("'x' is empty: there is no last element")

@@ -1,7 +1,8 @@
-"""A charged particle is to hit the origin: gradient descent through Euler's method, whose force is a gradient itself.
+"""Steer a charged particle to the origin: gradient descent through Euler's method, whose force is a gradient.
 
-Of two letters the first is the mode of the outer derivative, by the control w, and the second that of the inner one, by
-the position: f is forward, r is reverse. The descent is in a plane, of which w uses one direction.
+A function's name has two letters, f for forward and r for reverse mode: the first is the mode of the outer derivative,
+with respect to the control w, the second that of the inner one, with respect to the position. The descent is for two
+numbers; w is the first of them.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ __all__ = ["FUNCTIONS"]
 
 @njit
 def potential(x, y, w, _):
-    """Of two charges, at (10, 10 - w) and (10, 0)."""
+    """Potential of two charges, at (10, 10 - w) and (10, 0)."""
     across = (x - 10.0) * (x - 10.0)
     return 1.0 / math.sqrt(across + (y - 10.0 + w) * (y - 10.0 + w)) + 1.0 / math.sqrt(across + y * y)
 
 
 def forward_by_control(f):
-    """The value and both derivatives by one pass, since f does not depend on its second argument."""
+    """Return a function of the value and both derivatives, by one forward-mode pass: f ignores its second argument."""
 
     @njit
     def both(w, unused, u, v):
+        """Return f's value and its two derivatives; the second one is 0."""
         value, slope = dr.jvp(f, (w, unused, u, v), (1.0, 0.0, 0.0, 0.0))
         return value, (slope, 0.0)
 
@@ -37,11 +39,12 @@ def forward_by_control(f):
 
 
 def search_by(outer, inner):
+    """Build the descent with one mode for the derivative with respect to w and one for the force."""
     force = inner(potential)
 
     @njit
     def miss(w, unused, u, v):
-        """The square of where the particle meets the x-axis."""
+        """Squared x at which the particle meets the x-axis."""
         x, y, speed, fall, step = 0.0, 8.0, 0.75, 0.0, 0.1
         while y + step * fall > 0.0:
             _, (along, down) = force(x, y, w, 0.0)
@@ -54,12 +57,14 @@ def search_by(outer, inner):
 
     @njit
     def search(w):
+        """Find the control with the least miss, by gradient descent from w."""
         return argmin(misses, w, 0.0, 0.0, 0.0)[0]
 
     return search
 
 
 def prepare(given):
+    """Read the first control."""
     return (real(given, "w"),)
 
 

@@ -1,7 +1,8 @@
-"""A saddle point: the least x of the greatest y, by gradient descent in the objective of gradient descent.
+"""A saddle point: minimize over x the maximum over y, by a gradient descent inside of another one.
 
-Of two letters the first is the mode of the outer derivative, by x, and the second that of the inner one, by y: f is
-forward, r is reverse. The outer one goes through all steps of the inner descent, and its gradients.
+A function's name has two letters, f for forward and r for reverse mode: the first is the mode of the outer derivative,
+with respect to x, the second that of the inner one, with respect to y. The outer derivative goes through all steps and
+gradients of the inner descent.
 """
 
 from __future__ import annotations
@@ -17,21 +18,23 @@ __all__ = ["FUNCTIONS"]
 
 @njit
 def height(x1, x2, y1, y2):
+    """Height of the saddle at (x1, x2, y1, y2)."""
     return (x1 * x1 + x2 * x2) - (y1 * y1 + y2 * y2)
 
 
 @njit
 def depth(y1, y2, x1, x2):
-    """The greatest height by y is the least depth."""
+    """Negative height: minimizing it over y maximizes the height."""
     return -height(x1, x2, y1, y2)
 
 
 def search_by(outer, inner):
+    """Build the descent with one mode for the derivative with respect to x and one for y."""
     inner_depths, outer_depths = inner(depth), outer(depth)
 
     @njit
     def greatest(x1, x2, u, v):
-        """The height at the best y, which is looked for from (u, v)."""
+        """Maximum of the height over y, by a descent from (u, v)."""
         y1, y2 = argmin(inner_depths, u, v, x1, x2)
         return height(x1, x2, y1, y2)
 
@@ -39,6 +42,7 @@ def search_by(outer, inner):
 
     @njit
     def search(start):
+        """Find the saddle point by nested gradient descents, and return x1, x2, y1, y2."""
         x1, x2 = argmin(heights, start[0], start[1], start[0], start[1])
         y1, y2 = argmin(outer_depths, start[0], start[1], x1, x2)
         return x1, x2, y1, y2
@@ -47,6 +51,7 @@ def search_by(outer, inner):
 
 
 def prepare(given):
+    """Read the point from which all descents start."""
     return (reals(given, "start", 2),)
 
 

@@ -6,10 +6,12 @@ from bench.peers.program import Program
 
 
 def make_vectors(size):
+    """Return two vectors of normal numbers, as one array (2, size)."""
     return tuple(np.random.default_rng(0).normal(size=(2, size)))
 
 
 def in_arrays(x, y):
+    """Convert both lists to arrays."""
     return np.array(x), np.array(y)
 
 
@@ -29,6 +31,7 @@ dot_loop = Program(
 @dot_loop.version("plain", "dualrev", "micrograd")
 def _(math):
     def dot(x, y):
+        """Dot product in plain Python, a loop over pairs of numbers."""
         total = 0.0
         for a, b in zip(x, y, strict=True):
             total = total + a * b
@@ -43,6 +46,7 @@ def _():
 
     @njit
     def dot(x, y):
+        """Dot product in numba, a loop over the indices of two arrays."""
         total = 0.0
         for k in range(len(x)):
             total += x[k] * y[k]
@@ -56,7 +60,10 @@ def _():
     from jax import lax
 
     def dot(x, y):
+        """Dot product in JAX: the loop is a `lax.scan`."""
+
         def step(total, entries):
+            """Add the product of one pair of entries to the carry."""
             a, b = entries
             return total + a * b, None
 
@@ -68,6 +75,7 @@ def _():
 @dot_loop.version("torch", inputs=in_arrays)
 def _():
     def dot(x, y):
+        """Dot product in PyTorch, a loop over the entries of two tensors."""
         total = 0.0
         for a, b in zip(x, y, strict=True):
             total = total + a * b
@@ -79,6 +87,7 @@ def _():
 @dot_loop.version("autograd", inputs=in_arrays)
 def _():
     def dot(x, y):
+        """Dot product in autograd, a loop over indices: each access is a node of its tape."""
         total = 0.0
         for k in range(len(x)):
             total = total + x[k] * y[k]
@@ -90,6 +99,7 @@ def _():
 @dot_loop.version("casadi", inputs=in_arrays)
 def _():
     def dot(x, y):
+        """Dot product in CasADi: the loop runs while the graph is built."""
         total = 0.0
         for k in range(x.shape[0]):
             total = total + x[k] * y[k]
@@ -123,6 +133,7 @@ def _():
 
     @njit
     def dot(x, y):
+        """Dot product in numba, by `np.dot`."""
         return np.dot(x, y)
 
     return dot

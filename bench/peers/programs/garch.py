@@ -1,4 +1,4 @@
-"""GARCH(1,1): each variance is made of the one before, and of the return before."""
+"""GARCH(1,1): each variance depends on the variance and the return before."""
 
 import numpy as np
 
@@ -6,6 +6,7 @@ from bench.peers.program import Program
 
 
 def arrays(mean, omega, alpha, beta, returns):
+    """Convert the returns to an array."""
     return mean, omega, alpha, beta, np.array(returns)
 
 
@@ -25,6 +26,7 @@ garch = Program(
 @garch.version("plain", "dualrev", "micrograd")
 def _(math):
     def log_likelihood(mean, omega, alpha, beta, returns):
+        """Log-likelihood in plain Python, a loop over the returns."""
         variance = omega / (1.0 - alpha - beta)
         total = 0.0
         for r in returns:
@@ -45,6 +47,7 @@ def _():
 
     @njit
     def log_likelihood(mean, omega, alpha, beta, returns):
+        """Log-likelihood in numba, a loop over the returns."""
         variance = omega / (1.0 - alpha - beta)
         total = 0.0
         for r in returns:
@@ -63,6 +66,7 @@ def _():
     from jax import lax
 
     def log_likelihood(mean, omega, alpha, beta, returns):
+        """Log-likelihood in JAX: `lax.scan` for the variances, whole arrays for the rest."""
         squares = (returns - mean) ** 2
         first = omega / (1.0 - alpha - beta)
         _, variances = lax.scan(lambda v, square: (omega + alpha * square + beta * v, v), first, squares)
@@ -76,6 +80,7 @@ def _():
     import torch
 
     def log_likelihood(mean, omega, alpha, beta, returns):
+        """Log-likelihood in PyTorch: a loop for the variances, whole tensors for the rest."""
         squares = (returns - mean) ** 2
         variances = [omega / (1.0 - alpha - beta)]
         for shock in (omega + alpha * squares[:-1]).unbind():
@@ -91,6 +96,7 @@ def _():
     import autograd.numpy as np
 
     def log_likelihood(mean, omega, alpha, beta, returns):
+        """Log-likelihood in autograd: a loop for the variances, whole arrays for the rest."""
         squares = (returns - mean) ** 2
         shocks = omega + alpha * squares
         variances = [omega / (1.0 - alpha - beta)]
@@ -107,6 +113,7 @@ def _():
     import casadi as ca
 
     def log_likelihood(mean, omega, alpha, beta, returns):
+        """Log-likelihood in CasADi: the loop is unrolled into scalar operations."""
         variance = omega / (1.0 - alpha - beta)
         total = 0.0
         for r in returns:
@@ -129,6 +136,7 @@ def _():
     import casadi as ca
 
     def log_likelihood(mean, omega, alpha, beta, returns):
+        """Log-likelihood in CasADi: `Function.mapaccum` for the variances, whole matrices for the rest."""
         variance, shock, rate = ca.SX.sym("variance"), ca.SX.sym("shock"), ca.SX.sym("rate")
         step = ca.Function("step", [variance, shock, rate], [shock + rate * variance])
         squares = (ca.DM(returns).T - mean) ** 2

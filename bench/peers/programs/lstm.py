@@ -1,4 +1,4 @@
-"""ADBench's LSTM, whose gates act on each unit by itself: short vectors, step by step."""
+"""ADBench's LSTM: each gate acts on single units, so that the operations are on short vectors."""
 
 import itertools
 
@@ -8,6 +8,7 @@ from bench.peers.program import Program
 
 
 def make_lstm(characters, layers=2, units=14):
+    """Return weights, biases, input and output scales, the first state, and a text of `characters` + 1 rows."""
     rng = np.random.default_rng(0)
     weights, biases = 0.5 * rng.normal(size=(2, layers, 4, units))
     sequence = rng.uniform(size=(characters + 1, units))
@@ -15,10 +16,12 @@ def make_lstm(characters, layers=2, units=14):
 
 
 def lists(*inputs):
+    """Convert all arrays to nested lists."""
     return tuple(x.tolist() for x in inputs)
 
 
 def matrices(weights, biases, ends, state, sequence):
+    """Reshape all parameters to matrices with a row for each vector, as CasADi has no other arrays."""
     units = sequence.shape[1]
     return *(x.reshape(-1, units) for x in (weights, biases, ends, state)), sequence
 
@@ -39,9 +42,11 @@ lstm = Program(
 @lstm.version("plain", "dualrev", "micrograd", inputs=lists)
 def _(math):
     def sigmoid(x):
+        """Logistic function of a number."""
         return 1.0 / (1.0 + math.exp(-x))
 
     def log_likelihood(weights, biases, ends, state, sequence):
+        """Log-likelihood in plain Python, a loop over characters, layers and units."""
         hidden, cell = ([list(units) for units in part] for part in state)
         units = range(len(sequence[0]))
         total = 0.0
@@ -65,9 +70,11 @@ def _(math):
 @lstm.version("plain", "dualrev", form="numpy", arrays=True)
 def _(np):
     def sigmoid(x):
+        """Logistic function of an array."""
         return 1.0 / (1.0 + np.exp(-x))
 
     def log_likelihood(weights, biases, ends, state, sequence):
+        """Log-likelihood in NumPy: loops over characters and layers, vectors for the units."""
         layers = list(zip(weights, biases, strict=True))
         hidden, cell = list(state[0]), list(state[1])
         tops = []
@@ -92,10 +99,12 @@ def _():
 
     @njit
     def sigmoid(x):
+        """Logistic function of a number."""
         return 1.0 / (1.0 + math.exp(-x))
 
     @njit
     def log_likelihood(weights, biases, ends, state, sequence):
+        """Log-likelihood in numba, a loop over characters, units and layers."""
         layers, _, units = weights.shape
         hidden, cell = state[0].copy(), state[1].copy()
         total = 0.0
@@ -127,7 +136,10 @@ def _():
     from jax.nn import sigmoid
 
     def log_likelihood(weights, biases, ends, state, sequence):
+        """Log-likelihood in JAX: `lax.scan` over the characters, both layers unrolled."""
+
         def step(state, x):
+            """Advance hidden state and cell by one character; the output is the top layer's hidden vector."""
             hidden, cell = list(state[0]), list(state[1])
             for k in range(len(weights)):
                 gates = jnp.stack([x, hidden[k], x, hidden[k]]) * weights[k] + biases[k]
@@ -148,6 +160,7 @@ def _():
     import torch
 
     def log_likelihood(weights, biases, ends, state, sequence):
+        """Log-likelihood in PyTorch: loops over characters and layers, vectors for the units."""
         layers = list(zip(weights, biases, strict=True))
         hidden, cell = list(state[0]), list(state[1])
         tops = []
@@ -170,6 +183,7 @@ def _():
     from autograd.scipy.special import expit
 
     def log_likelihood(weights, biases, ends, state, sequence):
+        """Log-likelihood in autograd: loops over characters and layers, a vector for each gate."""
         layers = [(list(w), list(b)) for w, b in zip(weights, biases, strict=True)]
         hidden, cell = list(state[0]), list(state[1])
         tops = []
@@ -193,9 +207,11 @@ def _():
     import casadi as ca
 
     def sigmoid(x):
+        """Logistic function of a matrix expression."""
         return 1.0 / (1.0 + ca.exp(-x))
 
     def log_likelihood(weights, biases, ends, state, sequence):
+        """Log-likelihood in CasADi: both loops are unrolled into vector operations."""
         scale, slope, shift = ca.vertsplit(ends)
         w, b, state = ca.vertsplit(weights), ca.vertsplit(biases), ca.vertsplit(state)
         layers = len(state) // 2

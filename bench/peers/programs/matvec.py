@@ -6,11 +6,13 @@ from bench.peers.program import Program
 
 
 def make_matrix_and_vector(size):
+    """Return a square matrix and a vector of normal numbers."""
     rng = np.random.default_rng(0)
     return rng.normal(size=(size, size)), rng.normal(size=size)
 
 
 def in_arrays(a, x):
+    """Convert the matrix and the vector to arrays."""
     return np.array(a), np.array(x)
 
 
@@ -30,6 +32,7 @@ matvec_loop = Program(
 @matvec_loop.version("plain", "dualrev", "micrograd")
 def _(math):
     def sum_of_squares(a, x):
+        """Sum of squares in plain Python, two loops over lists."""
         total = 0.0
         for row in a:
             y = 0.0
@@ -47,6 +50,7 @@ def _():
 
     @njit
     def sum_of_squares(a, x):
+        """Sum of squares in numba, two loops over indices."""
         total = 0.0
         for i in range(len(a)):
             y = 0.0
@@ -65,11 +69,15 @@ def _():
     from jax import lax
 
     def sum_of_squares(a, x):
+        """Sum of squares in JAX: `vmap` over the rows, `lax.scan` over the entries of a row."""
+
         def add_product(y, entries):
+            """Add the product of one pair of entries to the carry."""
             a_ij, x_j = entries
             return y + a_ij * x_j, None
 
         def product(row):
+            """Dot product of a row and the vector."""
             return lax.scan(add_product, 0.0, (row, x))[0]
 
         return jnp.sum(jax.vmap(product)(a) ** 2)
@@ -80,6 +88,7 @@ def _():
 @matvec_loop.version("torch", inputs=in_arrays)
 def _():
     def sum_of_squares(a, x):
+        """Sum of squares in PyTorch, two loops over the entries of tensors."""
         total = 0.0
         entries = x.unbind()
         for row in a:
@@ -95,6 +104,7 @@ def _():
 @matvec_loop.version("autograd", inputs=in_arrays)
 def _():
     def sum_of_squares(a, x):
+        """Sum of squares in autograd, two loops over indices: each access is a node of its tape."""
         total = 0.0
         for i in range(len(a)):
             y = 0.0
@@ -109,6 +119,7 @@ def _():
 @matvec_loop.version("casadi", inputs=in_arrays)
 def _():
     def sum_of_squares(a, x):
+        """Sum of squares in CasADi: both loops run while the graph is built."""
         total = 0.0
         for i in range(a.shape[0]):
             y = 0.0
@@ -144,6 +155,7 @@ def _():
 
     @njit
     def sum_of_squares(a, x):
+        """Sum of squares in numba, by the operator `@`."""
         return np.sum((a @ x) ** 2)
 
     return sum_of_squares

@@ -1,4 +1,4 @@
-"""A mixture of Gaussians: an expression over all points in arrays, or loops in scalars."""
+"""The log-likelihood of a mixture of Gaussians: one expression over arrays of all points, or loops over scalars."""
 
 import numpy as np
 
@@ -6,6 +6,7 @@ from bench.peers.program import Program
 
 
 def make_mixture(points, dimensions=2, components=5):
+    """Return logits, means, logarithms of scales, and points, as nested lists."""
     rng = np.random.default_rng(0)
     means, log_scales = rng.normal(0, 2, (components, dimensions)), rng.normal(0, 0.3, (components, dimensions))
     logits = rng.normal(0, 1, components)
@@ -13,6 +14,7 @@ def make_mixture(points, dimensions=2, components=5):
 
 
 def arrays(*inputs):
+    """Convert all inputs to arrays."""
     return tuple(map(np.array, inputs))
 
 
@@ -32,10 +34,12 @@ mixture = Program(
 @mixture.version("plain", "dualrev", "micrograd")
 def _(math):
     def log_sum_exp(xs):
+        """Logarithm of a sum of exponentials, shifted by the maximum."""
         largest = max(xs)
         return largest + math.log(sum([math.exp(x - largest) for x in xs]))
 
     def log_likelihood(logits, means, log_scales, points):
+        """Log-likelihood in plain Python, a loop over points, components and axes."""
         log_total = log_sum_exp(logits)
         heights = [logit - log_total - sum(row) for logit, row in zip(logits, log_scales, strict=True)]
         widths = [[math.exp(-log_scale) for log_scale in row] for row in log_scales]
@@ -57,10 +61,12 @@ def _(math):
 @mixture.version("plain", "dualrev", form="numpy", inputs=arrays, arrays=True)
 def _(np):
     def log_sum_exp(x):
+        """Logarithm of a sum of exponentials along the last axis, shifted by the maximum."""
         largest = np.max(x, axis=-1, keepdims=True)
         return largest[..., 0] + np.log(np.sum(np.exp(x - largest), axis=-1))
 
     def log_likelihood(logits, means, log_scales, points):
+        """Log-likelihood in NumPy, one expression over an array (points, components, axes)."""
         z = (points[:, None, :] - means) * np.exp(-log_scales)
         heights = logits - log_sum_exp(logits) - np.sum(log_scales, axis=1)
         return np.sum(log_sum_exp(heights - 0.5 * np.sum(z * z, axis=2)))
@@ -77,6 +83,7 @@ def _():
 
     @njit
     def log_sum_exp(x):
+        """Logarithm of a sum of exponentials, shifted by the maximum."""
         largest = x.max()
         total = 0.0
         for i in range(len(x)):
@@ -85,6 +92,7 @@ def _():
 
     @njit
     def log_likelihood(logits, means, log_scales, points):
+        """Log-likelihood in numba, a loop over points, components and axes."""
         components, dimensions = means.shape
         heights = logits - log_sum_exp(logits) - log_scales.sum(axis=1)
         widths = np.exp(-log_scales)
@@ -109,6 +117,7 @@ def _():
     from jax.nn import logsumexp
 
     def log_likelihood(logits, means, log_scales, points):
+        """Log-likelihood in JAX, one expression over an array (points, components, axes)."""
         z = (points[:, None, :] - means) * jnp.exp(-log_scales)
         heights = logits - logsumexp(logits) - jnp.sum(log_scales, axis=1)
         return jnp.sum(logsumexp(heights - 0.5 * jnp.sum(z * z, axis=2), axis=1))
@@ -121,6 +130,7 @@ def _():
     import torch
 
     def log_likelihood(logits, means, log_scales, points):
+        """Log-likelihood in PyTorch, one expression over a tensor (points, components, axes)."""
         z = (points[:, None, :] - means) * torch.exp(-log_scales)
         heights = torch.log_softmax(logits, dim=0) - log_scales.sum(dim=1)
         return torch.logsumexp(heights - 0.5 * (z * z).sum(dim=2), dim=1).sum()
@@ -134,6 +144,7 @@ def _():
     from autograd.scipy.special import logsumexp
 
     def log_likelihood(logits, means, log_scales, points):
+        """Log-likelihood in autograd, one expression over an array (points, components, axes)."""
         z = (points[:, None, :] - means) * np.exp(-log_scales)
         heights = logits - logsumexp(logits) - np.sum(log_scales, axis=1)
         return np.sum(logsumexp(heights - 0.5 * np.sum(z * z, axis=2), axis=1))
@@ -146,6 +157,7 @@ def _():
     import casadi as ca
 
     def log_likelihood(logits, means, log_scales, points):
+        """Log-likelihood in CasADi: the loop over points is unrolled into scalar operations."""
         heights, widths = logits - ca.logsumexp(logits) - ca.sum2(log_scales), ca.exp(-log_scales)
         total = 0.0
         for point in points:
@@ -161,6 +173,7 @@ def _():
     import casadi as ca
 
     def log_likelihood(logits, means, log_scales, points):
+        """Log-likelihood in CasADi: `Function.map` applies the expression for one point to all points."""
         heights = logits - ca.logsumexp(logits) - ca.sum2(log_scales)
         point, height = ca.SX.sym("point", 1, points.shape[1]), ca.SX.sym("height", heights.shape[0])
         mean, width = ca.SX.sym("mean", *means.shape), ca.SX.sym("width", *means.shape)

@@ -1,4 +1,4 @@
-"""A small neural network: few operations, on matrices, in which most of the time goes."""
+"""A small neural network: few operations, on matrices that take most of the time."""
 
 import numpy as np
 
@@ -6,6 +6,7 @@ from bench.peers.program import Program
 
 
 def make_network(batch, inputs=32, hidden=64, outputs=10):
+    """Return the weights and biases of two layers, a batch of inputs, and their labels."""
     rng = np.random.default_rng(0)
     shapes = [(inputs, hidden), (hidden,), (hidden, outputs), (outputs,)]
     parameters = [rng.normal(0, 0.3, shape) for shape in shapes]
@@ -29,6 +30,7 @@ network = Program(
 @network.version("plain", "dualrev", arrays=True)
 def _(np):
     def cross_entropy(w1, b1, w2, b2, inputs, labels):
+        """Cross-entropy in NumPy, on whole matrices."""
         scores = np.tanh(inputs @ w1 + b1) @ w2 + b2
         scores = scores - np.max(scores, axis=1, keepdims=True)
         log_totals = np.log(np.sum(np.exp(scores), axis=1))
@@ -46,6 +48,7 @@ def _():
 
     @njit
     def cross_entropy(w1, b1, w2, b2, inputs, labels):
+        """Cross-entropy in numba: matrix products, then loops over rows and scores."""
         scores = np.tanh(inputs @ w1 + b1) @ w2 + b2
         total = 0.0
         for i in range(len(labels)):
@@ -65,6 +68,7 @@ def _():
     import jax.numpy as jnp
 
     def cross_entropy(w1, b1, w2, b2, inputs, labels):
+        """Cross-entropy in JAX, by `jax.nn.log_softmax`."""
         scores = jnp.tanh(inputs @ w1 + b1) @ w2 + b2
         log_probabilities = jax.nn.log_softmax(scores)
         return -jnp.mean(log_probabilities[jnp.arange(len(labels)), labels])
@@ -78,6 +82,7 @@ def _():
     from torch.nn import functional
 
     def cross_entropy(w1, b1, w2, b2, inputs, labels):
+        """Cross-entropy in PyTorch, by `addmm` and `functional.cross_entropy`."""
         hidden = torch.tanh(torch.addmm(b1, inputs, w1))
         return functional.cross_entropy(torch.addmm(b2, hidden, w2), labels)
 
@@ -90,6 +95,7 @@ def _():
     from autograd.scipy.special import logsumexp
 
     def cross_entropy(w1, b1, w2, b2, inputs, labels):
+        """Cross-entropy in autograd, by `logsumexp`."""
         scores = np.dot(np.tanh(np.dot(inputs, w1) + b1), w2) + b2
         return np.mean(logsumexp(scores, axis=1) - scores[np.arange(len(labels)), labels])
 
@@ -103,6 +109,7 @@ def _():
     import casadi as ca
 
     def cross_entropy(w1, b1, w2, b2, inputs, labels):
+        """Cross-entropy in CasADi, on whole matrices with a column for each row of the batch."""
         batch, units = len(labels), b2.numel()
         hidden = ca.tanh(w1.T @ ca.DM(inputs).T + ca.repmat(b1, 1, batch))  # a row of the batch is a column here
         scores = w2.T @ hidden + ca.repmat(b2, 1, batch)

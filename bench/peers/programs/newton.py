@@ -1,4 +1,4 @@
-"""Newton's iteration: how often a `while` goes round depends on the number."""
+"""Newton's iteration: a `while` whose number of iterations depends on the data."""
 
 import numpy as np
 
@@ -6,6 +6,7 @@ from bench.peers.program import Program
 
 
 def in_array(numbers):
+    """Convert the list of numbers to an array."""
     return (np.array(numbers),)
 
 
@@ -28,6 +29,7 @@ STEPS = 10  # enough for all numbers from 0.5 to 20: for versions that have to s
 @newton.version("plain", "dualrev", "micrograd")
 def _(math):
     def cube_root(a):
+        """Cube root in plain Python; comparisons without `abs`, which micrograd lacks."""
         x, error, allowed = a, a * a * a - a, 1e-13 * a
         while error > allowed or error < -allowed:
             x = x - error / (3.0 * x * x)
@@ -35,6 +37,7 @@ def _(math):
         return x
 
     def newton(numbers):
+        """Sum of cube roots in plain Python, one number after the other."""
         total = 0.0
         for a in numbers:
             total = total + cube_root(a)
@@ -49,6 +52,7 @@ def _():
 
     @njit
     def cube_root(a):
+        """Cube root in numba: iterate until the error is small."""
         x = a
         while abs(x * x * x - a) > 1e-13 * a:
             x -= (x * x * x - a) / (3.0 * x * x)
@@ -56,6 +60,7 @@ def _():
 
     @njit
     def newton(numbers):
+        """Sum of cube roots in numba, one number after the other."""
         total = 0.0
         for a in numbers:
             total += cube_root(a)
@@ -71,7 +76,10 @@ def _():
     from jax import lax
 
     def cube_root(a):
+        """Cube root in JAX, by `lax.while_loop`, which has no reverse mode."""
+
         def unfinished(x):
+            """Whether the error is still above the tolerance."""
             return jnp.abs(x**3 - a) > 1e-13 * a
 
         return lax.while_loop(unfinished, lambda x: x - (x**3 - a) / (3.0 * x**2), a)
@@ -86,7 +94,10 @@ def _():
     from jax import lax
 
     def cube_root(a):
+        """Cube root in JAX, by a fixed number of steps in `lax.scan`."""
+
         def step(x, _):
+            """Return one step of Newton's iteration."""
             return x - (x**3 - a) / (3.0 * x**2), None
 
         return lax.scan(step, a, length=STEPS)[0]
@@ -97,7 +108,7 @@ def _():
 @newton.version(
     "jax",
     form="custom_root",
-    note="the derivative is the implicit function's, at the root: not that of the iteration",
+    note="differentiated by the implicit function theorem, not through the iteration",
     inputs=in_array,
 )
 def _():
@@ -106,8 +117,13 @@ def _():
     from jax import lax
 
     def cube_root(a):
+        """Cube root in JAX, by `lax.custom_root`: reverse mode uses the implicit function theorem."""
+
         def solve(f, x):
+            """Find a root of `f` by Newton's iteration, from `x`."""
+
             def step(x):
+                """Return one step of Newton's iteration."""
                 return x - f(x) / (3.0 * x**2)
 
             return lax.while_loop(lambda x: jnp.abs(f(x)) > 1e-13 * a, step, x)
@@ -120,12 +136,14 @@ def _():
 @newton.version("torch", form="loop", inputs=in_array)
 def _():
     def cube_root(a):
+        """Cube root in PyTorch: iterate until the error is small."""
         x = a
         while abs(error := x * x * x - a) > 1e-13 * a:
             x = x - error / (3.0 * x * x)
         return x
 
     def newton(numbers):
+        """Sum of cube roots in PyTorch, one number after the other."""
         total = 0.0
         for a in numbers:
             total = total + cube_root(a)
@@ -142,6 +160,7 @@ def _():
 )
 def _():
     def newton(numbers):
+        """Sum of cube roots in PyTorch: iterate on the whole tensor until every error is small."""
         x = numbers
         while ((error := x * x * x - numbers).abs() > 1e-13 * numbers).any():
             x = x - error / (3.0 * x * x)
@@ -153,12 +172,14 @@ def _():
 @newton.version("autograd", form="loop", inputs=in_array)
 def _():
     def cube_root(a):
+        """Cube root in autograd: iterate until the error is small."""
         x = a
         while abs(error := x * x * x - a) > 1e-13 * a:
             x = x - error / (3.0 * x * x)
         return x
 
     def newton(numbers):
+        """Sum of cube roots in autograd, one number after the other."""
         total = 0.0
         for a in numbers:
             total = total + cube_root(a)
@@ -177,6 +198,7 @@ def _():
     import autograd.numpy as anp
 
     def newton(numbers):
+        """Sum of cube roots in autograd: iterate on the whole array until every error is small."""
         x = numbers
         while anp.any(anp.abs(error := x * x * x - numbers) > 1e-13 * numbers):
             x = x - error / (3.0 * x * x)
@@ -188,6 +210,7 @@ def _():
 @newton.version("casadi", form="while", refused=True)
 def _():
     def cube_root(a):
+        """Cube root by a Python `while`, which CasADi's symbols refuse."""
         x = a
         while abs(x * x * x - a) > 1e-13 * a:
             x = x - (x * x * x - a) / (3.0 * x * x)
@@ -199,7 +222,7 @@ def _():
 @newton.version(
     "casadi",
     form="rootfinder",
-    note="the derivative is the implicit function's, at the root: not that of the iteration",
+    note="differentiated by the implicit function theorem, not through the iteration",
     inputs=in_array,
     symbols="MX",
 )
@@ -207,6 +230,7 @@ def _():
     import casadi as ca
 
     def newton(numbers):
+        """Sum of cube roots in CasADi, by `rootfinder`: reverse mode uses the implicit function theorem."""
         x, a = ca.SX.sym("x"), ca.SX.sym("a")
         cube_root = ca.rootfinder("cube_root", "fast_newton", {"x": x, "p": a, "g": x**3 - a}, {"abstol": 1e-13})
         return ca.sum2(cube_root.map(numbers.shape[0])(numbers.T, numbers.T))
@@ -219,6 +243,7 @@ def _():
     import casadi as ca
 
     def newton(numbers):
+        """Sum of cube roots in CasADi, by a fixed number of unrolled steps."""
         a = ca.SX.sym("a")
         x = a
         for _ in range(STEPS):

@@ -1,4 +1,4 @@
-"""A scalar loop with branches: a damped oscillator that meets a stop, and brakes one way only."""
+"""A scalar loop with branches: a damped oscillator that hits a wall, and is damped more in one direction."""
 
 from bench.peers.program import Program
 
@@ -19,6 +19,7 @@ oscillator = Program(
 @oscillator.version("plain", "dualrev", "micrograd")
 def _(math):
     def mean_square(stiffness, damping, x, v, steps):
+        """Mean square in plain Python, a loop with two `if`s on the state."""
         total = 0.0
         for _ in range(steps):
             force = -(stiffness * x)
@@ -42,6 +43,7 @@ def _():
 
     @njit
     def mean_square(stiffness, damping, x, v, steps):
+        """Mean square in numba, a loop with two `if`s on the state."""
         total = 0.0
         for _ in range(steps):
             force = -stiffness * x
@@ -65,7 +67,10 @@ def _():
     from jax import lax
 
     def mean_square(stiffness, damping, x, v, steps):
+        """Mean square in JAX: `lax.scan` over the steps, `jnp.where` for the branches."""
+
         def step(state, _):
+            """Advance position and speed by one Euler step; the output is the squared position."""
             x, v = state
             force = -stiffness * x - jnp.where(v < 0.0, damping, 0.5 * damping) * v
             force = force - jnp.where(x > 0.75, 40.0 * (x - 0.75), 0.0)
@@ -84,6 +89,7 @@ def _():
     import torch
 
     def mean_square(stiffness, damping, x, v, steps):
+        """Mean square in PyTorch, a loop with two `if`s on tensors of one number."""
         total = torch.zeros((), dtype=torch.float64)
         for _ in range(steps):
             force = -stiffness * x
@@ -104,6 +110,7 @@ def _():
 @oscillator.version("autograd")
 def _():
     def mean_square(stiffness, damping, x, v, steps):
+        """Mean square in autograd, a loop with two `if`s on the state."""
         total = 0.0
         for _ in range(steps):
             force = -stiffness * x
@@ -126,6 +133,7 @@ def _():
     import casadi as ca
 
     def mean_square(stiffness, damping, x, v, steps):
+        """Mean square in CasADi: the loop is unrolled, `if_else` for the branches."""
         total = 0.0
         for _ in range(steps):
             force = -stiffness * x - ca.if_else(v < 0.0, damping, 0.5 * damping) * v
@@ -143,6 +151,7 @@ def _():
     import casadi as ca
 
     def mean_square(stiffness, damping, x, v, steps):
+        """Mean square in CasADi: `Function.mapaccum` over the steps, `if_else` for the branches."""
         state, parameters = ca.SX.sym("state", 2), ca.SX.sym("parameters", 2)
         at, speed = state[0], state[1]
         force = -parameters[0] * at - ca.if_else(speed < 0.0, parameters[1], 0.5 * parameters[1]) * speed

@@ -1,4 +1,4 @@
-"""A vector, turned many times by a quaternion: vectors so short that arrays gain little."""
+"""A vector that a quaternion turns many times: vectors of three numbers, for which arrays gain little."""
 
 import numpy as np
 
@@ -6,11 +6,13 @@ from bench.peers.program import Program
 
 
 def make_rotate(turns):
+    """Return a unit quaternion, a vector, and how often to turn it."""
     q = np.array([0.9, 0.1, -0.3, 0.2])
     return tuple((q / np.sqrt(q @ q)).tolist()), (0.3, -1.2, 0.7), turns
 
 
 def arrays(q, v, turns):
+    """Convert the quaternion and the vector to arrays."""
     return np.array(q), np.array(v), turns
 
 
@@ -30,6 +32,7 @@ rotate = Program(
 @rotate.version("plain", "dualrev", "micrograd")
 def _(math):
     def turned(q, v):
+        """Return `v`, turned once: products of seven numbers."""
         s, a, b, c = q
         x, y, z = v
         along = 2.0 * (a * x + b * y + c * z)
@@ -42,6 +45,7 @@ def _(math):
         )
 
     def sum_of_turned(q, v, turns):
+        """Sum of the turned vector in plain Python, on tuples of numbers."""
         for _ in range(turns):
             v = turned(q, v)
         return v[0] + v[1] + v[2]
@@ -55,6 +59,7 @@ def _():
 
     @njit
     def turned(q, v):
+        """Return `v`, turned once: products of seven numbers."""
         s, a, b, c = q
         x, y, z = v
         along = 2.0 * (a * x + b * y + c * z)
@@ -68,6 +73,7 @@ def _():
 
     @njit
     def sum_of_turned(q, v, turns):
+        """Sum of the turned vector in numba, on tuples of numbers."""
         for _ in range(turns):
             v = turned(q, v)
         return v[0] + v[1] + v[2]
@@ -81,9 +87,11 @@ def _():
     from jax import lax
 
     def sum_of_turned(q, v, turns):
+        """Sum of the turned vector in JAX: `lax.scan` over the turns, on arrays of three numbers."""
         s, u = q[0], q[1:]
 
         def turn(v, _):
+            """Turn the vector once, by dot and cross products."""
             return 2.0 * jnp.dot(u, v) * u + (s * s - jnp.dot(u, u)) * v + 2.0 * s * jnp.cross(u, v), None
 
         v, _ = lax.scan(turn, v, length=turns)
@@ -97,6 +105,7 @@ def _():
     import torch
 
     def sum_of_turned(q, v, turns):
+        """Sum of the turned vector in PyTorch, a loop with dot and cross products."""
         s, u = q[0], q[1:]
         for _ in range(turns):
             v = 2.0 * torch.dot(u, v) * u + (s * s - torch.dot(u, u)) * v + 2.0 * s * torch.linalg.cross(u, v)
@@ -110,6 +119,7 @@ def _():
     import autograd.numpy as np
 
     def sum_of_turned(q, v, turns):
+        """Sum of the turned vector in autograd, a loop with dot and cross products."""
         s, u = q[0], q[1:]
         for _ in range(turns):
             v = 2.0 * np.dot(u, v) * u + (s * s - np.dot(u, u)) * v + 2.0 * s * np.cross(u, v)
@@ -123,6 +133,7 @@ def _():
     import casadi as ca
 
     def sum_of_turned(q, v, turns):
+        """Sum of the turned vector in CasADi: the loop is unrolled into scalar operations."""
         s, u = q[0], q[1:]
         for _ in range(turns):
             v = 2.0 * ca.dot(u, v) * u + (s * s - ca.dot(u, u)) * v + 2.0 * s * ca.cross(u, v)
@@ -136,6 +147,7 @@ def _():
     import casadi as ca
 
     def sum_of_turned(q, v, turns):
+        """Sum of the turned vector in CasADi: `Function.fold` over the turns."""
         start, s, u = ca.SX.sym("start", 3), ca.SX.sym("s"), ca.SX.sym("u", 3)
         turned = 2.0 * ca.dot(u, start) * u + (s * s - ca.dot(u, u)) * start + 2.0 * s * ca.cross(u, start)
         turn = ca.Function("turn", [start, s, u], [turned])

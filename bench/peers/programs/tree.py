@@ -1,4 +1,4 @@
-"""Recursion over data: an expression is evaluated."""
+"""Recursion over data: the evaluation of an expression tree."""
 
 import itertools
 
@@ -8,12 +8,13 @@ from bench.peers.program import Program
 
 
 def make_tree(nodes):
-    """An expression of so many nodes, split at random, and a parameter for every fourth: leaves share some."""
+    """Return a random expression of `nodes` nodes, and one parameter for every four nodes: leaves share parameters."""
     rng = np.random.default_rng(0)
     leaves = itertools.count()
     parameters = rng.uniform(0.2, 1.4, max(1, nodes // 4)).tolist()
 
     def expression(size):
+        """Return a random expression with `size` nodes."""
         if size == 1:
             return ("leaf", next(leaves) % len(parameters))
         if size == 2:
@@ -25,14 +26,16 @@ def make_tree(nodes):
 
 
 def in_array(parameters, expression):
+    """Convert the parameters to an array; the expression stays a nested tuple."""
     return np.array(parameters), expression
 
 
 def as_rows(parameters, expression):
-    """The tree as an array: a row for each node, of its kind and its children or parameter; the root is the last."""
+    """Convert the tree to an array, with a row for each node (kind, and children or parameter) and the root last."""
     rows = []
 
     def enter(expression):
+        """Append the rows of an expression, children first, and return the index of its root."""
         match expression:
             case ("leaf", k):
                 rows.append((0, k, k))
@@ -63,6 +66,7 @@ tree = Program(
 @tree.version("plain", "dualrev", "micrograd")
 def _(math):
     def evaluate(parameters, expression):
+        """Value of the expression in plain Python, by recursion with `match`."""
         match expression:
             case ("leaf", k):
                 return parameters[k]
@@ -82,6 +86,7 @@ def _():
 
     @njit
     def evaluate(parameters, nodes, node):
+        """Value of the expression in numba, by recursion over rows of an array."""
         kind, left, right = nodes[node, 0], nodes[node, 1], nodes[node, 2]
         if kind == 0:
             return parameters[left]
@@ -97,6 +102,7 @@ def _():
 @tree.version("jax", form="recursion", note="in tracing: it is compiled anew for every expression", inputs=in_array)
 def _():
     def evaluate(parameters, expression):
+        """Value of the expression in JAX: Python's recursion runs while JAX traces."""
         match expression:
             case ("leaf", k):
                 return parameters[k]
@@ -116,7 +122,10 @@ def _():
     from jax import lax
 
     def evaluate(parameters, nodes, root):
+        """Value of the expression in JAX: `lax.scan` over the rows, children before parents."""
+
         def step(values, numbered):
+            """Compute the value of one node from its children's values."""
             node, (kind, left, right) = numbered
             x, y = values[left], values[right]
             return values.at[node].set(lax.select_n(kind, parameters[left], -x, x + y, x * y)), None
@@ -130,6 +139,7 @@ def _():
 @tree.version("torch", inputs=in_array)
 def _():
     def value(parameters, expression):
+        """Value of the expression in PyTorch, by recursion with `match`."""
         match expression:
             case ("leaf", k):
                 return parameters[k]
@@ -146,6 +156,7 @@ def _():
 @tree.version("autograd", inputs=in_array)
 def _():
     def evaluate(parameters, expression):
+        """Value of the expression in autograd, by recursion with `match`."""
         match expression:
             case ("leaf", k):
                 return parameters[k]
@@ -162,6 +173,7 @@ def _():
 @tree.version("casadi", note="the recursion is in building the graph: anew for every expression", inputs=in_array)
 def _():
     def evaluate(parameters, expression):
+        """Value of the expression in CasADi: Python's recursion runs while the graph is built."""
         match expression:
             case ("leaf", k):
                 return parameters[k]
