@@ -84,7 +84,7 @@ class Comparison:
     added: list[str]  # only in the new one
     lost: dict[str, str]  # timed in the old run -> why it is not in the new one
     gained: list[str]  # timed in the new run, and recorded in the old one as absent
-    recalibrated: list[str]  # timed beside another loop, so that the two cannot be compared
+    recalibrated: list[str]  # with another calibration loop, so that the two cannot be compared
     grown: list[Growth]  # the worst first
     quick: tuple[bool, bool]
 

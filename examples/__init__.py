@@ -1,5 +1,5 @@
-"""Whole programs on real data, beside what people use today: `python -m examples.garch`, and the others.
+"""Whole programs on real data, compared with the usual libraries: `python -m examples.garch`, and the others.
 
-Each prints a table, and with --picture FILE draws one. What they need is in the extra `examples`; docs/examples/ has
-what they print. In examples/lantern are four networks that are trained: `python -m examples.lantern`.
+Each prints a table; --picture FILE draws a figure. Install the extra `examples` to run them; docs/examples/ shows their
+output. examples/lantern trains four neural networks: `python -m examples.lantern`.
 """

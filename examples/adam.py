@@ -1,4 +1,4 @@
-"""The optimiser of Kingma and Ba (2015) for parameters that nest, leaf by leaf with `dr.tree`."""
+"""Adam, the optimiser of Kingma and Ba (2015), for nested parameters: it uses `dr.tree` to update every leaf."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 
 class Adam:
-    """Adam. `step` gives new parameters, of the structure that gradient and parameters share."""
+    """The Adam optimiser. Parameters and gradients may be any nested data of the same structure."""
 
     def __init__(self, rate: float = 1e-3, keep: float = 0.9, keep_squares: float = 0.999) -> None:
         self.rate, self.keep, self.keep_squares = rate, keep, keep_squares
         self._steps = 0
 
     def step(self, params: T, gradient: T) -> T:
-        """The parameters after a step against the gradient."""
+        """Return the parameters after one step."""
         if self._steps == 0:
             self._mean = self._squares = dr.tree.map(np.zeros_like, params)
         self._steps += 1

@@ -1,4 +1,4 @@
-"""What the command lines of the examples have in common: checks before anything is computed."""
+"""Checks of the examples' command lines, made before anything is computed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ __all__ = ["at_least", "needs", "picture", "positive"]
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """What argparse reads an int with that is `least` or more; anything else is an error that says so."""
+    """Return an argparse type for ints of `least` or more."""
 
     def count(text: str) -> int:
+        """Convert the text to an int, or raise argparse's error."""
         try:
             number = int(text)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+            raise argparse.ArgumentTypeError(f"{text!r} is not an integer") from None
         if number < least:
             raise argparse.ArgumentTypeError(f"{number} is too small: take {least} or more")
         return number
@@ -29,13 +30,15 @@ positive = at_least(1)
 
 
 def picture(text: str) -> str:
-    """What argparse reads the name of a picture with: its folder has to be there."""
+    """Argparse type for the file of a picture, whose folder must exist."""
     if not Path(text).parent.is_dir():
-        raise argparse.ArgumentTypeError(f"there is no folder {str(Path(text).parent)!r}")
+        raise argparse.ArgumentTypeError(f"the folder {str(Path(text).parent)!r} does not exist")
     return text
 
 
 def needs(parser: argparse.ArgumentParser, package: str, instead: str) -> None:
-    """End the program if a package is not there that has the data, and say what to do."""
+    """Exit with an error and its cure if the package with the data is not installed."""
     if find_spec(package) is None:
-        parser.error(f"{package}, which has the data, is not installed: pip install '.[examples]', or take {instead}")
+        parser.error(
+            f"{package}, which has the data, is not installed: run pip install '.[examples]', or use {instead}"
+        )

@@ -1,7 +1,7 @@
-"""Bundle adjustment in BAL's format, with a sparse Jacobian, beside SciPy's differences: `python -m examples.bundle`.
+"""Bundle adjustment with a sparse Jacobian, compared with SciPy's differences: `python -m examples.bundle`.
 
-Cameras have seen points; where do the cameras stand, and where are the points? `--file` takes a problem of "Bundle
-Adjustment in the Large" (Agarwal and others, 2010). Without it one is made, and written in that format:
+Cameras have seen points: find the positions of both. `--file` reads a problem of "Bundle Adjustment in the Large"
+(Agarwal and others, 2010); otherwise a problem is generated, and written in the same format:
 
 - a line with the numbers of cameras, points and observations;
 - a line for each observation: camera, point, x and y;
@@ -32,7 +32,7 @@ from examples.arguments import at_least
 
 @njit
 def residuals(p, cameras, camera, point, seen):
-    """For each observation, where the camera would see the point, minus where it was seen."""
+    """Return the residuals, two for each observation: the projected point minus the observed one."""
     made = np.empty(2 * len(camera))
     for i in range(len(camera)):
         k, j = 9 * camera[i], 9 * cameras + 3 * point[i]
@@ -58,7 +58,7 @@ def residuals(p, cameras, camera, point, seen):
 
 
 def made(cameras: int, points: int, path: Path, seed: int = 0) -> None:
-    """Write a problem: cameras on an arc around a cloud of points, each point seen by about a third of them."""
+    """Write a problem with cameras on an arc around a cloud of points, where about a third of them see each point."""
     rng = np.random.default_rng(seed)
     of = np.zeros((cameras, 9))
     of[:, 1] = np.linspace(-0.6, 0.6, cameras)
@@ -79,24 +79,27 @@ def made(cameras: int, points: int, path: Path, seed: int = 0) -> None:
 
 
 def read(path: Path) -> tuple[np.ndarray, int, np.ndarray, np.ndarray, np.ndarray]:
-    """The start, the number of cameras, and for each observation camera, point and place; ValueError for other text."""
+    """Read a problem: parameters, number of cameras, and camera, point and position of each observation.
+
+    ValueError if the file is not in BAL's format.
+    """
     try:
         words = path.read_text(encoding="utf-8").split()
         cameras, points, count = map(int, words[:3])
         table = np.array(words[3 : 3 + 4 * count], float).reshape(count, 4)
         p = np.array(words[3 + 4 * count :], float)
     except ValueError as e:
-        raise ValueError(f"{path} is no problem in BAL's format, without compression: {e}") from e
+        raise ValueError(f"{path} is not an uncompressed problem in BAL's format: {e}") from e
     if len(p) != 9 * cameras + 3 * points:
         raise ValueError(f"{path} has {len(p)} parameters; {cameras} cameras, {points} points take 9 and 3 each")
     camera, point = table[:, 0].astype(int), table[:, 1].astype(int)
     if count < 1 or min(camera.min(), point.min()) < 0 or camera.max() >= cameras or point.max() >= points:
-        raise ValueError(f"{path} has observations of cameras or points that it does not have, or none")
+        raise ValueError(f"{path} has no observations, or some of cameras or points that do not exist")
     return p, cameras, camera, point, np.ascontiguousarray(table[:, 2:])
 
 
 def pattern(p: np.ndarray, cameras: int, camera: np.ndarray, point: np.ndarray) -> sparse.csr_array:
-    """What SciPy has to be told: which unknowns a residual depends on."""
+    """Return the sparsity pattern, which SciPy needs for its differences: the unknowns of each residual."""
     columns = np.concatenate(
         [9 * camera[:, None] + np.arange(9), 9 * cameras + 3 * point[:, None] + np.arange(3)], axis=1
     )
@@ -106,7 +109,7 @@ def pattern(p: np.ndarray, cameras: int, camera: np.ndarray, point: np.ndarray) 
 
 
 def solved(problem: tuple[Any, ...], way: str) -> tuple[Any, float]:
-    """SciPy's result, and the seconds of processor time. The ways: "dualrev" and "differences"."""
+    """Solve by "dualrev" or "differences"; return SciPy's result, and the seconds of processor time."""
     p, *args = problem
     cameras, camera, point, _ = args
     slopes: dict[str, Any] = {"jac": dr.sparse_jacobian(residuals)}
@@ -118,11 +121,11 @@ def solved(problem: tuple[Any, ...], way: str) -> tuple[Any, float]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Solve the problem in both ways, and print what they took."""
+    """Solve the problem with both Jacobians, and print their errors and times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--file", type=Path, help="a problem of BAL, without compression")
-    parser.add_argument("--cameras", type=at_least(2), default=40)
-    parser.add_argument("--points", type=at_least(10), default=1000)
+    parser.add_argument("--file", type=Path, help="an uncompressed problem of BAL")
+    parser.add_argument("--cameras", type=at_least(2), default=40, help="cameras of a generated problem (40)")
+    parser.add_argument("--points", type=at_least(10), default=1000, help="points of a generated problem (1000)")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
         file = options.file or Path(folder) / "problem.txt"

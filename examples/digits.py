@@ -1,8 +1,8 @@
-"""A small network that reads digits, with parameters in dicts, beside PyTorch and JAX: `python -m examples.digits`.
+"""A small network that reads digits, with parameters in dicts: `python -m examples.digits`.
 
-The data are 1,797 pictures of 8 x 8 pixels, which scikit-learn ships: digits that 43 people wrote (E. Alpaydin and
-C. Kaynak, 1998). The network has a hidden layer, and is differentiated on the tape. Adam moves the parameters leaf by
-leaf (adam.py).
+The data are 1,797 pictures of 8 x 8 pixels from scikit-learn: digits that 43 people wrote (E. Alpaydin and C. Kaynak,
+1998). The network has one hidden layer and is differentiated on the tape; Adam (adam.py) updates the nested parameters.
+PyTorch and JAX, if they are installed, compute the same gradient for comparison.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ Data = tuple[np.ndarray, np.ndarray]
 
 
 def initial(hidden: int, seed: int = 0) -> dict[str, dict[str, np.ndarray]]:
-    """Parameters of the two layers."""
+    """Draw the parameters of both layers."""
     rng = np.random.default_rng([seed, 1])
     sizes = {"hidden": (PIXELS, hidden), "out": (hidden, CLASSES)}
     return {name: {"w": rng.normal(0.0, n**-0.5, (n, m)), "b": np.zeros(m)} for name, (n, m) in sizes.items()}
 
 
 def scores(params: Any, images: Any) -> Any:
-    """Those of the ten classes, a row for each picture."""
+    """Compute the scores of the ten classes, with a row for each picture."""
     hidden = np.tanh(images @ params["hidden"]["w"] + params["hidden"]["b"])
     return hidden @ params["out"]["w"] + params["out"]["b"]
 
 
 def loss(params: Any, images: np.ndarray, labels: np.ndarray) -> Any:
-    """The mean cross entropy."""
+    """Compute the mean cross-entropy."""
     z = scores(params, images)
     return np.mean(np.logaddexp.reduce(z, axis=1) - z[np.arange(len(labels)), labels])
 
 
 def digits() -> Data:
-    """scikit-learn's pictures, with pixels from 0 to 1, and their labels."""
+    """Load scikit-learn's pictures, with pixels from 0 to 1, and their labels."""
     from sklearn.datasets import load_digits
 
     found = load_digits()
@@ -54,14 +54,14 @@ def digits() -> Data:
 
 
 def generated(count: int, seed: int = 0) -> Data:
-    """Pictures of ten patterns of numbers, with noise: for tests."""
+    """Generate pictures of ten random patterns with noise, for tests."""
     rng = np.random.default_rng([seed, 2])
     patterns, labels = rng.uniform(0.0, 1.0, (CLASSES, PIXELS)), rng.integers(0, CLASSES, count)
     return patterns[labels] + rng.normal(0.0, 0.3, (count, PIXELS)), labels
 
 
 def split(data: Data, seed: int = 0) -> tuple[Data, Data]:
-    """Four fifths to learn from, and the rest."""
+    """Split the data at random: four fifths to learn from, and the rest."""
     images, labels = data
     order = np.random.default_rng([seed, 3]).permutation(len(labels))
     cut = 4 * len(labels) // 5
@@ -69,7 +69,7 @@ def split(data: Data, seed: int = 0) -> tuple[Data, Data]:
 
 
 def batches(data: Data, epoch: int, seed: int = 0) -> Iterator[Data]:
-    """All of the data, in an order of this epoch."""
+    """Yield all data in batches, in a random order that depends on the epoch."""
     images, labels = data
     order = np.random.default_rng([seed, 4, epoch]).permutation(len(labels))
     for start in range(0, len(order), BATCH):
@@ -78,7 +78,7 @@ def batches(data: Data, epoch: int, seed: int = 0) -> Iterator[Data]:
 
 
 def trained(params: Any, data: Data, epochs: int) -> tuple[Any, list[float]]:
-    """The parameters that were learned, and the mean loss of each epoch."""
+    """Train; return the parameters, and the mean loss of each epoch."""
     slope, adam, losses = dr.value_and_grad(loss), Adam(0.003), []
     for epoch in range(epochs):
         found = []
@@ -91,12 +91,12 @@ def trained(params: Any, data: Data, epochs: int) -> tuple[Any, list[float]]:
 
 
 def right(params: Any, data: Data) -> float:
-    """The share of pictures whose label has the highest score."""
+    """Return the share of pictures whose label has the highest score."""
     return float(np.mean(np.argmax(scores(params, data[0]), axis=1) == data[1]))
 
 
 def by_torch(params: Any, images: np.ndarray, labels: np.ndarray) -> Callable[[], Any]:
-    """A function of no arguments that gives PyTorch's gradient, on one thread."""
+    """Return a function without arguments that computes PyTorch's gradient, on one thread."""
     import torch
     from torch.nn import functional
 
@@ -106,6 +106,7 @@ def by_torch(params: Any, images: np.ndarray, labels: np.ndarray) -> Callable[[]
     leaves = [x for layer in p.values() for x in layer.values()]
 
     def gradient() -> Any:
+        """Compute the gradient, as NumPy arrays in the dicts of the parameters."""
         hidden = torch.tanh(known @ p["hidden"]["w"] + p["hidden"]["b"])
         value = functional.cross_entropy(hidden @ p["out"]["w"] + p["out"]["b"], wanted)
         found = iter(torch.autograd.grad(value, leaves))
@@ -115,13 +116,14 @@ def by_torch(params: Any, images: np.ndarray, labels: np.ndarray) -> Callable[[]
 
 
 def by_jax(params: Any, images: np.ndarray, labels: np.ndarray) -> Callable[[], Any]:
-    """A function of no arguments that gives JAX's gradient."""
+    """Return a function without arguments that computes JAX's gradient."""
     import jax
     from jax import numpy as jnp
 
     jax.config.update("jax_enable_x64", True)
 
     def value(p: Any, images: Any, labels: Any) -> Any:
+        """Mean cross-entropy of the batch, in JAX."""
         z = jnp.tanh(images @ p["hidden"]["w"] + p["hidden"]["b"]) @ p["out"]["w"] + p["out"]["b"]
         return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(z), labels[:, None], axis=1))
 
@@ -130,14 +132,12 @@ def by_jax(params: Any, images: np.ndarray, labels: np.ndarray) -> Callable[[], 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Train, and print what a gradient costs."""
+    """Train, and print the loss, the share of right answers, and the time of a gradient."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--generated", type=at_least(100), metavar="N", help="so many made pictures, not scikit-learn's"
-    )
-    parser.add_argument("--hidden", type=positive, default=64, help="numbers in the hidden layer")
-    parser.add_argument("--epochs", type=positive, default=30)
-    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the loss of the epochs, and some digits")
+    parser.add_argument("--generated", type=at_least(100), metavar="N", help="use N generated pictures, without data")
+    parser.add_argument("--hidden", type=positive, default=64, help="units in the hidden layer (64)")
+    parser.add_argument("--epochs", type=positive, default=30, help="passes over the data (30)")
+    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the loss of each epoch, and some digits")
     options = parser.parse_args(argv)
     if options.generated is None:
         needs(parser, "sklearn", "--generated 1000")
@@ -169,7 +169,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def draw(params: Any, losses: list[float], data: Data, file: str) -> None:
-    """The loss of the epochs, and the pictures that are read with the least certainty."""
+    """Draw the loss of each epoch, and the pictures with the least certain answers."""
     import matplotlib
 
     matplotlib.use("Agg")

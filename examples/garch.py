@@ -1,9 +1,11 @@
-"""GJR-GARCH of daily returns of the S&P 500, beside the package arch: `python -m examples.garch`.
+"""GJR-GARCH for daily returns of the S&P 500, compared with the package arch: `python -m examples.garch`.
 
-The model, for returns r in percent: r_t = mu + e_t, where e_t is normal with the variance
-s_t = omega + (alpha + gamma [e_{t-1} < 0]) e_{t-1}^2 + beta s_{t-1}. Falls move the variance more than rises do.
+The model for returns r in percent is r_t = mu + e_t, where e_t is normal with the variance
+s_t = omega + (alpha + gamma [e_{t-1} < 0]) e_{t-1}^2 + beta s_{t-1}. Falling prices raise the variance more than rising
+prices.
 
-dualrev gives the gradient and the Hessian of the likelihood, and the scores of single days, for the standard errors.
+dualrev computes the gradient and the Hessian of the likelihood for the fit, and the scores of single days for robust
+standard errors.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ LOW, HIGH = np.array([-10.0, 1e-6, 0.0, -1.0, 0.0]), np.array([10.0, 10.0, 1.0, 
 
 @njit
 def variances(p, returns, before):
-    """The variance of each day. `before` is that of the day before the first one."""
+    """Compute the variance of each day. `before` is the variance before the first day."""
     mu, omega, alpha, gamma, beta = p[0], p[1], p[2], p[3], p[4]
     made = np.empty(len(returns))
     variance = omega + (alpha + 0.5 * gamma + beta) * before
@@ -43,7 +45,7 @@ def variances(p, returns, before):
 
 @njit
 def days(p, returns, before):
-    """The negative log likelihood of each day."""
+    """Compute the negative log-likelihood of each day."""
     made = variances(p, returns, before)
     for t in range(len(returns)):
         e = returns[t] - p[0]
@@ -53,26 +55,26 @@ def days(p, returns, before):
 
 @njit
 def loss(p, returns, before):
-    """The negative log likelihood of all."""
+    """Compute the negative log-likelihood of all days."""
     return np.sum(days(p, returns, before))
 
 
 def earlier_variance(returns: np.ndarray) -> float:
-    """arch's choice: the mean of the first 75 squares, with weights that fall by 6 percent a day."""
+    """Return the variance before the first day as arch chooses it: a weighted mean of the first 75 squares."""
     weights = 0.94 ** np.arange(min(75, len(returns)))
     squares = (returns[: len(weights)] - np.mean(returns)) ** 2
     return float(weights @ squares / np.sum(weights))
 
 
 def fit(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The estimate, its classic standard errors, and its robust ones (White's)."""
+    """Fit the model; return the estimate, its classic standard errors, and White's robust ones."""
     data = returns, earlier_variance(returns)
     found = minimize(
         dr.value_and_grad(loss), START, args=data, jac=True, method="SLSQP", bounds=list(zip(LOW, HIGH, strict=True))
     )
     p, gradient, hessian = found.x, dr.grad(loss), dr.hessian(loss)
     free = np.flatnonzero((p > LOW + 1e-9) & (p < HIGH - 1e-9))
-    for _ in range(4):  # Newton's method, for the last digits of what is not at a bound
+    for _ in range(4):  # Newton's method, for the last digits of parameters that are not at a bound
         p[free] -= np.linalg.solve(hessian(p, *data)[np.ix_(free, free)], gradient(p, *data)[free])
     inverse = np.linalg.inv(hessian(p, *data))
     scores = dr.jacobian(days)(p, *data)
@@ -81,7 +83,7 @@ def fit(returns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def simulated(count: int, seed: int = 0) -> np.ndarray:
-    """Returns of a known model."""
+    """Simulate returns of a known model."""
     mu, omega, alpha, gamma, beta = 0.05, 0.02, 0.03, 0.12, 0.88
     rng, made, variance = np.random.default_rng(seed), np.empty(count), 1.0
     for t, z in enumerate(rng.normal(size=count)):
@@ -92,19 +94,20 @@ def simulated(count: int, seed: int = 0) -> np.ndarray:
 
 
 def sp500() -> np.ndarray:
-    """The daily returns in percent of the data that arch ships: 1999 to 2018."""
+    """Load daily returns in percent from 1999 to 2018, which come with arch."""
     from arch.data import sp500 as data
 
     return np.asarray(100.0 * data.load()["Adj Close"].pct_change().dropna(), float)
 
 
 def by_arch(returns: np.ndarray) -> Any:
-    """arch's function that fits, which gives the estimate, and classic and robust standard errors."""
+    """Return a function that fits the model by arch: estimate, classic and robust standard errors."""
     from arch import arch_model
 
     model = arch_model(returns, mean="Constant", vol="GARCH", p=1, o=1, q=1, dist="normal", rescale=False)
 
     def fitted() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Fit the model and compute both kinds of standard errors."""
         p = np.asarray(model.fit(disp="off", tol=1e-12, options={"maxiter": 500}).params)
         classic, robust = (np.sqrt(np.diag(model.compute_param_cov(p, robust=way))) for way in (False, True))
         return p, classic, robust
@@ -113,7 +116,7 @@ def by_arch(returns: np.ndarray) -> Any:
 
 
 def draw(returns: np.ndarray, p: np.ndarray, path: str) -> None:
-    """The returns, and twice the deviation of each day."""
+    """Draw the returns, and a band of two standard deviations."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -130,10 +133,10 @@ def draw(returns: np.ndarray, p: np.ndarray, path: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the estimates and the standard errors, and arch's beside them if it is there."""
+    """Print the estimates and standard errors, together with arch's."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--simulated", type=at_least(500), metavar="N", help="so many returns of a known model, without arch"
+        "--simulated", type=at_least(500), metavar="N", help="fit N simulated returns, without arch and its data"
     )
     parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the returns and their deviations")
     options = parser.parse_args(argv)

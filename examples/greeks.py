@@ -1,11 +1,12 @@
-"""Sensitivities of options, beside differences: `python -m examples.greeks`.
+"""Greeks of options by Monte Carlo, compared with finite differences: `python -m examples.greeks`.
 
-Three of them. A call that dies at a barrier, in Heston's model: the derivatives by seven parameters, path by path. An
-Asian option, whose paths are shared among threads. Its gamma, a second derivative.
+1. A barrier call in Heston's model: its derivatives with respect to seven parameters.
+2. An Asian call, in a parallel loop over its paths: its gradient.
+3. The gamma of the Asian call, a second derivative.
 
-A branch on the barrier would be a jump, which has no derivative along a path. So each step multiplies the weight of its
-path by the probability that a bridge between the two prices does not touch the barrier. It is exact in the limit of
-small steps, and smooth.
+A branch on the barrier would make the payoff jump, and derivatives along a path would miss the jump. So each step
+multiplies the weight of its path by the probability that a Brownian bridge between the two prices does not touch the
+barrier. This is smooth, and exact in the limit of small steps.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ ASIAN = {"spot": 100.0, "volatility": 0.25, "rate": 0.02}
 
 @njit
 def barrier_call(p, strike, barrier, years, draws):
-    """A call that dies below the barrier. `draws` has normal numbers: paths, steps, two for each."""
+    """Price of a call that dies below the barrier. `draws` are normal numbers of shape (paths, steps, 2)."""
     spot, v0, kappa, theta, xi, rho, rate = p[0], p[1], p[2], p[3], p[4], p[5], p[6]
     paths, steps = draws.shape[0], draws.shape[1]
     dt = years / steps
@@ -55,7 +56,7 @@ def barrier_call(p, strike, barrier, years, draws):
 
 @njit(parallel=True)
 def asian(p, strike, years, draws):
-    """A call on the mean price, with a kink that is smooth over half a unit of price."""
+    """Price of a call on the mean price, whose kink is smoothed over half a unit of price."""
     spot, volatility, rate = p[0], p[1], p[2]
     paths, steps = draws.shape[0], draws.shape[1]
     dt = years / steps
@@ -71,7 +72,7 @@ def asian(p, strike, years, draws):
 
 
 def differences(f: Callable[..., float], p: np.ndarray, args: tuple[Any, ...], step: float = 1e-5) -> np.ndarray:
-    """Central ones, as they are made today: two prices for each parameter, with the same random numbers."""
+    """Compute central differences: two prices for each parameter, with the same random numbers."""
     made = np.empty(len(p))
     for k, size in enumerate(step * np.abs(p)):
         up, down = p.copy(), p.copy()
@@ -82,7 +83,7 @@ def differences(f: Callable[..., float], p: np.ndarray, args: tuple[Any, ...], s
 
 
 def second_difference(f: Callable[..., float], p: np.ndarray, args: tuple[Any, ...], step: float) -> float:
-    """Of the price by the spot, from three prices."""
+    """Compute the second difference with respect to the spot, from three prices."""
     size = step * p[0]
     up, down = p.copy(), p.copy()
     up[0] += size
@@ -91,12 +92,12 @@ def second_difference(f: Callable[..., float], p: np.ndarray, args: tuple[Any, .
 
 
 def gamma(p: np.ndarray, *args: Any) -> float:
-    """The second derivative by the spot: one product of the Hessian."""
+    """Compute the second derivative with respect to the spot, by one Hessian-vector product."""
     return float(dr.hvp(asian)(p, np.array([1.0, 0.0, 0.0]), *args)[0])
 
 
 def timed(run: Callable[[], Any]) -> tuple[Any, float]:
-    """What a function gives, and the milliseconds of processor time of its third call."""
+    """Return a function's result, and the milliseconds of processor time of its third call."""
     run()
     run()
     before = time.process_time()
@@ -105,10 +106,10 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the Greeks, by derivatives and by differences, and their times."""
+    """Print the Greeks, by derivatives and by finite differences, and their times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--paths", type=positive, default=20_000)
-    parser.add_argument("--steps", type=positive, default=100)
+    parser.add_argument("--paths", type=positive, default=20_000, help="number of Monte Carlo paths (20000)")
+    parser.add_argument("--steps", type=positive, default=100, help="steps of a path (100)")
     options = parser.parse_args(argv)
     draws = np.random.default_rng(0).normal(size=(options.paths, options.steps, 2))
     p, args = np.array(list(HESTON.values())), (STRIKE, BARRIER, YEARS, draws)

@@ -1,9 +1,9 @@
-"""Hares and lynxes of the Hudson Bay, by an equation for their numbers: `python -m examples.hares`.
+"""Fit an ODE to the hares and lynxes of the Hudson Bay: `python -m examples.hares`.
 
-Lotka's and Volterra's model, for the numbers h and l: h'/h = a - b l and l'/l = d h - c. Wanted are the four rates and
-the numbers at the start, from the pelts of each year, with errors of the logarithms that are normal and alike: so it is
-least squares. dualrev gives the derivatives of the solution in two ways: through SciPy's `solve_ivp`, and compiled, of
-Runge and Kutta's method as a loop. Beside them are SciPy's differences, and JAX with diffrax.
+The Lotka-Volterra model for the numbers h and l is h'/h = a - b l and l'/l = d h - c. The four rates and the numbers
+at the start are fitted to the pelts of each year, by least squares in the logarithms. dualrev computes the Jacobian of
+the solution in two ways: on the tape, through SciPy's `solve_ivp`, and compiled, of a loop with RK4. The table compares
+them with SciPy's differences, and with JAX and diffrax.
 
 The data are thousands of pelts that the Hudson's Bay Company traded from 1900 to 1920, as P. Howard's lecture notes
 "Modeling Basics" (Texas A&M University, 2009) print them; they go back to C. Elton and M. Nicholson (Journal of Animal
@@ -46,17 +46,17 @@ TOLERANCE = 1e-8  # of the solvers that choose their steps
 
 
 def pelts() -> np.ndarray:
-    """Hares and lynxes of each year: (2, 21)."""
+    """Return the hares and lynxes of each year, of shape (2, 21)."""
     return np.array([[float(word) for word in line.split()] for line in (HARES, LYNXES)])
 
 
 def growth(t: Any, logs: Any, p: Any) -> Any:
-    """The slopes of the logarithms of hares and lynxes."""
+    """Compute the time derivatives of the logarithms of hares and lynxes."""
     return np.stack([np.exp(p[0]) - np.exp(p[1] + logs[1]), np.exp(p[3] + logs[0]) - np.exp(p[2])])
 
 
 def by_solve_ivp(p: Any, logs: np.ndarray) -> Any:
-    """The logarithms by the model minus those of the data, in one row."""
+    """Compute the residuals by `solve_ivp`: the model's logarithms minus the data's, in one row."""
     years = np.arange(float(logs.shape[1]))
     ends, tolerances = (0.0, years[-1]), {"rtol": TOLERANCE, "atol": TOLERANCE}
     return np.ravel(integrate.solve_ivp(growth, ends, p[4:], t_eval=years, args=(p,), **tolerances).y - logs)
@@ -64,7 +64,7 @@ def by_solve_ivp(p: Any, logs: np.ndarray) -> Any:
 
 @njit
 def by_loop(p, logs, steps):
-    """The same, with so many steps of a fixed length in a year; x and y are the logarithms."""
+    """Compute the residuals by RK4, with `steps` steps in a year; x and y are the logarithms."""
     a, b, c, d = math.exp(p[0]), math.exp(p[1]), math.exp(p[2]), math.exp(p[3])
     x, y, size = p[4], p[5], 1.0 / steps
     made = np.empty(logs.size)
@@ -83,7 +83,7 @@ def by_loop(p, logs, steps):
 
 
 class Fit(NamedTuple):
-    """The six numbers, their standard errors, the deviation of the logarithms, and SciPy's result."""
+    """A fit: the six numbers, their standard errors, the deviation of the logarithms, and SciPy's result."""
 
     values: np.ndarray
     errors: np.ndarray
@@ -92,7 +92,7 @@ class Fit(NamedTuple):
 
 
 def fit(residuals: Callable[..., Any], jacobian: Any, logs: np.ndarray) -> Fit:
-    """Least squares. `jacobian` is what `least_squares` takes: a function of the six logarithms, or "2-point"."""
+    """Fit by `least_squares`. `jacobian` is a function of the six logarithms, or "2-point"."""
     result = least_squares(residuals, START, jac=jacobian, args=(logs,), xtol=1e-10, ftol=1e-12, gtol=1e-12)
     deviation = math.sqrt(2.0 * result.cost / (logs.size - len(START)))
     inverse = np.linalg.inv(result.jac.T @ result.jac)
@@ -101,7 +101,7 @@ def fit(residuals: Callable[..., Any], jacobian: Any, logs: np.ndarray) -> Fit:
 
 
 def by_diffrax() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The residuals and their Jacobian (forward mode) by JAX: Dormand and Prince's method, too."""
+    """Return the residuals and their forward-mode Jacobian by JAX and diffrax, with Dormand and Prince's method."""
     import diffrax
     import jax
     from jax import numpy as jnp
@@ -109,9 +109,11 @@ def by_diffrax() -> tuple[Callable[..., Any], Callable[..., Any]]:
     jax.config.update("jax_enable_x64", True)
 
     def slopes(t: Any, logs: Any, p: Any) -> Any:
+        """Time derivatives of the logarithms, in JAX."""
         return jnp.stack([jnp.exp(p[0]) - jnp.exp(p[1] + logs[1]), jnp.exp(p[3] + logs[0]) - jnp.exp(p[2])])
 
     def residuals(p: Any, logs: Any) -> Any:
+        """Logarithms by the model minus the logarithms of the data, in JAX."""
         years = jnp.arange(float(logs.shape[1]))
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(slopes),
@@ -127,7 +129,7 @@ def by_diffrax() -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 def ways() -> dict[str, tuple[Callable[..., Any], Any]]:
-    """Residuals and Jacobian of each way to fit."""
+    """Return the residuals and the Jacobian of every row of the table."""
     loop = partial(by_loop, steps=STEPS)
     of_loop = dr.jacobian(by_loop)
     made: dict[str, tuple[Callable[..., Any], Any]] = {
@@ -140,7 +142,7 @@ def ways() -> dict[str, tuple[Callable[..., Any], Any]]:
 
 
 def draw(found: Fit, counts: np.ndarray, file: str) -> None:
-    """The pelts, the curves of the model, and a band of two standard errors of the curves."""
+    """Draw the pelts, the model's curves, and bands of two standard errors of the curves."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -169,12 +171,12 @@ def draw(found: Fit, counts: np.ndarray, file: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Fit in each way, and print the estimates, their standard errors, and what the ways took."""
+    """Fit in each way; print the estimates, their standard errors, and the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--years", type=int, choices=range(6, 22), default=21, metavar="N", help="fit 6 to 21 of the years"
+        "--years", type=int, choices=range(6, 22), default=21, metavar="N", help="fit the first N years, 6 to 21 (21)"
     )
-    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the numbers and the curves")
+    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the pelts and the curves")
     options = parser.parse_args(argv)
     counts = pelts()[:, : options.years]
     logs = np.log(counts)

@@ -1,11 +1,11 @@
-"""How well does a plate conduct, seen from its temperatures? With checkpoints: `python -m examples.heat`.
+"""Find the conductivities of a plate from its temperatures, with checkpoints: `python -m examples.heat`.
 
-A plate of n x n cells starts with known temperatures. Heat flows for some steps; the temperatures at the end are
-measured. Wanted is the conductivity of every cell: 99,856 unknowns at n = 316. L-BFGS minimises the misfit, and a term
-that prefers smooth conductivities, with the gradient by all of them from one reverse sweep.
+A plate of n x n cells starts with known temperatures. Heat flows for some steps, and the temperatures at the end are
+measured. The unknowns are the conductivities of all cells: 99,856 at n = 316. L-BFGS minimises the misfit plus a term
+that prefers smooth conductivities; one reverse pass computes the whole gradient.
 
-That sweep needs the temperatures of all steps. `dr.checkpoint(step, loop=2)` keeps about twice the square root of their
-number, and runs the steps between them again.
+The reverse pass needs the temperatures of all steps. `dr.checkpoint(step, loop=2)` keeps about twice the square root of
+their number, and recomputes the steps between.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from examples.arguments import at_least, picture, positive
 
 @njit
 def step(k, u, conductivities):
-    """The temperatures a little later. What flows is the mean of two conductivities times the difference."""
+    """Compute the next temperatures: the flow is the mean of two conductivities times the difference."""
     n = len(u)
     made = u.copy()
     for i in range(n):
@@ -50,7 +50,7 @@ run = dr.checkpoint(step, loop=2)
 
 @njit
 def misfit(end, logs, measured):
-    """What the optimiser makes small."""
+    """Compute the objective: squared differences of the temperatures, plus a smoothness term."""
     n = len(logs)
     total = 0.0
     for i in range(n):
@@ -65,13 +65,13 @@ def misfit(end, logs, measured):
 
 @njit
 def with_checkpoints(logs, start, measured, steps):
-    """The misfit of given conductivities; a gradient keeps few states."""
+    """Compute the objective, with a gradient that keeps few states."""
     return misfit(run(steps, start, np.exp(logs)), logs, measured)
 
 
 @njit
 def without(logs, start, measured, steps):
-    """The same; a gradient keeps all states."""
+    """Compute the objective, with a gradient that keeps all states."""
     u, conductivities = start, np.exp(logs)
     for k in range(steps):
         u = step(k, u, conductivities)
@@ -82,7 +82,7 @@ WAYS = {"checkpoints": with_checkpoints, "all states": without}
 
 
 def problem(n: int, steps: int, noise: float = 1e-4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The logarithms of the true conductivities, the temperatures at the start, and those that are measured."""
+    """Return logarithms of the true conductivities, first temperatures, and measured last temperatures."""
     x, y = np.meshgrid(np.linspace(-1.0, 1.0, n), np.linspace(-1.0, 1.0, n))
     truth = -1.0 + 0.8 * np.exp(-8.0 * ((x - 0.3) ** 2 + y**2)) - 0.8 * np.exp(-8.0 * ((x + 0.4) ** 2 + (y - 0.2) ** 2))
     start = np.sin(9.0 * x) * np.sin(7.0 * y + 1.0) + x
@@ -93,11 +93,12 @@ def problem(n: int, steps: int, noise: float = 1e-4) -> tuple[np.ndarray, np.nda
 
 
 def found(n: int, steps: int, iterations: int) -> tuple[np.ndarray, np.ndarray, Any]:
-    """The truth, the estimate, and SciPy's result."""
+    """Solve the problem; return the truth, the estimate, and SciPy's result."""
     truth, start, measured = problem(n, steps)
     slope = dr.value_and_grad(with_checkpoints)
 
     def objective(vector: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the misfit and its gradient, for SciPy's flat vectors."""
         value, gradient = slope(vector.reshape(n, n), start, measured, steps)
         return value, gradient.ravel()
 
@@ -107,7 +108,7 @@ def found(n: int, steps: int, iterations: int) -> tuple[np.ndarray, np.ndarray, 
 
 
 def cost(way: str, n: int, steps: int) -> tuple[float, float, float]:
-    """Seconds of the function and of its gradient, and the MB that the gradient takes: in this process, once."""
+    """Measure seconds of the function and its gradient, and MB of the gradient, once, in this process."""
     truth, start, measured = problem(n, steps)
     logs, slope = np.full_like(truth, -1.0), dr.value_and_grad(WAYS[way])
     args = start, measured, steps
@@ -122,7 +123,7 @@ def cost(way: str, n: int, steps: int) -> tuple[float, float, float]:
 
 
 def draw(truth: np.ndarray, estimate: np.ndarray, path: str) -> None:
-    """Both, beside each other."""
+    """Draw the truth and the estimate side by side."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -138,13 +139,13 @@ def draw(truth: np.ndarray, estimate: np.ndarray, path: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print what a gradient costs, and how far the estimate is from the truth."""
+    """Print time and memory of a gradient, and the distance of the estimate from the truth."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", type=at_least(2), default=316, help="n, for n x n cells")
-    parser.add_argument("--steps", type=positive, default=200)
-    parser.add_argument("--iterations", type=positive, default=30, help="of L-BFGS")
-    parser.add_argument("--cost", choices=WAYS, help="print what one gradient takes, in this process, and stop")
-    parser.add_argument("--picture", type=picture, metavar="FILE")
+    parser.add_argument("--size", type=at_least(2), default=316, help="n, for a plate of n x n cells (316)")
+    parser.add_argument("--steps", type=positive, default=200, help="time steps (200)")
+    parser.add_argument("--iterations", type=positive, default=30, help="iterations of L-BFGS (30)")
+    parser.add_argument("--cost", choices=WAYS, help="only print time and memory of one gradient, in this process")
+    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the true and the found conductivities")
     options = parser.parse_args(argv)
     if options.cost:
         print(

@@ -1,8 +1,8 @@
-"""Hamiltonian Monte Carlo in compiled code, which calls the compiled gradient: examples/investment.py samples with it.
+"""Hamiltonian Monte Carlo in compiled code that calls the compiled gradient. examples/investment.py samples with it.
 
-The warm-up finds a size of the steps, by dual averaging (Hoffman and Gelman, "The No-U-Turn Sampler", 2014, section
-3.2), and the scale of each number, from the variances of two windows. A path has a random length, so that none of them
-is caught in a period of the density.
+The warm-up finds the step size by dual averaging (Hoffman and Gelman, "The No-U-Turn Sampler", 2014, section 3.2), and
+the scale of each unknown from the variances in two windows. Paths have random lengths, since paths of one length can
+return to their start in a periodic orbit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WANTED = 0.8  # the share of proposals that is taken
 
 @njit
 def moved(f, x, momentum, slope, size, scales, steps, data):
-    """Where a path of so many leapfrog steps ends: the point, its momentum, the value of f and its gradient."""
+    """Take `steps` leapfrog steps; return the last point, its momentum, the value of f and its gradient."""
     value = 0.0
     for _ in range(steps):
         momentum = momentum + 0.5 * size * scales * slope
@@ -33,7 +33,7 @@ def moved(f, x, momentum, slope, size, scales, steps, data):
 
 @njit
 def chain(f, x, data, warmup, draws, length, seed):
-    """Draws of the density exp(f(x, data)), (draws, unknowns), and the number of gradients after the warm-up.
+    """Sample the density exp(f(x, data)): return draws (draws, unknowns), and the gradients after the warm-up.
 
     f is a numba function of an array and of data. `length` is the mean length of a path, in standard deviations.
     """

@@ -1,15 +1,17 @@
-"""What firms invest, a hierarchical regression with a loop and a branch, sampled: `python -m examples.investment`.
+"""Sample a hierarchical regression of firms' investments: `python -m examples.investment`.
 
-The data are Grunfeld's: 11 firms, 20 years (1935 to 1954). The logarithm of what firm i invests in year t is
+The data are Grunfeld's: 11 firms, 20 years (1935 to 1954). The logarithm of firm i's investment in year t is
 
     a_i + b_i E_it + c_i K_it + noise,
 
-where K is the logarithm of its capital, and E what the market expects of the logarithm of its value. Expectations are
-adaptive: E moves towards the value of the year by a share of the distance, and by another share if the value is below
-it. The noise is Student's with 4 degrees of freedom. a, b and c are normal among the firms: 42 unknowns.
+where K is the logarithm of the firm's capital, and E the logarithm of its value that the market expects. Expectations
+are adaptive: each year E moves towards the value by one share of the distance if the value is above E, and by another
+share if it is below. The noise has Student's t distribution with 4 degrees of freedom. The a, b and c of the firms are
+normal. The model has 42 unknowns, a loop and a branch.
 
-Three ways use dualrev's gradient: HMC in compiled code, nutpie, and a PyTensor Op in PyMC's and nutpie's NUTS. Beside
-them stands the model as one writes it in PyMC, with PyTensor's gradient, and JAX's. What is not installed is left out.
+dualrev's gradient is used by HMC in compiled code (hmc.py), by nutpie, and as a PyTensor Op in PyMC and in nutpie. The
+table compares these with the same model written in PyMC, with PyTensor's or JAX's gradient. Libraries that are not
+installed are left out.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ SHARED = len(NAMES)
 
 
 class Panel(NamedTuple):
-    """Logarithms, minus their means: (firms, years)."""
+    """The data: logarithms minus their means, of shape (firms, years)."""
 
     invested: np.ndarray
     value: np.ndarray
@@ -45,7 +47,7 @@ class Panel(NamedTuple):
 
 @njit
 def log_density(p, panel):
-    """Of the nine numbers in NAMES, then of how far a, b and c of each firm are from their means, in spreads."""
+    """Compute the log density of the nine numbers in NAMES and of each firm's standardised a, b and c."""
     firms, years = panel.value.shape
     up, down = 1.0 / (1.0 + math.exp(-p[6])), 1.0 / (1.0 + math.exp(-p[7]))
     precision, total = math.exp(-p[8]), 0.0
@@ -69,18 +71,18 @@ def log_density(p, panel):
 
 
 def start_of(panel: Panel) -> np.ndarray:
-    """Where chains begin: near the means of the priors. There itself slopes are 0, which nutpie does not take."""
+    """Return the start of the chains, near the prior means. At these, slopes are 0, which nutpie refuses."""
     return np.concatenate([CENTRES, 0.1 * np.cos(np.arange(3.0 * len(panel.value)))])
 
 
 def panel_of(invested: np.ndarray, value: np.ndarray, capital: np.ndarray) -> Panel:
-    """Of positive numbers, (firms, years)."""
+    """Convert positive numbers of shape (firms, years) to a panel."""
     logs = [np.log(numbers) for numbers in (invested, value, capital)]
     return Panel(*(x - np.mean(x) for x in logs))
 
 
 def grunfeld() -> tuple[list[str], Panel]:
-    """The names of the firms and their data, as statsmodels ships them."""
+    """Load the firms' names and data, which come with statsmodels."""
     from statsmodels.datasets import grunfeld as data
 
     table = data.load_pandas().data.sort_values(["firm", "year"], kind="stable")
@@ -90,7 +92,7 @@ def grunfeld() -> tuple[list[str], Panel]:
 
 
 def simulated(firms: int, years: int = 12, seed: int = 0) -> tuple[list[str], Panel]:
-    """Firms of a known model."""
+    """Simulate firms of a known model."""
     rng = np.random.default_rng(seed)
     value, capital = np.cumsum(rng.normal(0.0, 0.3, (2, firms, years)), axis=2) + rng.normal(size=(2, firms, 1))
     expected, invested = value[:, 0], np.empty((firms, years))
@@ -103,11 +105,11 @@ def simulated(firms: int, years: int = 12, seed: int = 0) -> tuple[list[str], Pa
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Ways to sample. Each gives its draws, (chains, draws, unknowns), and what they took.
+# Ways to sample. Each returns its draws, of shape (chains, draws, unknowns), and times.
 
 
 class Size(NamedTuple):
-    """How much is sampled."""
+    """The numbers of chains, and of warm-up steps and draws in each."""
 
     chains: int
     warmup: int
@@ -115,7 +117,7 @@ class Size(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a way of sampling gives."""
+    """The result of one way of sampling."""
 
     draws: np.ndarray
     before: float  # seconds of processor time before the first draw: most of it is compilation
@@ -124,12 +126,12 @@ class Run(NamedTuple):
 
 
 def seconds() -> float:
-    """Processor time of this process and of those that it has waited for: PyTensor starts compilers."""
+    """Return the processor time of this process and its finished children: PyTensor starts compilers."""
     return sum(os.times()[:4])
 
 
 def by_hmc(panel: Panel, size: Size) -> Run:
-    """The sampler of examples/hmc.py: compiled, with the gradient in it."""
+    """Sample by examples/hmc.py: compiled code that calls the compiled gradient."""
     begin = seconds()
     given = log_density, start_of(panel), panel
     chain(*given, 1, 1, 2.5, 0)
@@ -141,7 +143,7 @@ def by_hmc(panel: Panel, size: Size) -> Run:
 
 
 def by_nutpie(panel: Panel, size: Size) -> Run:
-    """nutpie, which calls dualrev's gradient through Python."""
+    """Sample by nutpie, which calls dualrev's gradient through Python."""
     from dualrev.interop import nutpie as bridge
 
     begin = seconds()
@@ -152,7 +154,7 @@ def by_nutpie(panel: Panel, size: Size) -> Run:
 
 
 def by_nutpie_of(model: Any, size: Size, before: float) -> Run:
-    """nutpie's NUTS of what it has compiled."""
+    """Sample a model that nutpie has compiled, by its NUTS."""
     import nutpie
 
     begin = seconds()
@@ -162,7 +164,7 @@ def by_nutpie_of(model: Any, size: Size, before: float) -> Run:
 
 
 def by_pymc_of(model: Any, size: Size, before: float) -> Run:
-    """PyMC's NUTS of a model."""
+    """Sample a model by PyMC's NUTS."""
     import pymc as pm
 
     begin = seconds()
@@ -176,14 +178,14 @@ def by_pymc_of(model: Any, size: Size, before: float) -> Run:
 
 
 def run_of(trace: Any, before: float, took: float) -> Run:
-    """From ArviZ's data."""
+    """Convert ArviZ's data to a Run."""
     found = [trace.posterior[name].values for name in ("p", "shared", "z") if name in trace.posterior]
     draws = np.concatenate([x.reshape(*x.shape[:2], -1) for x in found], axis=2)
     return Run(draws, before, took, float(trace.sample_stats["n_steps"].mean()))
 
 
 def op_model(panel: Panel) -> Any:
-    """A model of PyMC's, whose density is dualrev's Op."""
+    """Build a PyMC model whose density is dualrev's Op."""
     import pymc as pm
 
     from dualrev.interop import pytensor as bridge
@@ -196,7 +198,7 @@ def op_model(panel: Panel) -> Any:
 
 
 def pymc_model(panel: Panel) -> Any:
-    """The model in PyMC's words: vectors over the firms, and a year after another."""
+    """Build the model in PyMC, with vectors over the firms and an unrolled loop over the years."""
     import pymc as pm
     import pytensor.tensor as pt
 
@@ -217,9 +219,10 @@ def pymc_model(panel: Panel) -> Any:
 
 
 def compiled_by_nutpie(made: Callable[[Panel], Any], **options: Any) -> Callable[[Panel, Size], Run]:
-    """A way: a model of PyMC's in nutpie."""
+    """Return a way to sample: a PyMC model, compiled by nutpie."""
 
     def way(panel: Panel, size: Size) -> Run:
+        """Compile the model in nutpie, and sample."""
         import nutpie
 
         begin = seconds()
@@ -230,9 +233,10 @@ def compiled_by_nutpie(made: Callable[[Panel], Any], **options: Any) -> Callable
 
 
 def in_pymc(made: Callable[[Panel], Any]) -> Callable[[Panel, Size], Run]:
-    """A way: a model in PyMC."""
+    """Return a way to sample: a model in PyMC."""
 
     def way(panel: Panel, size: Size) -> Run:
+        """Build the model, and sample in PyMC."""
         begin = seconds()
         model = made(panel)
         return by_pymc_of(model, size, seconds() - begin)
@@ -256,11 +260,11 @@ WAYS: dict[str, tuple[str, tuple[str, ...], Callable[[Panel, Size], Run]]] = {
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# What is printed and drawn
+# Output
 
 
 def quality(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """ArviZ' effective sample sizes, standard errors of the means, and potential scale reductions."""
+    """Return ArviZ' effective sample sizes, standard errors of the means, and R-hats."""
     import arviz as az
 
     data = az.convert_to_dataset({"p": draws})
@@ -268,7 +272,7 @@ def quality(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def beside(run: Run, first: Run) -> str:
-    """The row's other half; means differ by so many of their standard errors, where they differ most."""
+    """Format the second half of a row; its last cell is the largest difference of means in standard errors."""
     ess, error, rhat = quality(run.draws)
     away = np.abs(np.mean(run.draws, axis=(0, 1)) - np.mean(first.draws, axis=(0, 1)))
     most = "-" if run is first else f"{np.max(away / np.hypot(error, quality(first.draws)[1])):.1f}"
@@ -276,7 +280,7 @@ def beside(run: Run, first: Run) -> str:
 
 
 def draw(firms: list[str], run: Run, path: str) -> None:
-    """What a firm's investment gains by its value and its capital: medians, and nine tenths of the draws."""
+    """Draw each firm's elasticities with respect to expected value and capital: medians and 90% intervals."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -295,15 +299,13 @@ def draw(firms: list[str], run: Run, path: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Sample in all ways, and print what they took and how far they agree."""
+    """Sample in all ways, and print their times and how well they agree."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--simulated", type=int, metavar="N", help="so many firms of a known model, without statsmodels"
-    )
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
-    parser.add_argument("--chains", type=int, default=2)
-    parser.add_argument("--warmup", type=int, default=500)
-    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--simulated", type=int, metavar="N", help="use N simulated firms, without statsmodels")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), help="only these ways to sample")
+    parser.add_argument("--chains", type=int, default=2, help="number of chains (2)")
+    parser.add_argument("--warmup", type=int, default=500, help="warm-up steps of a chain (500)")
+    parser.add_argument("--draws", type=int, default=1000, help="draws of a chain (1000)")
     parser.add_argument("--picture", metavar="FILE", help="draw the elasticities of the firms")
     options = parser.parse_args(argv)
     firms, panel = simulated(options.simulated) if options.simulated else grunfeld()

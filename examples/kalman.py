@@ -1,9 +1,9 @@
-"""The local level model of the Nile's flow, beside statsmodels: `python -m examples.kalman`.
+"""A local level model for the flow of the Nile, compared with statsmodels: `python -m examples.kalman`.
 
-Each year's flow is a level and noise, and the level walks: y_t = a_t + e_t, a_{t+1} = a_t + u_t. A Kalman filter gives
-the likelihood of the two variances. dualrev gives its derivatives: the gradient and the Hessian by the logarithms of
-the variances for the estimate, and the gradient by the data, which is the smoother: E[e | y] = -s (d log p / dy), where
-s is the variance of e.
+Each year's flow is a level plus noise, and the level is a random walk: y_t = a_t + e_t, a_{t+1} = a_t + u_t. A Kalman
+filter computes the likelihood of the two variances. dualrev differentiates it twice: the gradient and the Hessian with
+respect to the logarithms of the variances are for the fit, and the gradient with respect to the data is the smoother,
+since E[e | y] = -s (d log p / dy), where s is the variance of e.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import dualrev as dr
 from examples.arguments import at_least, needs, picture
 from examples.timing import timed
 
-VAGUE = 1e6  # the variance of the first level, of which nothing is known: that of statsmodels
+VAGUE = 1e6  # the variance of the first level, which is unknown: statsmodels' value
 
 
 @njit
 def log_likelihood(logs, y, burnt):
-    """That of the logarithms of the variances of noise and level. The first `burnt` years do not count."""
+    """Compute the log-likelihood of the logarithms of both variances, without the first `burnt` years."""
     noise, walk = math.exp(logs[0]), math.exp(logs[1])
     level, variance, total = 0.0, VAGUE, 0.0
     for t in range(len(y)):
@@ -41,12 +41,12 @@ def log_likelihood(logs, y, burnt):
 
 @njit
 def loss(logs, y, burnt):
-    """What is minimised."""
+    """Compute the negative log-likelihood, for the minimizer."""
     return -log_likelihood(logs, y, burnt)
 
 
 def fit(y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-    """The two variances, their standard errors, the log likelihood, and the smoothed level."""
+    """Fit the model; return the two variances, their standard errors, the log-likelihood, and the smoothed level."""
     start = np.full(2, math.log(np.var(y) / 2.0))
     gradient, hessian = dr.grad(loss), dr.hessian(loss)
     found = minimize(loss, start, args=(y, 1), jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-9})
@@ -57,20 +57,20 @@ def fit(y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
 
 
 def simulated(count: int, seed: int = 0) -> np.ndarray:
-    """Data of a known model, with the variances 15,000 and 1,500."""
+    """Simulate data of a known model, with the variances 15,000 and 1,500."""
     rng = np.random.default_rng(seed)
     return 1000.0 + np.cumsum(rng.normal(0.0, math.sqrt(1500.0), count)) + rng.normal(0.0, math.sqrt(15000.0), count)
 
 
 def nile() -> np.ndarray:
-    """The flow of each year from 1871 to 1970, as statsmodels ships it."""
+    """Load the flow of each year from 1871 to 1970, which comes with statsmodels."""
     from statsmodels.datasets import nile as data
 
     return np.asarray(data.load_pandas().data["volume"], float)
 
 
 def by_statsmodels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-    """The same, with standard errors by its numerical Hessian."""
+    """Fit the model by statsmodels, with standard errors from its numerical Hessian."""
     from statsmodels.tsa.statespace.structural import UnobservedComponents
 
     result = UnobservedComponents(y, "local level").fit(
@@ -80,7 +80,7 @@ def by_statsmodels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, np.nda
 
 
 def draw(y: np.ndarray, smoothed: np.ndarray, path: str) -> None:
-    """The data and the level."""
+    """Draw the data and the smoothed level."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -95,11 +95,9 @@ def draw(y: np.ndarray, smoothed: np.ndarray, path: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the estimates and the standard errors, and statsmodels' beside them if it is there."""
+    """Print the estimates and standard errors, together with statsmodels'."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--simulated", type=at_least(20), metavar="N", help="so many years of a known model, without statsmodels"
-    )
+    parser.add_argument("--simulated", type=at_least(20), metavar="N", help="fit N simulated years")
     parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the data and the level")
     options = parser.parse_args(argv)
     if options.simulated is None:

@@ -1,14 +1,13 @@
-"""A local volatility surface that is calibrated to quotes, beside differences: `python -m examples.local_volatility`.
+"""Calibrate a local volatility surface to option quotes: `python -m examples.local_volatility`.
 
 The quotes are 100 implied volatilities of options on the S&P 500 in October 1995, from Andersen and
 Brotherton-Ratcliffe, "The equity option volatility smile: an implicit finite-difference approach" (Journal of
-Computational Finance 1, 1998). Wanted is the volatility as a function of time and price for which Dupire's equation
-gives them back: a number for each expiry and each of 15 levels of the price, 150 in all. SciPy's `least_squares` finds
-them, with dualrev's Jacobian.
+Computational Finance 1, 1998). The unknown is the volatility as a function of time and price with which Dupire's
+equation reproduces the quotes: one number for each expiry and each of 15 price levels, 150 in all. SciPy's
+`least_squares` finds them with dualrev's Jacobian; the table compares this with finite differences and JAX.
 
-With c(y, t) for a call over its forward, y = log(strike / forward) and s for the local volatility, the equation is
-c_t = s^2 / 2 (c_yy - c_y). It is solved by finite differences, in steps that are implicit and explicit in turns (Crank
-and Nicolson).
+Dupire's equation is c_t = s^2 / 2 (c_yy - c_y), where c(y, t) is the price of a call divided by its forward, y is
+log(strike / forward), and s is the local volatility. It is solved by Crank and Nicolson's method.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ BEND, DRIFT = 0.3, 0.3  # how much the logarithms bend from level to level, and 
 
 
 class Market(NamedTuple):
-    """What the residuals need beside the unknowns: constants of the grid, and the quotes."""
+    """The constants of the residuals: the grid and the quotes."""
 
     payoff: np.ndarray  # of each of n grid points
     operator: np.ndarray  # (3, n): the weights of c_yy - c_y, of the neighbour below, the point, the one above
@@ -70,7 +69,7 @@ class Market(NamedTuple):
 
 @njit
 def eliminated(half, operator):
-    """Of 1 - half * operator: what Gauss' elimination does to a right hand side on the way down, and on the way up."""
+    """Factor 1 - half * operator: return the multipliers of Gaussian elimination downwards and upwards."""
     down, up, inverse = np.zeros_like(half), np.zeros_like(half), np.ones_like(half)
     for i in range(1, len(half) - 1):
         down[i] = half[i] * operator[0, i] * inverse[i - 1]
@@ -81,7 +80,7 @@ def eliminated(half, operator):
 
 @njit
 def calls(logs, market):
-    """Calls over their forwards, (expiries, strikes). `logs`, (expiries, levels): logarithms of the volatility."""
+    """Compute calls over their forwards (expiries, strikes) from log volatilities (expiries, levels)."""
     n, c = len(market.payoff), market.payoff.copy()
     half, made = np.zeros(n), np.empty(market.quotes.shape)
     for j in range(len(market.intervals)):
@@ -109,7 +108,7 @@ def calls(logs, market):
 
 @njit
 def residuals(unknowns, market):
-    """Errors of the quotes in multiples of ERROR; then how rough the surface is, along the levels and in time."""
+    """Compute the quotes' errors in multiples of ERROR, then the surface's roughness along levels and in time."""
     expiries, strikes = market.quotes.shape
     logs = unknowns.reshape(expiries, -1)
     levels = logs.shape[1]
@@ -128,17 +127,17 @@ def residuals(unknowns, market):
 
 
 def black(y: Any, deviation: Any) -> Any:
-    """A call over its forward. `deviation` is the volatility times the square root of the years."""
+    """Black's formula: a call over its forward. `deviation` is the volatility times the square root of the years."""
     return ndtr(0.5 * deviation - y / deviation) - np.exp(y) * ndtr(-0.5 * deviation - y / deviation)
 
 
 def strikes_of(shape: tuple[int, ...]) -> np.ndarray:
-    """The first strikes of the first expiries, as y."""
+    """Return the first strikes of the first expiries, as y."""
     return np.log(STRIKES[: shape[1]] / SPOT) - (RATE - DIVIDEND) * EXPIRIES[: shape[0], None]
 
 
 def market_of(volatilities: np.ndarray, points: int = 161, steps: int = 12) -> Market:
-    """`volatilities`, (expiries, strikes): of the first ones of those above. The grid is fine around y = 0."""
+    """Build the grid, which is fine around y = 0, for the quotes of the first expiries and strikes."""
     at, root = strikes_of(volatilities.shape), np.sqrt(EXPIRIES[: len(volatilities), None])
     y = 0.08 * np.sinh(np.linspace(-1.0, 1.0, points) * math.asinh(1.3 / 0.08))
     a, b = np.diff(y)[:-1], np.diff(y)[1:]
@@ -169,7 +168,7 @@ def market_of(volatilities: np.ndarray, points: int = 161, steps: int = 12) -> M
 
 
 def implied(prices: np.ndarray) -> np.ndarray:
-    """The volatilities by which Black's formula gives the prices of calls over their forwards."""
+    """Compute implied volatilities from the prices of calls over their forwards."""
     made, at = np.empty(prices.shape), strikes_of(prices.shape)
     for place, price in np.ndenumerate(prices):
         made[place] = brentq(lambda x, y=at[place], price=price: black(y, x) - price, 1e-4, 3.0)
@@ -177,7 +176,7 @@ def implied(prices: np.ndarray) -> np.ndarray:
 
 
 class Fit(NamedTuple):
-    """What a calibration gives."""
+    """The result of a calibration."""
 
     logs: np.ndarray  # (expiries, levels)
     errors: np.ndarray  # their standard errors
@@ -187,10 +186,11 @@ class Fit(NamedTuple):
 
 
 def calibrated(market: Market, f: Callable[..., Any], jacobian: Any) -> Fit:
-    """By SciPy's least squares, from a flat surface. `jacobian` is what SciPy calls jac."""
+    """Calibrate by SciPy's least squares, from a flat surface. `jacobian` is SciPy's argument `jac`."""
     count = 0
 
     def counted(*args: Any) -> Any:
+        """Count the call, and compute the residuals."""
         nonlocal count
         count += 1
         return f(*args)
@@ -204,12 +204,12 @@ def calibrated(market: Market, f: Callable[..., Any], jacobian: Any) -> Fit:
 
 
 def differences(f: Callable[..., Any], way: str) -> Callable[..., Any]:
-    """The Jacobian as SciPy makes it where it has none."""
+    """Return SciPy's Jacobian by finite differences."""
     return lambda x, market: approx_derivative(f, x, way, args=(market,))
 
 
 def by_jax(market: Market) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The residuals and their Jacobian, as one writes them for JAX: with its solver for three diagonals."""
+    """Return residuals and Jacobian written for JAX, with JAX's tridiagonal solver."""
     import jax
     import jax.numpy as jnp
 
@@ -218,6 +218,7 @@ def by_jax(market: Market) -> tuple[Callable[..., Any], Callable[..., Any]]:
     below, at, above = market.operator
 
     def calls(logs: Any) -> Any:
+        """Prices of calls over their forwards, in JAX."""
         c, rows = jnp.asarray(market.payoff), []
         for j, interval in enumerate(market.intervals):
             dt = 0.5 * interval / market.steps
@@ -226,9 +227,11 @@ def by_jax(market: Market) -> tuple[Callable[..., Any], Callable[..., Any]]:
             diagonals = -half * below, 1.0 - half * at, -half * above
 
             def implicit(c: Any, diagonals: Any = diagonals) -> Any:
+                """Half a step of the implicit scheme."""
                 return solve(*diagonals, c[:, None])[:, 0]
 
             def both(c: Any, _: Any, half: Any = half, implicit: Any = implicit) -> Any:
+                """A whole step: half of it explicit, then half of it implicit."""
                 slope = below[1:-1] * c[:-2] + at[1:-1] * c[1:-1] + above[1:-1] * c[2:]
                 return implicit(c.at[1:-1].add(half[1:-1] * slope)), None
 
@@ -239,6 +242,7 @@ def by_jax(market: Market) -> tuple[Callable[..., Any], Callable[..., Any]]:
         return jnp.stack(rows)
 
     def residuals(unknowns: Any) -> Any:
+        """Residuals as for numba, in JAX."""
         logs = unknowns.reshape(len(market.intervals), -1)
         misfit = (calls(logs) - market.quotes) / market.scales
         bend = (logs[:, 2:] - 2.0 * logs[:, 1:-1] + logs[:, :-2]) / BEND
@@ -249,7 +253,7 @@ def by_jax(market: Market) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 def draw(market: Market, volatilities: np.ndarray, fit: Fit, path: str) -> None:
-    """The smiles of some expiries, and the local volatilities before them with their standard errors."""
+    """Draw the smiles of some expiries, and the local volatilities with their standard errors."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -273,7 +277,7 @@ def draw(market: Market, volatilities: np.ndarray, fit: Fit, path: str) -> None:
 
 
 def milliseconds(f: Callable[..., Any], *args: Any, times: int = 20) -> float:
-    """Of processor time, a call, after the first one."""
+    """Return the mean processor time of a call in milliseconds, after a first call."""
     f(*args)
     before = time.process_time()
     for _ in range(times):
@@ -282,10 +286,10 @@ def milliseconds(f: Callable[..., Any], *args: Any, times: int = 20) -> float:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Calibrate in all ways, and print what they took and what they found."""
+    """Calibrate with every Jacobian, and print times and results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--expiries", type=int, default=10, help="so many of the ten")
-    parser.add_argument("--points", type=int, default=161, help="of the grid")
+    parser.add_argument("--expiries", type=int, default=10, help="number of expiries to use, up to 10 (10)")
+    parser.add_argument("--points", type=int, default=161, help="points of the grid (161)")
     parser.add_argument("--picture", metavar="FILE", help="draw the smiles and the local volatilities")
     options = parser.parse_args(argv)
     volatilities = QUOTES[: options.expiries]

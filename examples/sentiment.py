@@ -1,8 +1,8 @@
-"""A network that calls itself on the trees of sentences, beside PyTorch and JAX: `python -m examples.sentiment`.
+"""A recursive network on the trees of sentences, compared with PyTorch and JAX: `python -m examples.sentiment`.
 
-It is the TreeLSTM of examples/lantern, with its generated sentences: a phrase is as good or bad as its words say (`not
-very good`). Here its parameters are in dicts, and Adam moves them leaf by leaf (adam.py), a tree at a time. Two engines
-differentiate it: the tape, over Python objects, and the compiler, over instances of a jitclass.
+The network is the TreeLSTM of examples/lantern, on its generated sentences, in which the sentiment of a phrase follows
+from its parts (`not very good`). Here the parameters are in dicts, and Adam (adam.py) updates them after each tree. The
+network is differentiated by both engines: the tape over Python objects, the compiler over instances of a jitclass.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ Slope = Callable[[Any, Tree], tuple[float, Any]]  # of parameters and a tree: th
 
 
 def initial(hidden: int, embedding: int, seed: int = 0) -> dict[str, dict[str, np.ndarray]]:
-    """Parameters in double precision, a matrix and a bias for each part."""
+    """Draw parameters in double precision, a matrix and a bias for each part."""
     return nested(w.astype(float) for w in treelstm.initial(seed, hidden, embedding))
 
 
 def nested(weights: Any) -> dict[str, dict[str, Any]]:
-    """The weights of examples/lantern in dicts."""
+    """Convert the weights of examples/lantern to dicts."""
     found = iter(weights)
     return {part: {"w": next(found), "b": next(found)} for part in PARTS}
 
 
 def flat(params: Any) -> treelstm.Weights:
-    """And back."""
+    """Convert dicts to the weights of examples/lantern."""
     return treelstm.Weights(*(params[part][kind] for part in PARTS for kind in "wb"))
 
 
 class Data:
-    """Sentences to learn from, others, and vectors for the words of both."""
+    """Sentences to learn from, unseen ones, and vectors for the words of both."""
 
     def __init__(self, count: int, embedding: int, seed: int = 0) -> None:
         trees = reviews.sentences(count + max(1, count // 4), seed)
@@ -56,19 +56,21 @@ class Data:
 
 
 def on_tape(data: Data) -> Slope:
-    """By the tape: the gradient has the dicts of the parameters."""
+    """Return value and gradient on the tape; the gradient has the dicts of the parameters."""
 
     def loss(params: Any, tree: Tree) -> Any:
+        """The loss of a tree, on parameters in dicts."""
         return treelstm.loss(flat(params), tree, data.vectors, data.numbers)
 
     return dr.value_and_grad(loss)
 
 
 def compiled(data: Data) -> Slope:
-    """By the compiler, which takes the weights as a named tuple, and the tree as nodes of its own."""
+    """Return compiled value and gradient, with the weights as a named tuple and the tree as jitclass nodes."""
     slope, nodes = dr.value_and_grad(treelstm.compiled_loss), {}
 
     def value_and_gradient(params: Any, tree: Tree) -> tuple[float, Any]:
+        """Return the loss and the gradient by compiled code; each tree is converted once."""
         if id(tree) not in nodes:
             nodes[id(tree)] = rooted(tree, data.numbers)
         value, gradient = slope(flat(params), nodes[id(tree)], data.vectors)
@@ -78,7 +80,7 @@ def compiled(data: Data) -> Slope:
 
 
 def by_torch(data: Data) -> Slope:
-    """By PyTorch, on one thread: the program of examples/lantern."""
+    """Return value and gradient by PyTorch, on one thread, for the program of examples/lantern."""
     import torch
 
     from examples.lantern import in_torch
@@ -87,6 +89,7 @@ def by_torch(data: Data) -> Slope:
     slope = in_torch.treelstm_slope(data.vectors, dict(data.numbers))
 
     def value_and_gradient(params: Any, tree: Tree) -> tuple[float, Any]:
+        """Return the loss and the gradient by PyTorch, in the dicts of the parameters."""
         value, gradient = slope(
             {n: torch.from_numpy(x).requires_grad_() for n, x in flat(params)._asdict().items()}, tree
         )
@@ -96,7 +99,7 @@ def by_torch(data: Data) -> Slope:
 
 
 def by_jax(data: Data) -> Slope:
-    """By JAX, an operation at a time: under `jit` each shape of a tree would be compiled anew."""
+    """Return value and gradient by JAX without `jit`, which would compile again for each shape of a tree."""
     import jax
     from jax import numpy as jnp
 
@@ -104,6 +107,7 @@ def by_jax(data: Data) -> Slope:
     known = jnp.asarray(data.vectors)
 
     def state(p: Any, tree: Tree, found: list[Any]) -> Any:
+        """Return hidden state and memory of the root; append the hidden states and labels of all nodes to `found`."""
         if tree.left is None or tree.right is None:
             c, o = jnp.split(p["leaf"]["w"] @ known[data.numbers[str(tree.word)]] + p["leaf"]["b"], 2)
             h = jax.nn.sigmoid(o) * jnp.tanh(c)
@@ -118,6 +122,7 @@ def by_jax(data: Data) -> Slope:
         return h, c
 
     def loss(p: Any, tree: Tree) -> Any:
+        """Sum of the cross-entropies of all nodes, in JAX."""
         found: list[Any] = []
         state(p, tree, found)
         hidden, labels = zip(*found, strict=True)
@@ -125,6 +130,7 @@ def by_jax(data: Data) -> Slope:
         return -jnp.sum(scores[jnp.arange(len(labels)), jnp.array(labels)])
 
     def value_and_gradient(params: Any, tree: Tree) -> tuple[float, Any]:
+        """Return the loss and the gradient by JAX, in the dicts of the parameters."""
         value, gradient = jax.value_and_grad(lambda p: loss(p, tree))(params)
         return float(value), jax.tree.map(np.asarray, gradient)
 
@@ -132,7 +138,7 @@ def by_jax(data: Data) -> Slope:
 
 
 def right(params: Any, trees: Sequence[Tree], data: Data) -> float:
-    """The share of nodes whose label has the highest score."""
+    """Return the share of nodes whose label has the highest score."""
     w = flat(params)
     found: list[Any] = []
     for tree in trees:
@@ -142,7 +148,7 @@ def right(params: Any, trees: Sequence[Tree], data: Data) -> float:
 
 
 def trained(slope: Slope, params: Any, data: Data, epochs: int, seed: int = 0) -> tuple[Any, list[float], list[float]]:
-    """The parameters that were learned; the mean loss of each epoch, and after it the share of unseen nodes."""
+    """Train; return the parameters, the mean loss of each epoch, and the share of unseen nodes that are right."""
     adam, losses, shares = Adam(0.001), [], []
     for epoch in range(epochs):
         total = 0.0
@@ -156,7 +162,7 @@ def trained(slope: Slope, params: Any, data: Data, epochs: int, seed: int = 0) -
 
 
 def draw(losses: list[float], shares: list[float], file: str) -> None:
-    """The loss of the epochs, and how much of unseen sentences is judged right."""
+    """Draw the loss of each epoch, and the share of unseen nodes that are right."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -174,13 +180,15 @@ def draw(losses: list[float], shares: list[float], file: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print what a gradient costs, train, and print what was learned."""
+    """Print the time of a gradient, train, and print losses and shares of right answers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sentences", type=positive, default=200, help="to learn from; a quarter more are kept back")
-    parser.add_argument("--hidden", type=positive, default=150, help="numbers in a state")
-    parser.add_argument("--embedding", type=positive, default=300, help="numbers in the vector of a word")
-    parser.add_argument("--epochs", type=positive, default=10)
-    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the losses, and the share that is right")
+    parser.add_argument(
+        "--sentences", type=positive, default=200, help="sentences to train on (200), with a quarter more to test"
+    )
+    parser.add_argument("--hidden", type=positive, default=150, help="size of a hidden state (150)")
+    parser.add_argument("--embedding", type=positive, default=300, help="size of a word's vector (300)")
+    parser.add_argument("--epochs", type=positive, default=10, help="passes over the data (10)")
+    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw losses, and shares of right answers")
     options = parser.parse_args(argv)
     data, params = Data(options.sentences, options.embedding), initial(options.hidden, options.embedding)
     ways: dict[str, Slope] = {"dualrev, compiled": compiled(data), "dualrev, tape": on_tape(data)}

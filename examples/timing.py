@@ -1,4 +1,4 @@
-"""What a way of computing takes: for the tables of the examples."""
+"""Times for the tables of the examples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["timed"]
 
 
 def timed(run: Callable[[], Any]) -> tuple[Any, float, float]:
-    """What a function gives, the seconds of processor time of its first call, and of its second."""
+    """Call a function twice. Return its result, and the seconds of processor time of both calls."""
     times = []
     for _ in range(2):
         before = time.process_time()

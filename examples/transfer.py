@@ -1,11 +1,12 @@
-"""A flight to Mars with a weak engine, among five planets, beside JAX and differences: `python -m examples.transfer`.
+"""Fly to Mars with a weak engine, among five planets: `python -m examples.transfer`.
 
-Sun, planets and craft attract each other; a symplectic integrator (drift, kick, drift) takes a step a day. The engine
-pushes every day in another direction: 3 unknowns a day. Wanted is the push of least energy that leaves the craft beside
-Mars, at the speed of Mars: six equations. A step of Newton's method needs the 6 x 3n Jacobian of these: six reverse
-sweeps through the flight, whatever n is.
+The sun and the planets attract each other and the spacecraft; a symplectic integrator (drift, kick, drift) takes one
+step a day. The unknowns are the engine's thrust on every day, three numbers each. Find the thrust of least energy after
+which the craft is next to Mars and has Mars's velocity: six equations. A step of Newton's method needs their 6 x 3n
+Jacobian, which takes six reverse passes through a flight of n days. The table compares dualrev with JAX and
+differences.
 
-The planets start at their places of noon on 1 January 2000, from the elements of E. M. Standish, "Keplerian elements
+The planets start at their positions at noon on 1 January 2000, from the elements of E. M. Standish, "Keplerian elements
 for approximate positions of the major planets" (JPL). Distances are in astronomical units, times in days.
 """
 
@@ -39,14 +40,14 @@ PLANETS = {
 }
 EARTH, MARS = 2, 3  # of the bodies: the sun is the first
 WAIT = 462  # days to 7 April 2001, a date when Mars is well placed
-CLEAR = 0.01  # how far from a planet the craft starts and ends: where the pull of the sun is the stronger one
+CLEAR = 0.01  # distance from a planet at start and end, where the sun's pull is stronger than the planet's
 DAYS = 360
 KM_PER_S, MM_PER_S2 = 1.495978707e8 / 86400.0, 1.495978707e14 / 86400.0**2
 
 
 @njit
 def flown(push, places, speeds, masses, step):
-    """Places and speeds of all bodies after the flight; the last one has the engine."""
+    """Compute positions and velocities of all bodies after the flight; the last body has the engine."""
     x, v = places.copy(), speeds.copy()
     n = len(x)
     for day in range(len(push)):
@@ -75,7 +76,7 @@ def flown(push, places, speeds, masses, step):
 
 @njit
 def miss(push, places, speeds, masses, step):
-    """How far the craft is from its end beside Mars: three distances, and three speeds in units of Earth's."""
+    """Compute the craft's miss of its target next to Mars: three distances, three velocities in units of Earth's."""
     x, v = flown(push, places, speeds, masses, step)
     outwards = CLEAR / math.sqrt(np.sum((x[MARS] - x[0]) ** 2))
     made = np.empty(6)
@@ -86,7 +87,7 @@ def miss(push, places, speeds, masses, step):
 
 
 def state(elements: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Place and speed of a planet."""
+    """Compute the position and velocity of a planet."""
     _, a, e, *degrees = elements
     inclination, longitude, perihelion, node = np.radians(degrees)
     mean = longitude - perihelion
@@ -99,6 +100,7 @@ def state(elements: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
     speed = rate * np.array([-math.sin(anomaly), flat * math.cos(anomaly), 0.0])
 
     def turned(angle: float, i: int, j: int) -> np.ndarray:
+        """Matrix of a rotation in the plane of the axes i and j."""
         m = np.eye(3)
         m[i, i] = m[j, j] = math.cos(angle)
         m[j, i] = math.sin(angle)
@@ -110,7 +112,7 @@ def state(elements: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def departure() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Places, speeds and masses of sun, planets and craft: the craft stands outside of Earth, at Earth's speed."""
+    """Return positions, velocities and masses of sun, planets and craft, which starts near Earth, at its velocity."""
     states = [(np.zeros(3), np.zeros(3)), *(state(elements) for elements in PLANETS.values())]
     x, v = (np.array(column) for column in zip(*states, strict=True))
     masses = SUN * np.array([1.0, *(1.0 / elements[0] for elements in PLANETS.values())])
@@ -121,10 +123,10 @@ def departure() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def least_energy(jacobian: Callable[..., Any], days: int, data: tuple[Any, ...]) -> tuple[np.ndarray, int]:
-    """The push, and how many steps of Newton's method it took; ValueError if they do not lead there.
+    """Find the thrust by Newton's method; return it and the number of steps. ValueError if the steps do not converge.
 
-    Each takes the shortest push that is right for the equations as the Jacobian has them. The first ones ask for a part
-    of the way: far from the solution the equations are not linear.
+    Each step takes the smallest thrust that solves the linearised equations. The first steps aim at a part of the
+    distance only, since the equations are far from linear there.
     """
     push, moved = np.zeros((days, 3)), math.inf
     for taken in range(60):
@@ -139,20 +141,23 @@ def least_energy(jacobian: Callable[..., Any], days: int, data: tuple[Any, ...])
 
 
 def by_differences(push: np.ndarray, *data: Any) -> np.ndarray:
-    """The Jacobian as SciPy's solvers make it: a flight for each unknown."""
+    """Compute the Jacobian by differences, as SciPy's solvers do: one flight for each unknown."""
     slope = approx_derivative(lambda vector: miss(vector.reshape(-1, 3), *data), push.ravel(), "2-point")
     return np.asarray(slope).reshape(6, -1, 3)
 
 
 def by_jax() -> Callable[..., Any]:
-    """The Jacobian by JAX: the same flight with arrays, and a scan over the days."""
+    """Return JAX's Jacobian of the same flight, with arrays and a scan over the days."""
     import jax
     from jax import numpy as jnp
 
     jax.config.update("jax_enable_x64", True)
 
     def missed(push: Any, places: Any, speeds: Any, masses: Any, step: float) -> Any:
+        """The six numbers of `miss`, in JAX."""
+
         def day(state: Any, pushed: Any) -> Any:
+            """Advance all bodies by one day."""
             x, v = state
             x = x + 0.5 * step * v
             apart = x[None, :, :] - x[:, None, :]
@@ -170,7 +175,7 @@ def by_jax() -> Callable[..., Any]:
 
 
 def path(push: np.ndarray, data: tuple[Any, ...]) -> np.ndarray:
-    """Places of all bodies after each day, seen from the sun."""
+    """Compute the positions of all bodies after each day, relative to the sun."""
     x, v, *rest = data
     seen = [x - x[0]]
     for day in range(len(push)):
@@ -180,7 +185,7 @@ def path(push: np.ndarray, data: tuple[Any, ...]) -> np.ndarray:
 
 
 def draw(push: np.ndarray, data: tuple[Any, ...], file: str) -> None:
-    """The flight from above, with the push of every twelfth day, and its strength."""
+    """Draw the flight from above with the thrust of every twelfth day, and the thrust's strength."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -203,10 +208,10 @@ def draw(push: np.ndarray, data: tuple[Any, ...], file: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Find the flight by each way's Jacobian, and print what they took."""
+    """Find the flight with each Jacobian, and print times and results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--days", type=positive, default=DAYS, help="of the flight")
-    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the flight and the push")
+    parser.add_argument("--days", type=positive, default=DAYS, help=f"days of the flight ({DAYS})")
+    parser.add_argument("--picture", type=picture, metavar="FILE", help="draw the flight and the thrust")
     options = parser.parse_args(argv)
     data = (*departure(), 1.0)
     ways: dict[str, Callable[..., Any]] = {"dualrev": dr.jacobian(miss)}

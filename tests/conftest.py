@@ -14,7 +14,7 @@ settings.load_profile("repeatable")
 
 @pytest.fixture
 def checked(monkeypatch):
-    """Every derivative compares its value with that of the function."""
+    """Let every derivative compare its value with the function's."""
     monkeypatch.setenv("DUALREV_CHECK", "1")
 
 

@@ -74,7 +74,7 @@ def answer(message: dict[str, Any], following: int = 0, clock: Clock = time.perf
                 return made | failure(f"kind must be start, define, evaluate, analysis or end, not {kind!r}")
     except InputError as error:
         return made | failure(str(error))
-    except Exception:  # whatever a function raises: the eval has the text of it, and may ask on
+    except Exception:  # any error of a function is an answer, and the conversation continues
         return made | failure(traceback.format_exc())
 
 

@@ -78,7 +78,7 @@ def load(path: Path) -> Run:
     except OSError as error:
         raise RunError(f"{path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunError(f"{path} is no run saved by `make bench`: {type(error).__name__}: {error}") from error
+        raise RunError(f"{path} is not a run saved by `make bench`: {type(error).__name__}: {error}") from error
 
 
 def _measures(entries: list[dict[str, Any]]) -> list[Measure]:

@@ -194,7 +194,7 @@ def micrograd(version: Version, size: int) -> Prepared:
         sin=function(math.sin, lambda x, y: math.cos(x)),
         cos=function(math.cos, lambda x, y: -math.sin(x)),
     )
-    # in the class itself: its operators make a Value of whatever subclass they are given
+    # in the class itself, since its operators return a Value for any subclass
     Value.__lt__ = lambda x, y: x.data < (y.data if isinstance(y, Value) else y)
     Value.__gt__ = lambda x, y: x.data > (y.data if isinstance(y, Value) else y)
     f, argnums = version.build(functions), version.program.argnums

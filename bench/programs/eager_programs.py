@@ -25,7 +25,7 @@ class Program:
     name: str
     step: Callable[..., Any]
     libraries: tuple[str, ...] = ("dualrev", "autograd", "JAX", "PyTorch")
-    square: bool = False  # of a matrix with about so many elements
+    square: bool = False  # x is a square matrix
     most: int = 10**7  # elements
     times: int = TIMES
 

@@ -39,7 +39,7 @@ class Batch:
     what: str  # "Jacobians" or "gradients"
     function: Any
     jax: Callable[..., Any]
-    shared: int  # so many arguments, the first ones, are those of all samples
+    shared: int  # the number of first arguments that all samples share
     make: Callable[[int], tuple[Any, ...]]
     size: int
     small: int

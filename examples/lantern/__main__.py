@@ -1,7 +1,7 @@
 """Train a model: `python -m examples.lantern treelstm`, or `make lantern ARGS="treelstm"`.
 
-Nothing is downloaded: data are made from the seed (reviews.py, images.py, speech.py). The checkpoint and the picture of
-the loss go to a folder; the same command again goes on from there.
+Nothing is downloaded: the data are generated from the seed (reviews.py, images.py, speech.py). The checkpoint and the
+picture of the loss go to a folder. Repeat the command to continue from the checkpoint.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from examples.lantern.training import TrainingError, picture, train
 
 
 def positive(text: str, least: int = 1) -> int:
-    """An int from 1 on."""
+    """Argparse type for ints of 1 (or `least`) or more."""
     if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"{text} is no int from {least} on")
+        raise argparse.ArgumentTypeError(f"{text} is not an integer of {least} or more")
     return int(text)
 
 
 def from_zero(text: str) -> int:
-    """An int from 0 on."""
+    """Argparse type for ints of 0 or more."""
     return positive(text, 0)
 
 
 def rate(text: str) -> float:
-    """A number above 0."""
+    """Argparse type for finite numbers above 0."""
     if not 0.0 < float(text) < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no number above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
     return float(text)
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
-    """The command line; the settings of a model are the arguments of its task."""
+    """Parse the command line. The settings of a model are the arguments of its task."""
     parser = argparse.ArgumentParser(prog="python -m examples.lantern", description=__doc__)
     models = parser.add_subparsers(dest="model", required=True)
     for name, make in TASKS.items():
@@ -47,9 +47,9 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
             kind: Any = from_zero if p.name in ("seed", "samples") else _KINDS[type(p.default)]
             choices = ["compiled", "tape"] if p.name == "engine" else None
             model.add_argument(f"--{p.name}", type=kind, default=p.default, choices=choices, help="setting")
-        model.add_argument("--epochs", type=positive, default=5, help="how often all samples are seen")
+        model.add_argument("--epochs", type=positive, default=5, help="passes over all samples")
         model.add_argument("--to", type=Path, default=Path("lantern_runs") / name, help="folder of the run")
-        model.add_argument("--fresh", action="store_true", help="start anew: delete the checkpoint")
+        model.add_argument("--fresh", action="store_true", help="delete the checkpoint and start again")
         model.add_argument("--every", type=float, default=30.0, help="seconds between two checkpoints")
     return parser.parse_args(argv)
 
@@ -58,17 +58,17 @@ _KINDS = {int: positive, float: rate, str: str, type(None): str}
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command; 2 for bad data or settings, with the message."""
+    """Train, and print the losses. Return 2 and print the error for bad data or settings."""
     given: dict[str, Any] = vars(arguments(argv))
     name, epochs, to, fresh, every = (given.pop(x) for x in ("model", "epochs", "to", "fresh", "every"))
     if fresh:
         (to / "checkpoint.npz").unlink(missing_ok=True)
     try:
-        made = f"nothing is downloaded; {GENERATED[name]}"
+        made = f"generated data, no download: {GENERATED[name]}"
         print(f"{name}: {given['data'] if given.get('data') else made}")
         task = TASKS[name](**given)
         size = sum(x.size for x in task.parameters.values())
-        print(f"{size:,} parameters; {len(task.batches)} batches; the run is kept in {to}")
+        print(f"{size:,} parameters; {len(task.batches)} batches; the run is saved in {to}")
         run = train(task, epochs, to, every)
     except (DataError, TrainingError, OSError) as e:
         print(f"error: {e}", file=sys.stderr)

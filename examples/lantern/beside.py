@@ -1,11 +1,11 @@
-"""The table of docs/lantern.md: seconds and losses of the four models, by dualrev, PyTorch and JAX, in one process.
+"""Measure the table of docs/lantern.md: time and loss of the four models with dualrev, PyTorch and JAX.
 
-    make lantern-table                    all of them that are installed; one thread each
+    make lantern-table                    all models, with all libraries that are installed, on one thread
     make lantern-table ARGS="treelstm"    one model
 
-All start from the same parameters, take the batches in the same order, and make the same steps: so their losses agree.
-What is measured is the processor time of an epoch. Before, each batch is seen once, which compiles and allocates: what
-that takes longer than an epoch is the time of compilation.
+All libraries start from the same parameters and take the same batches and steps, so their losses agree. The time is the
+processor time of an epoch. Before that, each batch is computed once, which compiles and allocates; the time of
+compilation is the time of this first pass minus the time of an epoch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from examples.lantern.data import reviews
 from examples.lantern.tasks import TASKS
 from examples.lantern.training import Run, Task, order, picture
 
-#: Settings of each model, and of how many epochs the losses are shown.
+#: The settings of each model, and the number of epochs.
 SIZES: dict[str, tuple[dict[str, Any], int]] = {
     "treelstm": ({"samples": 10}, 5),  # JAX compiles for each shape of a tree
     "squeezenet": ({"samples": 64}, 5),
@@ -36,7 +36,7 @@ SIZES: dict[str, tuple[dict[str, Any], int]] = {
 
 
 class Way(NamedTuple):
-    """Who computes the gradients: a name, what makes the task, and what hands over parameters, before the clock."""
+    """A library for the gradients: its name, a maker of the task, and a converter of parameters (not timed)."""
 
     by: str
     make: Callable[[], Task]
@@ -44,7 +44,7 @@ class Way(NamedTuple):
 
 
 def by_torch(task: Task) -> Task:
-    """The same task, with PyTorch's gradient. Tensors and arrays are one memory."""
+    """Replace the gradient of a task by PyTorch's. Tensors share the memory of the arrays."""
     import torch
 
     from examples.lantern import in_torch
@@ -68,6 +68,7 @@ def by_torch(task: Task) -> Task:
         run = lambda batch: of_images(p, *batch)  # noqa: E731
 
     def step(parameters: object, statistics: object, batch: object) -> tuple[float, dict[str, object]]:
+        """Return the loss and the gradient of a batch, as NumPy arrays."""
         loss, gradient = run(batch)
         return loss, {name: g.numpy() for name, g in gradient.items()}
 
@@ -76,7 +77,7 @@ def by_torch(task: Task) -> Task:
 
 
 def by_jax(task: Task, compiled: bool = True) -> Task:
-    """The same task, with JAX's gradient."""
+    """Replace the gradient of a task by JAX's."""
     import jax
 
     from examples.lantern import in_jax
@@ -95,12 +96,14 @@ def by_jax(task: Task, compiled: bool = True) -> Task:
         seen = in_jax.image_slope({"squeezenet": in_jax.squeezenet, "resnet50": in_jax.resnet}[task.name])
 
         def step(p: Any, statistics: Any, batch: Any) -> tuple[Any, Any]:
+            """Return the loss and the gradient of a batch, and update the statistics."""
             (loss, found), gradient = seen(p, statistics, *batch)
             for name, x in found.items():
                 statistics[name][...] = x
             return loss, gradient
 
     def as_numpy(p: Any, statistics: Any, batch: Any) -> tuple[float, dict[str, np.ndarray]]:
+        """Wait for JAX's answer, and return the loss and the gradient as NumPy arrays."""
         loss, gradient = jax.block_until_ready(step(p, statistics, batch))
         return float(loss), {name: np.asarray(gradient[name]) for name in task.parameters}
 
@@ -109,14 +112,14 @@ def by_jax(task: Task, compiled: bool = True) -> Task:
 
 
 def on_device(parameters: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Copies of the parameters in JAX's own memory: so that the time of a step is that of a step."""
+    """Copy the parameters to JAX's own memory, so that steps are timed without the copy."""
     import jax
 
     return {name: jax.numpy.array(x) for name, x in parameters.items()}
 
 
 def ways(name: str) -> Iterator[Way]:
-    """Who computes the gradients of a model."""
+    """Yield the ways to compute the gradients of a model."""
     make, settings = TASKS[name], SIZES[name][0]
     trees: dict[str, Any] = {"engine": "tape"} if name == "treelstm" else {}  # the others take trees as the tape does
     if trees:
@@ -131,7 +134,7 @@ def ways(name: str) -> Iterator[Way]:
 
 
 def measured(task: Task, epochs: int, label: str, handed: Callable[[Any], Any]) -> tuple[Run, float]:
-    """The losses of epochs, the processor time that each took, without the optimiser's; and that of compilation."""
+    """Measure the loss and the processor time of each epoch, without the optimiser, and the time of compilation."""
     velocities = {name: np.zeros_like(x) for name, x in task.parameters.items()}
     kept = {name: x.copy() for name, x in task.statistics.items()}
     given, first = handed(task.parameters), time.process_time()
@@ -157,8 +160,8 @@ def measured(task: Task, epochs: int, label: str, handed: Callable[[Any], Any]) 
 def main(argv: list[str] | None = None) -> None:
     """Measure, print the table in Markdown, and draw the losses."""
     parser = argparse.ArgumentParser(prog="python -m examples.lantern.beside", description=__doc__)
-    parser.add_argument("models", nargs="*", help="which of " + ", ".join(SIZES))
-    parser.add_argument("--to", type=Path, default=Path("lantern_runs"), help="the folder of the pictures")
+    parser.add_argument("models", nargs="*", help="only these, of " + ", ".join(SIZES))
+    parser.add_argument("--to", type=Path, default=Path("lantern_runs"), help="folder for the pictures")
     given = parser.parse_args(argv)
     unknown = set(given.models) - set(SIZES)
     if unknown:

@@ -1,4 +1,4 @@
-"""What is said of data and settings that cannot be trained with."""
+"""Errors for wrong data, and checks that raise them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ __all__ = ["DataError", "check_finite", "check_label"]
 
 
 class DataError(ValueError):
-    """Bad data: the message names the place, what is wrong there, and what belongs there."""
+    """Bad data; the message says where, what is wrong, and what to write."""
 
 
 def check_label(label: Any, classes: int, place: str) -> None:
-    """DataError if a label is no class."""
+    """Raise DataError if a label is not a class."""
     if isinstance(label, bool) or not isinstance(label, (int, np.integer)) or not 0 <= label < classes:
         raise DataError(f"{place}: the label is {label}; labels are the ints from 0 to {classes - 1}.")
 
 
 def check_finite(array: np.ndarray, place: str) -> None:
-    """DataError if an array holds NaN or an infinity; it names the first one."""
+    """Raise DataError if an array holds NaN or an infinity; it names the first one."""
     wrong = np.argwhere(~np.isfinite(array))
     if len(wrong):
         index = tuple(int(i) for i in wrong[0])

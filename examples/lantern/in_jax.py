@@ -1,8 +1,8 @@
-"""The same models in JAX, to compare with: functions of the same parameters, written as its users would.
+"""The same models in JAX, for comparison: functions of the same parameters, written as JAX's users would.
 
-JAX traces a function for each shape of its arguments. Of pictures and spectra there are few, so these models are
-compiled (`jax.jit`). A tree has a shape of its own: what is compiled for it serves the trees of its shape only. So the
-TreeLSTM is here in both ways, compiled for each shape, and eagerly, an operation at a time.
+JAX traces a function for each shape of its arguments. Pictures and spectra have few shapes, so these models are
+compiled (`jax.jit`). Most trees have their own shape, and code compiled for one shape serves only trees of that shape.
+So the TreeLSTM runs in two ways: compiled for each shape, and eagerly, operation by operation.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ __all__ = ["deepspeech", "image_slope", "resnet", "speech_slope", "squeezenet", 
 
 
 def tree_data(tree: Tree, numbers: dict[str, int]) -> Any:
-    """A tree as nested data of JAX: (label, number of the word), or (label, left, right)."""
+    """Convert a tree to nested tuples: (label, index of the word), or (label, left, right)."""
     if tree.left is None or tree.right is None:
         return tree.label, numbers[str(tree.word)]
     return tree.label, tree_data(tree.left, numbers), tree_data(tree.right, numbers)
 
 
 def treelstm_slope(vectors: np.ndarray, compiled: bool) -> Callable[[Any, Any], tuple[Any, Any]]:
-    """A function of parameters and of a tree, as `tree_data` has it: the loss and the gradient, by recursion."""
+    """Return a function of parameters and a tree (from `tree_data`): loss and gradient, by recursion."""
     known = jnp.asarray(vectors)
 
     def state(w: Any, tree: Any, found: list[Any]) -> Any:
+        """Return hidden state and memory of the root; append the hidden states and labels of all nodes to `found`."""
         if len(tree) == 2:
             label, word = tree
             c, o = jnp.split(w["leaf"] @ known[word] + w["leaf_bias"], 2)
@@ -49,6 +50,7 @@ def treelstm_slope(vectors: np.ndarray, compiled: bool) -> Callable[[Any, Any], 
         return h, c
 
     def loss(w: Any, tree: Any) -> Any:
+        """Sum of the cross-entropies of all nodes."""
         found: list[Any] = []
         state(w, tree, found)
         hidden, labels = zip(*found, strict=True)
@@ -59,7 +61,7 @@ def treelstm_slope(vectors: np.ndarray, compiled: bool) -> Callable[[Any, Any], 
 
 
 def _surprises(scores: Any, labels: Any) -> Any:
-    """-log softmax(scores)[label] of each row."""
+    """Compute -log softmax(scores)[label] for each row."""
     return -jnp.take_along_axis(jax.nn.log_softmax(scores), labels[:, None], 1)[:, 0]
 
 
@@ -70,16 +72,17 @@ def _conv(x: Any, w: Any, stride: Any = 1, padding: Any = 0) -> Any:
 
 
 def _max_pool(x: Any, size: int, stride: int, padding: int = 0, ceil: bool = False) -> Any:
-    """The largest number of each window; with `ceil`, the last window may stand over the edge."""
+    """Compute the largest number of each window; with `ceil`, the last window may reach over the edge."""
     over = [-(length + 2 * padding - size) % stride if ceil else 0 for length in x.shape[2:]]
     more = [(padding, padding + (o if o < size - padding else 0)) for o in over]
     return lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, size, size), (1, 1, stride, stride), [(0, 0), (0, 0), *more])
 
 
 def squeezenet(p: Any, known: Any, x: Any) -> Any:
-    """The scores of images; there are no statistics."""
+    """Compute the scores of images, and no statistics."""
 
     def layer(name: str, x: Any, **how: Any) -> Any:
+        """Convolution with a bias, and ReLU."""
         return jax.nn.relu(_conv(x, p[f"{name}.weight"], **how) + p[f"{name}.bias"][:, None, None])
 
     x, k = _max_pool(layer("conv1", x, stride=2), 3, 2, ceil=True), 2
@@ -94,7 +97,7 @@ def squeezenet(p: Any, known: Any, x: Any) -> Any:
 
 
 def _normalised(x: Any, scale: Any, shift: Any) -> tuple[Any, Any, Any]:
-    """Channels (axis 1) with mean 0 and variance 1 over the batch, times scale, plus shift; mean and variance."""
+    """Normalise channels (axis 1) over the batch, times scale, plus shift; return also mean and variance."""
     axes, along = (0, *range(2, x.ndim)), (-1, *(1,) * (x.ndim - 2))
     mean, variance = x.mean(axes), x.var(axes)
     z = (x - mean.reshape(along)) * lax.rsqrt(variance + 1e-5).reshape(along)
@@ -102,10 +105,11 @@ def _normalised(x: Any, scale: Any, shift: Any) -> tuple[Any, Any, Any]:
 
 
 def resnet(p: Any, known: Any, x: Any) -> Any:
-    """The scores of images in training, and the running means and variances after this batch."""
+    """Compute the scores of images in training, and the running means and variances after this batch."""
     found = dict(known)
 
     def layer(name: str, x: Any, **how: Any) -> Any:
+        """Convolution and batch normalisation, with new running statistics in `found`."""
         y, mean, variance = _normalised(_conv(x, p[f"{name}.weight"], **how), p[f"{name}.scale"], p[f"{name}.shift"])
         count = y.size // y.shape[1]
         for what, now in ((f"{name}.mean", mean), (f"{name}.variance", variance * (count / max(1, count - 1)))):
@@ -113,6 +117,7 @@ def resnet(p: Any, known: Any, x: Any) -> Any:
         return y
 
     def block(name: str, x: Any) -> Any:
+        """A bottleneck block with its shortcut."""
         stride = 2 if f"{name}.shortcut.weight" in p and not name.startswith("stage0") else 1
         y = jax.nn.relu(layer(f"{name}.a", x, stride=stride))
         y = layer(f"{name}.c", jax.nn.relu(layer(f"{name}.b", y, padding=1)))
@@ -126,9 +131,10 @@ def resnet(p: Any, known: Any, x: Any) -> Any:
 
 
 def image_slope(forward: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
-    """A function of parameters, statistics, images and labels: ((loss, new statistics), gradient), compiled."""
+    """Return a compiled function of parameters, statistics, images and labels: ((loss, statistics), gradient)."""
 
     def loss(p: Any, known: Any, images: Any, labels: Any) -> Any:
+        """Mean cross-entropy, with the new statistics as auxiliary data."""
         scores, found = forward(p, known, images)
         return _surprises(scores, labels).mean(), found
 
@@ -136,9 +142,10 @@ def image_slope(forward: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
 
 
 def deepspeech(p: Any, x: Any) -> Any:
-    """The scores (steps, samples, letters) of spectra."""
+    """Compute the scores (steps, samples, letters) of spectra."""
 
     def normalised(name: str, x: Any) -> Any:
+        """Batch normalisation with the parameters of this name."""
         return _normalised(x, p[f"{name}.scale"], p[f"{name}.shift"])[0]
 
     for name, stride, padding in (("conv0", (2, 2), (20, 5)), ("conv1", (2, 1), (10, 5))):
@@ -153,6 +160,7 @@ def deepspeech(p: Any, x: Any) -> Any:
             u = p[f"rnn{k}.{way}.recurrent"]
 
             def step(h: Any, row: Any, u: Any = u) -> tuple[Any, Any]:
+                """Advance the hidden state by one step of the recurrence."""
                 h = jnp.clip(row + h @ u.T, 0.0, 20.0)
                 return h, h
 
@@ -161,17 +169,18 @@ def deepspeech(p: Any, x: Any) -> Any:
     return x @ p["scores.weight"].T + p["scores.bias"]
 
 
-_NEVER = -1e30  # log of a probability of 0: an infinity would make NaN of differences
+_NEVER = -1e30  # log of a probability of 0; with an infinity, differences would be NaN
 
 
 def _ctc(heard: Any, texts: Any, lengths: Any) -> Any:
-    """The CTC loss of each sample: log-probabilities (steps, samples, letters), texts with zeros at their ends."""
+    """Compute the CTC loss of each sample, from log-probabilities (steps, samples, letters) and padded texts."""
     samples, most = texts.shape
     z = jnp.zeros((samples, 2 * most + 1), texts.dtype).at[:, 1::2].set(texts)
     before = jnp.pad(z, ((0, 0), (2, 0)))[:, :-2]
     skips = (z != 0) & (z != before)
 
     def step(a: Any, row: Any) -> tuple[Any, None]:
+        """Advance the probabilities by one step of the recurrence."""
         one, two = (jnp.pad(a, ((0, 0), (s, 0)), constant_values=_NEVER)[:, :-s] for s in (1, 2))
         reached = jax.nn.logsumexp(jnp.stack([a, one, jnp.where(skips, two, _NEVER)]), axis=0)
         return reached + jnp.take_along_axis(row, z, 1), None
@@ -184,14 +193,16 @@ def _ctc(heard: Any, texts: Any, lengths: Any) -> Any:
 
 
 def speech_slope(most: int) -> Callable[..., tuple[Any, Any]]:
-    """A function of parameters, spectra and texts of up to `most` letters: the loss and the gradient, compiled."""
+    """Return a compiled function of parameters, spectra and texts of up to `most` letters: loss and gradient."""
 
     def loss(p: Any, spectra: Any, texts: Any, lengths: Any) -> Any:
+        """Mean CTC loss of the batch."""
         return _ctc(jax.nn.log_softmax(deepspeech(p, spectra)), texts, lengths).mean()
 
     slope = jax.jit(jax.value_and_grad(loss))
 
     def padded(p: Any, spectra: Any, texts: list[np.ndarray]) -> tuple[Any, Any]:
+        """Pad the texts to one length, and return the loss and the gradient."""
         rows = np.array([np.pad(text, (0, most - len(text))) for text in texts])
         return slope(p, spectra, rows, np.array([len(text) for text in texts]))
 

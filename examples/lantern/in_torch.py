@@ -1,4 +1,4 @@
-"""The same models in PyTorch, to compare with: functions of the same parameters, written as its users would."""
+"""The same models in PyTorch, for comparison: functions of the same parameters, written as PyTorch's users would."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ __all__ = ["deepspeech", "image_slope", "resnet", "speech_slope", "squeezenet", 
 
 
 def tensors(arrays: Any) -> dict[str, Any]:
-    """Arrays by name as tensors that are differentiated."""
+    """Convert arrays by name to tensors that require gradients."""
     return {name: torch.tensor(x, requires_grad=True) for name, x in arrays.items()}
 
 
 def treelstm_slope(vectors: np.ndarray, numbers: dict[str, int]) -> Callable[[Any, Tree], tuple[float, Any]]:
-    """A function of tensors and a tree: the loss and the gradient, by recursion over Python objects."""
+    """Return a function of tensors and a tree: loss and gradient, by recursion over Python objects."""
     known = torch.tensor(vectors)
 
     def state(w: Any, tree: Tree, found: list[Any]) -> Any:
+        """Return hidden state and memory of the root; append the hidden states and labels of all nodes to `found`."""
         if tree.left is None or tree.right is None:
             z = functional.linear(known[numbers[str(tree.word)]], w["leaf"], w["leaf_bias"])
             c, o = z.chunk(2)
@@ -42,6 +43,7 @@ def treelstm_slope(vectors: np.ndarray, numbers: dict[str, int]) -> Callable[[An
         return h, c
 
     def slope(w: Any, tree: Tree) -> tuple[float, Any]:
+        """Return the summed cross-entropy of all nodes, and its gradient."""
         found: list[Any] = []
         state(w, tree, found)
         hidden, labels = zip(*found, strict=True)
@@ -53,9 +55,10 @@ def treelstm_slope(vectors: np.ndarray, numbers: dict[str, int]) -> Callable[[An
 
 
 def squeezenet(p: Any, x: Any) -> Any:
-    """The scores of images."""
+    """Compute the scores of images."""
 
     def layer(name: str, x: Any, **how: Any) -> Any:
+        """Convolution with a bias, and ReLU."""
         return torch.relu(functional.conv2d(x, p[f"{name}.weight"], p[f"{name}.bias"], **how))
 
     x, k = functional.max_pool2d(layer("conv1", x, stride=2), 3, 2, ceil_mode=True), 2
@@ -70,14 +73,16 @@ def squeezenet(p: Any, x: Any) -> Any:
 
 
 def resnet(p: Any, known: Any, x: Any, training: bool = True) -> Any:
-    """The scores of images; in training, running means and variances are changed in place."""
+    """Compute the scores of images; in training, running means and variances are updated in place."""
 
     def layer(name: str, x: Any, **how: Any) -> Any:
+        """Convolution and batch normalisation."""
         x = functional.conv2d(x, p[f"{name}.weight"], **how)
         mean, variance = known[f"{name}.mean"], known[f"{name}.variance"]
         return functional.batch_norm(x, mean, variance, p[f"{name}.scale"], p[f"{name}.shift"], training)
 
     def block(name: str, x: Any) -> Any:
+        """A bottleneck block with its shortcut."""
         stride = 2 if f"{name}.shortcut.weight" in p and not name.startswith("stage0") else 1
         y = torch.relu(layer(f"{name}.a", x, stride=stride))
         y = layer(f"{name}.c", torch.relu(layer(f"{name}.b", y, padding=1)))
@@ -91,9 +96,10 @@ def resnet(p: Any, known: Any, x: Any, training: bool = True) -> Any:
 
 
 def image_slope(forward: Callable[[Any, Any], Any]) -> Callable[..., tuple[float, Any]]:
-    """A function of tensors, images and labels: the loss and the gradient."""
+    """Return a function of tensors, images and labels: loss and gradient."""
 
     def slope(p: Any, images: np.ndarray, labels: np.ndarray) -> tuple[float, Any]:
+        """Return the mean cross-entropy and its gradient."""
         loss = functional.cross_entropy(forward(p, torch.tensor(images)), torch.tensor(labels))
         return loss.item(), dict(zip(p, torch.autograd.grad(loss, list(p.values())), strict=True))
 
@@ -101,9 +107,10 @@ def image_slope(forward: Callable[[Any, Any], Any]) -> Callable[..., tuple[float
 
 
 def deepspeech(p: Any, x: Any) -> Any:
-    """The scores (steps, samples, letters) of spectra."""
+    """Compute the scores (steps, samples, letters) of spectra."""
 
     def normalised(name: str, x: Any) -> Any:
+        """Batch normalisation with the statistics of this batch."""
         return functional.batch_norm(x, None, None, p[f"{name}.scale"], p[f"{name}.shift"], training=True)
 
     for name, stride, padding in (("conv0", (2, 2), (20, 5)), ("conv1", (2, 1), (10, 5))):
@@ -124,7 +131,7 @@ def deepspeech(p: Any, x: Any) -> Any:
 
 
 def speech_slope(p: Any, spectra: np.ndarray, texts: list[np.ndarray]) -> tuple[float, Any]:
-    """The loss of utterances and the gradient."""
+    """Compute the mean CTC loss of utterances, and its gradient."""
     heard = deepspeech(p, torch.tensor(spectra)).log_softmax(-1)
     steps, lengths = torch.full((len(texts),), len(heard)), torch.tensor([len(t) for t in texts])
     letters = torch.tensor(np.concatenate(texts))

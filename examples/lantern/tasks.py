@@ -1,4 +1,4 @@
-"""What is trained: for each model its data, its parameters and its step, by name."""
+"""The tasks by name: the data, the parameters and the training step of each model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def treelstm_task(
     rate: float = 0.003,
     data: str | None = None,
 ) -> Task:
-    """Trees one by one, as Python objects on the tape or as instances of a jitclass."""
+    """Make the TreeLSTM's task: one tree a step, as Python objects on the tape or as instances of a jitclass."""
     trees = read(data) if data else reviews.sentences(samples, seed)
     numbers = reviews.vocabulary(trees)
     step, batches = treelstm_step(engine, trees, numbers, reviews.vectors(numbers, embedding, seed))
@@ -39,7 +39,7 @@ def treelstm_task(
 def treelstm_step(
     engine: str, trees: list[Tree], numbers: dict[str, int], vectors: np.ndarray
 ) -> tuple[Callable[..., Any], list[Any]]:
-    """The step of a tree, and what the trees are for it."""
+    """Return the training step for one tree, and the trees in the form that it takes."""
     for k, tree in enumerate(trees):
         check_tree(tree, f"tree {k}: root")
     for word, k in numbers.items():
@@ -54,6 +54,7 @@ def treelstm_step(
         slope, batches = lambda w, root: compiled(w, root, vectors), [rooted(tree, numbers) for tree in trees]
 
     def step(parameters: Any, statistics: Any, batch: Any) -> tuple[float, dict[str, np.ndarray]]:
+        """Return the loss and the gradient of a tree."""
         value, gradient = slope(treelstm.Weights(**parameters), batch)
         return float(value), gradient._asdict()
 
@@ -61,7 +62,7 @@ def treelstm_step(
 
 
 def squeezenet_task(seed: int = 0, samples: int = 128, batch: int = 8, size: int = 32, rate: float = 0.01) -> Task:
-    """SqueezeNet, with 10 classes, on pictures of size x size."""
+    """Make SqueezeNet's task, with 10 classes, on pictures of size x size."""
     batches = images.batches(*images.pictures(samples, seed, size), batch)
     parameters = images.initial(squeezenet.shapes(images.CLASSES), seed)
     settings = {"seed": seed, "samples": samples, "batch": batch, "size": size, "rate": rate}
@@ -72,7 +73,7 @@ def squeezenet_task(seed: int = 0, samples: int = 128, batch: int = 8, size: int
 def resnet_task(
     seed: int = 0, samples: int = 64, batch: int = 8, size: int = 32, rate: float = 0.01, width: int = 64
 ) -> Task:
-    """ResNet50, with 10 classes, on pictures of size x size; a `width` below 64 makes all of it narrower."""
+    """Make ResNet50's task, with 10 classes, on pictures of size x size; a `width` below 64 narrows all layers."""
     batches = images.batches(*images.pictures(samples, seed, size), batch)
     parameters = images.initial(resnet.shapes(images.CLASSES, width=width), seed)
     settings = {"seed": seed, "samples": samples, "batch": batch, "size": size, "rate": rate, "width": width}
@@ -90,7 +91,7 @@ def deepspeech_task(
     frames: int = 80,
     rate: float = 0.01,
 ) -> Task:
-    """DeepSpeech2, of `layers` recurrent layers, on utterances of so many frames."""
+    """Make DeepSpeech2's task, with `layers` recurrent layers, on utterances of `frames` frames."""
     batches = speech.batches(*speech.utterances(samples, seed, frames=frames), batch)
     parameters = images.initial(deepspeech.shapes(hidden=hidden, layers=layers, channels=channels), seed)
     settings: dict[str, Any] = {"seed": seed, "samples": samples, "batch": batch, "hidden": hidden, "layers": layers}
@@ -98,7 +99,7 @@ def deepspeech_task(
     return Task("deepspeech2", settings, parameters, batches, deepspeech.step_of(), optimiser=Momentum(rate, clip=5.0))
 
 
-#: Name -> what makes the task of its settings.
+#: A function for each model that makes its task from the settings.
 TASKS: dict[str, Callable[..., Task]] = {
     "treelstm": treelstm_task,
     "squeezenet": squeezenet_task,
@@ -106,10 +107,10 @@ TASKS: dict[str, Callable[..., Task]] = {
     "deepspeech2": deepspeech_task,
 }
 
-#: What the data of each are.
+#: The data of each model.
 GENERATED = {
-    "treelstm": "sentences as trees are made from the seed (--data FILE reads a treebank in place of them)",
-    "squeezenet": "pictures of gratings are made from the seed",
-    "resnet50": "pictures of gratings are made from the seed",
-    "deepspeech2": "spectra of spoken letters are made from the seed",
+    "treelstm": "random sentences as trees (--data FILE reads a treebank instead)",
+    "squeezenet": "random pictures of gratings",
+    "resnet50": "random pictures of gratings",
+    "deepspeech2": "random spectra of spoken letters",
 }

@@ -1,7 +1,7 @@
-"""The loop that trains: a progress bar, checkpoints from which a run that was killed goes on, a picture of the loss.
+"""The training loop: a progress bar, checkpoints from which a killed run continues, and a picture of the loss.
 
-What a step needs beside the parameters (settings, the order of the samples) follows from the seed and the number of the
-epoch, so a run that goes on makes the same numbers as one that was never stopped.
+The order of the batches follows from the seed and the number of the epoch, so a run that continues from a checkpoint
+computes the same numbers as a run that was never stopped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Arrays = dict[str, np.ndarray]
 
 
 class TrainingError(RuntimeError):
-    """A run that cannot go on: the message says where it is, why, and what to do."""
+    """A run that cannot continue; the message says where, why, and what to do."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Momentum:
     clip: float = 5.0
 
     def step(self, parameters: Arrays, velocities: Arrays, gradients: Arrays) -> None:
-        """Change parameters and velocities in place."""
+        """Update parameters and velocities in place."""
         norm = np.sqrt(sum(float(np.vdot(g, g)) for g in gradients.values()))
         scale = min(1.0, self.clip / norm) if norm > 0.0 else 1.0
         for name, x in parameters.items():
@@ -49,7 +49,7 @@ class Momentum:
 
 @dataclass
 class Task:
-    """A model with its data."""
+    """A model with its data, its training step and its optimiser."""
 
     name: str
     settings: dict[str, Any]  # what the numbers depend on
@@ -62,7 +62,7 @@ class Task:
 
 @dataclass
 class Run:
-    """How far a run is."""
+    """The progress of a run."""
 
     epoch: int = 0
     done: int = 0  # batches of this epoch
@@ -72,14 +72,14 @@ class Run:
 
 
 def order(seed: int, epoch: int, count: int) -> np.ndarray:
-    """In which order an epoch takes the batches."""
+    """Return the order of the batches in an epoch."""
     return np.random.default_rng([seed, 3, epoch]).permutation(count)
 
 
 def train(task: Task, epochs: int, to: Path, every: float = 30.0, quiet: bool = False) -> Run:
-    """Train up to so many epochs, from the checkpoint in the folder `to` on if there is one.
+    """Train until `epochs` epochs are done, from the checkpoint in the folder `to` if it has one.
 
-    A checkpoint is written after each epoch, and inside of one whenever `every` seconds have gone.
+    A checkpoint is written after each epoch, and during an epoch every `every` seconds.
     """
     if not task.batches:
         raise TrainingError(f"{task.name}: there are no data. Take more --samples.")
@@ -122,7 +122,7 @@ def _check(task: Task, run: Run, k: int, loss: float, gradients: Arrays) -> None
 
 
 def _save(file: Path, task: Task, run: Run, velocities: Arrays) -> None:
-    """Write a checkpoint in one step: who is killed here leaves the old one."""
+    """Write a checkpoint atomically: a run that is killed here leaves the old one."""
     groups = {"p": task.parameters, "v": velocities, "s": task.statistics}
     arrays = {f"{group}/{name}": x for group, named in groups.items() for name, x in named.items()}
     told = {"settings": task.settings, "run": vars(run)}
@@ -136,7 +136,9 @@ def _load(file: Path, task: Task, velocities: Arrays) -> Run:
         found = np.load(file)
         told = json.loads(str(found["told"]))
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as e:
-        raise TrainingError(f"{file} is no checkpoint of this program ({e}). Take another folder, or --fresh.") from e
+        raise TrainingError(
+            f"{file} is not a checkpoint of this program ({e}). Take another folder, or --fresh."
+        ) from e
     with found:
         mine = json.loads(json.dumps(task.settings))
         other = [name for name in mine if told["settings"].get(name) != mine[name]]
@@ -153,7 +155,7 @@ def _load(file: Path, task: Task, velocities: Arrays) -> Run:
 
 
 def picture(runs: dict[str, Run], file: Path) -> None:
-    """The loss of each epoch, a line for each run; lines that coincide can be told by their dashes."""
+    """Draw the loss of each epoch, a line for each run, with different dashes so that equal lines show."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -377,7 +377,7 @@ def test_jacobians_hessians_and_products_through_every_engine(engine):
 
 @engines
 def test_the_hessian_of_a_gradient_is_all_third_derivatives(engine):
-    """Of shape s + s + s, as in JAX, where f is of an array of shape s."""
+    """hessian(grad(f)) has all third derivatives, with the shape s + s + s for an argument of shape s, as in JAX."""
     third = np.full((2, 2, 2), 6.0)
     for place in ((0, 0, 1), (0, 1, 0), (1, 0, 0)):
         third[place] += 2.0

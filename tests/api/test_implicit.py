@@ -337,7 +337,7 @@ def test_numba_functions_in_numba_functions_in_forward_mode_and_twice():
 
 @pytest.mark.slow
 def test_numba_functions_on_the_tape():
-    """There, second derivatives are those of the Python function."""
+    """On the tape, second derivatives of numba functions equal those of the Python function."""
 
     def f(p, scale, start):
         x = on_circle(start, p * p, scale)

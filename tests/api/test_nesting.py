@@ -185,7 +185,7 @@ def test_every_mixture_of_modes_over_a_call_that_is_one_block(modes):
 
 
 def _written_between(x):
-    """What is kept of z has to be its values at the time, to the inner derivative and to the outer one."""
+    """Products of z, which is written over later: both derivatives need its values at the time of the products."""
     z = x * 1.0
     y = z * z + np.exp(z) * z  # z = x: the cubes' sum below has derivatives in closed form
     z[0] = 5.0

@@ -106,7 +106,7 @@ def test_a_compressed_matrix_is_the_matrix(pattern):
 
 
 class Known:
-    """The passes of a matrix that is there, counted."""
+    """Passes of a known matrix that count their calls."""
 
     def __init__(self, matrix):
         self.matrix, self.shape, self.count = matrix, matrix.shape, 0

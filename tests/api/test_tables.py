@@ -32,7 +32,7 @@ def test_a_series_as_a_constant():
 
 @pytest.mark.parametrize("method", ["mean", "std", "var", "median", "sem", "prod", "min", "cummax", "cumprod"])
 def test_statistics_are_those_of_pandas(method):
-    """Of a Series under differentiation, and of a constant one that meets a number: NaN is skipped, ddof is 1."""
+    """Statistics of a Series skip NaN and divide by n - 1, also if a constant Series is multiplied by a number."""
     weights = np.array([1.0, 0.5, 2.0])
 
     def f(s, b):
@@ -164,7 +164,7 @@ def test_a_dataframe_and_an_array_of_objects_in_a_ufunc_are_refused():
 
 
 def test_values_are_an_array_for_numpy():
-    """`values` of a column has numpy's methods and functions, where those of `array` mean the same."""
+    """`values` of a column works with numpy's methods and functions."""
     weights = np.array([1.0, 0.5, 2.0])
 
     def f(b):

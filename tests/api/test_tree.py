@@ -200,14 +200,14 @@ def is_real_array(x):
 
 
 def as_floats(x):
-    """What `rebuild` makes of a leaf when it gets the scalars back that `flatten` took out."""
+    """The leaf that `rebuild` returns for the scalars that `flatten` took from it."""
     if is_real(x):
         return float(x)
     return x.astype(float) if is_real_array(x) else x
 
 
 def as_cotangent(x):
-    """What `cotangent` makes of a leaf when it gets those scalars."""
+    """The leaf that `cotangent` returns for the scalars that `flatten` took from it."""
     if isinstance(x, np.floating) or is_real_array(x):
         return x
     return float(x) if is_real(x) else None

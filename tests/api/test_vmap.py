@@ -63,7 +63,7 @@ X, Y = rng.normal(size=(7, 4)), rng.normal(size=7)
 
 @pytest.mark.parametrize("parallel", [False, True])
 def test_gradients_of_samples(parallel):
-    """Of a numba function, in one compiled loop; and by the tape: vmap(grad(f)) = a loop of grad(f)."""
+    """vmap(grad(f)) equals a loop of grad(f), compiled in one loop and on the tape."""
     gradients = [dr.grad(loss.py_func)(PARAMS, x, y) for x, y in zip(X, Y, strict=True)]
     expected = [np.stack(some) for some in zip(*gradients, strict=True)]
     both = dr.vmap(dr.value_and_grad(loss), in_axes=(None, 1, 0), out_axes=(0, (0, -1)), parallel=parallel)

@@ -31,7 +31,7 @@ USUAL = [measure(n, 1e-4 * n) for n in SIZES] + [measure(n, 2e-5 * n, suite="tab
 
 
 def changed(which, factor, noise=NOISE):
-    """The usual times, of which one takes longer."""
+    """Return the usual times, with one of them longer."""
     return [
         dataclasses.replace(m, seconds=m.seconds * factor, quartile=m.seconds * factor * (1.0 + noise))
         if m.name == which
@@ -398,7 +398,7 @@ def test_a_file_that_is_no_run_is_said_and_is_2(tmp_path, files, capsys):
     other = tmp_path / "other.json"
     other.write_text("[]", encoding="utf-8")
     assert main([files[0], str(other), "--fail"]) == 2
-    assert capsys.readouterr().err.startswith(f"{other} is no run saved by `make bench`: ")
+    assert capsys.readouterr().err.startswith(f"{other} is not a run saved by `make bench`: ")
     assert main([files[0], str(tmp_path / "missing.json")]) == 2
     assert "No such file" in capsys.readouterr().err
 

@@ -238,7 +238,7 @@ def test_convert_keeps_the_nesting():
 
 
 def climb(sizes, seconds, limit):
-    """The sizes of which a call is made."""
+    """Return the sizes at which a call is made."""
     ladder, made = Ladder(), []
     for n in sizes:
         if ladder.expected("f", n) <= limit:

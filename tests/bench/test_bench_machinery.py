@@ -395,23 +395,23 @@ def test_a_file_that_is_no_run(tmp_path, text, message):
     file.write_text(text, encoding="utf-8")
     with pytest.raises(runs.RunError) as caught:
         runs.load(file)
-    assert str(caught.value).startswith(f"{file} is no run saved by `make bench`: {message}")
+    assert str(caught.value).startswith(f"{file} is not a run saved by `make bench`: {message}")
 
 
 def test_a_file_that_is_not_text(tmp_path):
     file = tmp_path / "picture.json"
     file.write_bytes(b"\x89PNG\xff\xfe")
-    with pytest.raises(runs.RunError, match=r"picture\.json is no run saved by `make bench`: UnicodeDecodeError"):
+    with pytest.raises(runs.RunError, match=r"picture\.json is not a run saved by `make bench`: UnicodeDecodeError"):
         runs.load(file)
 
 
 def test_times_of_another_suite_are_no_run(full, tmp_path):
-    """What pytest-benchmark saves without bench/suite/conftest.py has no labels."""
+    """A file that pytest-benchmark saved without bench/suite/conftest.py is not a run, as it has no labels."""
     saved = full.saved
     saved["benchmarks"][0]["extra_info"] = {}
     file = tmp_path / "other.json"
     file.write_text(json.dumps(saved), encoding="utf-8")
-    with pytest.raises(runs.RunError, match="is no run saved by `make bench`: KeyError: 'loop'"):
+    with pytest.raises(runs.RunError, match="is not a run saved by `make bench`: KeyError: 'loop'"):
         runs.load(file)
 
 

@@ -208,7 +208,7 @@ def test_no_two_lines_look_the_same():
 
 
 class Page(html.parser.HTMLParser):
-    """What a page refers to, and whether its elements are closed."""
+    """Parser of a page: its references, its tables, and elements that are not closed."""
 
     EMPTY = frozenset({"meta", "img", "link", "br"})
 
@@ -273,7 +273,7 @@ def test_a_file_that_is_no_run_is_an_error(tmp_path, capsys):
     path = tmp_path / "other.json"
     path.write_text("{}", encoding="utf-8")
     assert command.main([str(path), "--to", str(tmp_path / "report")]) == 2
-    assert "no run saved by `make bench`" in capsys.readouterr().err
+    assert "not a run saved by `make bench`" in capsys.readouterr().err
     assert not (tmp_path / "report").exists()
 
 

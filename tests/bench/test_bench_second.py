@@ -15,7 +15,7 @@ SMALL = {name: dataclasses.replace(program, size=program.small) for name, progra
 
 @pytest.fixture(scope="module", params=PROGRAMS)
 def small(request):
-    """A program, and what is prepared of it at a small size."""
+    """A program, with its columns prepared at a small size."""
     return PROGRAMS[request.param], second.prepared(PROGRAMS[request.param], PROGRAMS[request.param].small)
 
 

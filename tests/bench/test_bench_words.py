@@ -1,4 +1,4 @@
-"""What gradients of the bench's programs have on the tape, as the page says, and which of their loops are vectors."""
+"""Tests of bench.words and bench.vectors: words on the tape as docs/benchmarks.md lists them, and vectorised loops."""
 
 import json
 import re

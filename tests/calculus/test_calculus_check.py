@@ -278,7 +278,7 @@ ASCII |= {ord("ᴿ"): "R", 0x332: ""}
 
 
 def marked(error: IllTyped) -> tuple[str, str]:
-    """What the message says, and the part above the carets, in ASCII."""
+    """Return the reason of an error, and the marked part of the program in ASCII."""
     *reason, line, carets = str(error).split("\n")
     line = line.replace("\u0332", "")
     assert set(carets) <= {" ", "^"}, carets

@@ -71,7 +71,7 @@ def test_the_readable_form_means_the_same(family, name):
 
 @pytest.mark.parametrize("name", [name for name in TRANSFORMATIONS if name != "forward"])
 def test_the_readable_form_of_a_name_that_hides_another(name):
-    """What a let is moved out of may have the name of a variable that gave way to another, or to its own part."""
+    """`readable` moves a let outwards although its name hides a variable, or stands in its own definition."""
     source = parse_program(r"\(w : R). let u = w in let y = (let w = u * u in w + 1.0) in u + y")
     short = readable(TRANSFORMATIONS[name].wrap(source))
     assert evaluate(short, 3.0)[0] == evaluate(source, 3.0) == 13.0

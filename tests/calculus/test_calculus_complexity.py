@@ -37,7 +37,7 @@ def test_d4_and_section_8_keep_the_criterion(family, name):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_space_is_that_of_the_program(family):
-    """What the forward pass keeps grows linearly, for every transformation, and a tape needs less than lists."""
+    """Space of the forward pass grows linearly for every transformation, and a tape needs less than lists."""
     words = {}
     for name in REVERSE:
         found = [kept(TRANSFORMATIONS[name], *FAMILIES[family].make(n)) for n in (16, 32, 64)]
@@ -69,7 +69,7 @@ BOUND = 100  # the constant c of the criterion; the largest ratio seen in 4,000 
 
 
 def both(of):
-    """What D4 and the sparse version cost on a generated program; None if it takes long or fails."""
+    """Measure D4 and the sparse version on a generated program; None if it takes too long or fails."""
     try:
         y = evaluate(of.program, of.x, limit=STEPS)
     except (StepLimit, ArithmeticError, ValueError):

@@ -33,7 +33,7 @@ many = settings(few, max_examples=300)
 
 
 class Cells(Run):
-    """A program with cells, whose gradient is that of Fig. 11, since D4 takes no cells."""
+    """A run of a program with cells; its gradient is Fig. 11's, since D4 refuses cells."""
 
     @property
     def gradient(self):
@@ -43,7 +43,7 @@ class Cells(Run):
 
     @property
     def magnitude(self):
-        """The terms of what cancels are not known: roundings may be relative to numbers this much larger."""
+        """Bounds for rounding errors: the size of terms that cancel is unknown, so 1,000 times the gradient."""
         return [1e3 * (1.0 + max(map(abs, self.gradient)))] * len(self.gradient)
 
 

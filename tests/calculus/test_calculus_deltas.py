@@ -126,7 +126,7 @@ def test_the_readable_form_of_a_name_that_hides_its_own_whole(name):
 
 
 def gives_value_and_gradient(name, run):
-    """Those of D4; and the pullback is linear."""
+    """Assert that value and gradient equal D4's, and that the pullback is linear."""
     y, found, again = pulled(name, run.of, run.x, run.ct, EXPONENTIAL if name == "delta" else math.inf)
     assert y == run.y
     assert shape(found) == shape(run.x)
@@ -165,7 +165,7 @@ def test_with_vectors_the_gradient_is_that_of_differences_and_of_all_stages_that
 
 
 def agrees(found, expected, run, factor=1.0):
-    """Whether two derivatives along the direction agree, up to roundings of what cancels."""
+    """Assert that two derivatives along the direction agree up to rounding errors."""
     scale = math.fsum(abs(g * v) for g, v in zip(run.gradient, run.direction, strict=True))
     allowed = factor * (1e-9 * (scale + abs(expected)) + 1e-11 * sum(run.magnitude))
     assert abs(found - expected) <= allowed, (found, expected)
@@ -203,7 +203,7 @@ def triples_agree(run):
 
 
 def second_is_that_of_differences(run):
-    """Of first derivatives along the direction; unless differences disagree among themselves, as beside a kink."""
+    """Assert that second derivatives equal differences of first ones, if the differences agree with each other."""
     expected = product(scalars(run.second), scalars(run.ct))
 
     def first(t):
@@ -275,7 +275,7 @@ def test_the_hessian_of_a_known_function():
 
 
 def test_triples_of_triples():
-    """What triple gives is a source program: the fourth derivative of x^5, along x + t + s, is 120 x at dx = 1."""
+    """A triple can be transformed again: the fourth derivative of x^5 along x + t + s is 120 x at dx = 1."""
     program = parse_program(r"\(x : R). let y = x * x in y * y * x")
     twice = DELTAS["triple"].wrap(DELTAS["triple"].wrap(program))
     _, (_, (_, (_, fourth))) = evaluate(twice, ((2.0, 1.0), (1.0, 0.0)))
@@ -310,7 +310,7 @@ def test_every_let_bound_delta_is_visited_once_and_without_let_as_often_as_there
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_monadic_translation_keeps_the_criterion(family):
-    """Steps by those of the program: where they are when the size grows eightfold; with a map, up to a logarithm."""
+    """Steps divided by the program's steps do not grow from n = 16 to n = 128, with a map except for a logarithm."""
     found = {name: [measure(DELTAS[name], *FAMILIES[family].make(n), 1.0) for n in (16, 128)] for name in MONADIC[:2]}
     small, large = (m.ratio for m in found["delta-array"])
     assert large < 1.05 * small
@@ -332,7 +332,7 @@ def test_without_sharing_the_criterion_is_broken_on_doublings_only():
 @pytest.mark.parametrize("name", REVERSE)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_space_is_that_of_the_program(family, name):
-    """What is kept for the pullback grows linearly (Lemma 3); Deltas in memory are shared, even where eval is blind."""
+    """Space kept for the pullback grows linearly (Lemma 3), as Deltas are shared in memory."""
     words = [kept(DELTAS[name], *FAMILIES[family].make(n)) for n in (16, 32, 64)]
     assert words[2] - words[1] == pytest.approx(2 * (words[1] - words[0]), rel=0.1)
 

@@ -139,7 +139,7 @@ def test_continuations_take_no_vectors(name):
 
 @pytest.mark.parametrize("name", ["D4", "collectorless", "contrib", "tape", "delta-array"])
 def test_the_criterion_with_vectors(name):
-    """Steps by those of the program and the size of its input stay where they are, eightfold."""
+    """Steps divided by the steps of the program and the size of its input do not grow from n = 16 to n = 128."""
     small, large = (
         measure(ALL[name], SQUARES, Elements(tuple([0.1 * (k % 7) for k in range(n)])), 1.0).ratio for n in (16, 128)
     )

@@ -1,4 +1,4 @@
-"""What docs/conventions.md says is true: its examples run, and its table holds what the table of primitives says."""
+"""docs/conventions.md is true: its examples run, and its table agrees with the table of primitives."""
 
 import doctest
 import math

@@ -86,7 +86,7 @@ def quotients(x):
 
 @njit
 def turns(x):
-    """The infinite number comes in the second round only."""
+    """A factor that is infinite in the second iteration only."""
     a, w = 1.0, INFINITE[0]
     y = 0.0
     for _ in range(2):
@@ -114,7 +114,7 @@ def test_a_default_that_is_infinite():
 
 @njit
 def kept(x):
-    """The argument of what is multiplied with an infinite number does not move, in a function that is called, too."""
+    """A constant argument that is multiplied by an infinite number, also in a callee."""
     u = x if x > 5.0 else 3.0
     return times(INFINITE[0], u) * 0.0 + times(u, INFINITE[0]) + INFINITE[0] * u + x * 2.0
 
@@ -135,7 +135,7 @@ def product(x, w):
 
 @njit
 def products(x):
-    """Those of vectors, of a vector and a matrix, of matrices, into an array that is there, and in a callee."""
+    """Products of vectors and matrices with infinite entries, also into an existing array and in a callee."""
     m, out = np.outer(x, x), np.zeros(2)
     np.dot(WEIGHTS, x, out)
     y = product(x, WEIGHTS) + out + (m @ WEIGHTS)[0] + (WEIGHTS @ m)[1] + x * np.dot(x, COLUMN)

@@ -20,7 +20,7 @@ STRIDE = 5
 
 
 def wrong(lines, shapes, offset, stride, writes=False):
-    """What is wrong, of the calls of these lines."""
+    """List the problems of the calls of these lines."""
     found, count = [], offset
     for line in lines:
         for call in calls(line):

@@ -277,7 +277,7 @@ def crossed(a, b):
 
 @njit
 def through_finite_calls(x):
-    """What calls give of finite numbers is finite, in the next round, too."""
+    """Calls that return finite numbers for finite numbers, also in the next iteration."""
     u, v = (x, 2.0), (1.0, x)
     for _ in range(3):
         v = crossed(u, v)
@@ -363,7 +363,7 @@ def with_a_callee(x):
 
 @njit
 def root_of_a_root(x):
-    """What the inner root gets is a known zero, too."""
+    """A root whose argument is a root, with a known zero as its tangent."""
     return math.sqrt(math.sqrt(x[0])) + math.sqrt(x[0]) ** 3 + x[1] * x[1]
 
 
@@ -462,7 +462,7 @@ def test_a_zero_that_was_computed_is_none_that_is_known(f):
 
 @njit
 def subtracted(x):
-    """What is taken from an element of an array: -0.0 - 0.0 is -0.0, and no known zero."""
+    """A subtraction from an array element: -0.0 - 0.0 is -0.0, and not a known zero."""
     z = np.zeros(1)
     z[0] -= -(x[0] * x[0] + x[1] * x[1])
     return math.sqrt(z[0]) ** 2 + x[0] * x[1]

@@ -291,10 +291,10 @@ def test_adam_is_that_of_its_paper():
     ("main", "given", "said"),
     [
         (bundle.main, ["--file", "/nowhere/problem.txt"], "No such file"),
-        (bundle.main, ["--file", __file__], "no problem in BAL's format"),
+        (bundle.main, ["--file", __file__], "not an uncompressed problem in BAL's format"),
         (bundle.main, ["--points", "-5"], "-5 is too small"),
-        (greeks.main, ["--paths", "many"], "no whole number"),
-        (kalman.main, ["--simulated", "20", "--picture", "/nowhere/at/all.png"], "there is no folder"),
+        (greeks.main, ["--paths", "many"], "not an integer"),
+        (kalman.main, ["--simulated", "20", "--picture", "/nowhere/at/all.png"], "does not exist"),
         (hares.main, ["--years", "22"], "invalid choice"),
     ],
 )

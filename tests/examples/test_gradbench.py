@@ -20,7 +20,7 @@ MODES = ["ff", "rr", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("
 
 
 class Tool:
-    """What an eval does: it counts its messages, and waits for the answer to each."""
+    """The tool, asked as an eval does: messages have numbers, and each waits for its answer."""
 
     def __init__(self):
         # numba compiles faster without LLVM's optimisation, which is not what is tested
@@ -120,7 +120,7 @@ WRONG = [
     ),
     (
         {"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"x": [[1.0]]}},
-        "any of them, not 1 x 1",
+        "with shape any, not 1 x 1",
     ),
     ({"kind": "evaluate", "module": "llsq", "function": "primal", "input": LLSQ | {"x": ["a"]}}, "list of numbers"),
     (
@@ -285,7 +285,7 @@ def test_saddle(tool, mode):
 
 
 def test_jax_agrees(tool):
-    """What JAX has an easy program for."""
+    """Gradients equal JAX's for the evals that JAX has an easy program for."""
     jax = pytest.importorskip("jax", reason="make peers installs JAX")
     jax.config.update("jax_enable_x64", True)
     given = WORKLOADS["lse"](20)

@@ -24,7 +24,7 @@ POOLS = ((3, 2, 1, False), (3, 2, 0, True), (2, 2, 0, False), (2, 3, 0, True))
 
 
 def differs(f, *args):
-    """CheckError if the gradient is not that of differences."""
+    """Raise CheckError if the gradient differs from differences."""
     dr.check_grads(lambda *xs: np.sum(np.sin(f(*xs))), args, order=1, modes=("rev",))
 
 

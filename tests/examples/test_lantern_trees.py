@@ -99,10 +99,10 @@ def test_the_sentences_come_from_the_seed_and_their_sentiment_from_their_parts()
         ("(3 (2 it))", "x, column 1: the right child is missing. A node has a word, or two children."),
         ("(3 (2 it) (4))", "x, column 11: the node has neither a word nor children. "),
         ("(3 (2 it) (7 works))", "x, column 12: the label is 7; labels are the ints from 0 to 4."),
-        ("(3 (2 it) (good works))", "x, column 12: here is 'good', where a label has to be, 0 to 4."),
-        ("(3 (2 it) (4 works)", "x, column 20: here is 'the end', and the node of x, column 1 has to end."),
+        ("(3 (2 it) (good works))", "x, column 12: expected a label from 0 to 4, found 'good'."),
+        ("(3 (2 it) (4 works)", "x, column 20: expected ')', the end of the node at x, column 1, found 'the end'."),
         ("(3 it) (2 works)", "x, column 8: there is '(' after the tree. A line has one tree."),
-        ("it works", "x, column 1: here is 'it', and a tree has to start, by an opening bracket."),
+        ("it works", "x, column 1: a tree starts with '(', found 'it'."),
     ],
 )
 def test_a_line_that_is_no_tree_is_refused_with_its_column(text, said):
@@ -186,15 +186,15 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     )
     assert main(["treelstm", "--data", str(tmp_path / "none"), "--to", str(tmp_path)]) == 2
     assert "No such file" in capsys.readouterr().err
-    for bad, said in ((b"\n", "has no tree. A line has one"), (b"\xff(3 it)\n", "is no text in UTF-8: invalid start")):
+    for bad, said in ((b"\n", "has no tree. A line has one"), (b"\xff(3 it)\n", "is not UTF-8 text: invalid start")):
         file.write_bytes(bad)
         assert main(["treelstm", "--data", str(file), "--to", str(tmp_path)]) == 2
         assert said in capsys.readouterr().err
     for setting, said in (
-        (("--hidden", "0"), "argument --hidden: 0 is no int from 1 on"),
-        (("--epochs", "-1"), "argument --epochs: -1 is no int from 1 on"),
-        (("--seed", "-1"), "argument --seed: -1 is no int from 0 on"),
-        (("--rate", "nan"), "argument --rate: nan is no number above 0"),
+        (("--hidden", "0"), "argument --hidden: 0 is not an integer of 1 or more"),
+        (("--epochs", "-1"), "argument --epochs: -1 is not an integer of 1 or more"),
+        (("--seed", "-1"), "argument --seed: -1 is not an integer of 0 or more"),
+        (("--rate", "nan"), "argument --rate: nan is not a number above 0"),
     ):
         with pytest.raises(SystemExit):
             main(["treelstm", *setting])
@@ -206,6 +206,6 @@ def test_the_command_says_what_is_wrong(tmp_path, capsys):
     assert capsys.readouterr().err == "error: treelstm: there are no data. Take more --samples.\n"
     (tmp_path / "checkpoint.npz").write_text("nothing")
     assert main([*there, "--samples", "1"]) == 2
-    assert "checkpoint.npz is no checkpoint of this program" in capsys.readouterr().err
+    assert "checkpoint.npz is not a checkpoint of this program" in capsys.readouterr().err
     small = ["--hidden", "2", "--embedding", "2", "--epochs", "1"]
     assert main([*there, "--samples", "2", *small, "--fresh"]) == 0

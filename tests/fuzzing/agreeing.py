@@ -22,7 +22,7 @@ class Differs(Discarded):
 
 
 class Engine(NamedTuple):
-    """What makes the compiled derivatives. Tests put others here; value_and_grad=None stands for none at all."""
+    """The functions that make compiled derivatives. Tests replace them; value_and_grad=None means no compiler."""
 
     value_and_grad: Callable[..., Any] | None
     jvp: Callable[..., Any]

@@ -1,10 +1,11 @@
-"""Which pass makes a derivative wrong? From the folder tests:
+"""Find the compiler pass that makes a derivative wrong. In the folder tests:
 
-python -m fuzzing.bisect module:function "0.7, np.ones(3)"                   names the first pass that does
+python -m fuzzing.bisect module:function "0.7, np.ones(3)"                   names the first pass that is wrong
 python -m fuzzing.bisect module:function "0.7, np.ones(3)" --argnums 0,1
 
-After each pass that gives core, the reference interpreter runs it beside Python. It runs both sweeps with no optional
-pass of reverse mode, and with one more at a time, beside the tape. So numba does with the passes of text.
+After each pass that returns core, the reference interpreter's result is compared with Python's. Then it runs both
+passes of reverse mode without optional compiler passes, and with one more at a time, and compares the gradient with the
+tape's. The passes that write text are tested in the same way, by numba.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def _fails_as(kind: str, options: argparse.Namespace) -> Callable[[Program], boo
 
 
 def _run(of: Program, options: argparse.Namespace) -> tuple[str, str]:
-    """What became of the program, and why."""
+    """Run a program; return its status and the reason."""
     value_and_grad = None if options.eager else dr.value_and_grad
     try:
         check(of, value_and_grad)
@@ -174,7 +174,7 @@ def campaign(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def summary(results: list[dict[str, Any]], options: argparse.Namespace) -> str:
-    """What became of the programs: by construct, by variant, in all; the last line is the result."""
+    """Summarise the results by construct, by variant and in all; the last line is the total."""
     uses: dict[str, Counter[str]] = {}
     for result in results:
         for construct in result["uses"]:

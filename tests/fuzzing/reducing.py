@@ -34,7 +34,7 @@ def read(path: Path) -> Program:
 
 
 def _edits(tree: ast.Module) -> Iterator[Callable[[], None]]:
-    """What can be left out: statements, the heads of loops and branches, sides of operations."""
+    """Yield edits that leave out a part: statements, the heads of loops and branches, sides of operations."""
     for node in ast.walk(tree):
         for field in ("body", "orelse"):
             block = getattr(node, field, None)

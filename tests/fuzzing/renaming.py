@@ -29,7 +29,7 @@ _LIKELY = [
 
 
 def hostile_names(emitted: str) -> list[str]:
-    """What emitted code calls things, and what it might."""
+    """Return names that emitted code uses, or may use."""
     names = {name for line in emitted.splitlines() for name in words_of(line)}
     names |= {*FIXED, *_LIKELY, *(name for name in vars(runtime) if not name.startswith("__"))}
     return sorted(n for n in names if n.isidentifier() and not keyword.iskeyword(n))

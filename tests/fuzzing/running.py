@@ -138,7 +138,7 @@ def reals(primals: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 class Taped(NamedTuple):
-    """What the tape says of a program, and what plain Python leaves in the arguments."""
+    """The tape's results for a program, and the final arguments of a run in plain Python."""
 
     value: float
     gradients: tuple[Any, ...]

@@ -151,7 +151,7 @@ def _step(g: str, name: str, x: Any) -> str:
 
 
 class _Curved(NamedTuple):
-    """What the tape says of the first and of the second derivatives: `product` is that of the Hessian and `v`."""
+    """The tape's first and second derivatives: `product` is the Hessian-vector product with `v`."""
 
     taped: Taped
     v: tuple[Any, ...]

@@ -242,7 +242,7 @@ def _is_dropped(of: Program, argnums: tuple[int, ...]) -> bool:
 
 
 def _forward(of: Program, f: Any, on_tape: Any, engine: Engine) -> None:
-    """A tangent of which every third number is zero."""
+    """Compare a tangent in which every third number is zero."""
     given, wide = arguments(of), arguments(of, wide=True)
     argnums = reals(given)
     ones = tuple(rebuild(given[k], [1.0] * len(flat(given[k]))) for k in argnums)

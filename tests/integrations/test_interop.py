@@ -212,7 +212,7 @@ def test_pytensor_compiles_numba_functions_into_its_graphs():
 
 @njit
 def log_density(b, x, t):
-    """Of a regression with errors of 0.5, and a prior of N(0, 10)."""
+    """Log-density of a regression with errors of 0.5 and a prior of N(0, 10)."""
     total = -0.5 * np.sum(b * b) / 100.0
     for i in range(len(t)):
         r = t[i] - x[i, 0] * b[0] - x[i, 1] * b[1]
@@ -355,7 +355,7 @@ def test_ipopt_without_constraints_and_within_bounds():
 
 
 def test_ipopt_is_not_given_entries_that_it_does_not_know(monkeypatch):
-    """What Ipopt calls, without Ipopt: it asks for the places of the entries once, at the start."""
+    """Entries of a Jacobian that Ipopt does not know are an error: Ipopt asks for their positions only at the start."""
     monkeypatch.setitem(sys.modules, "cyipopt", ModuleType("cyipopt"))
     monkeypatch.delitem(sys.modules, "dualrev.interop.cyipopt", raising=False)
     made = importlib.import_module("dualrev.interop.cyipopt")

@@ -234,7 +234,7 @@ def test_second_derivatives_where_a_first_one_is_zero(f, point, expected):
 
 @pytest.mark.parametrize("x", [np.array([0.7, 1.5, 20.0]), np.array([-0.5, 2.0, -3.3])], ids=["positive", "any"])
 def test_the_gamma_family_is_as_by_elements(x):
-    """Of whole arrays by SciPy's functions, and element by element."""
+    """Derivatives of the gamma family are equal for whole arrays and element by element."""
     for f in (special.gammaln, special.psi, lambda x: special.polygamma(1, x)):
         g = dr.vjp(f, x)[1](np.ones(3))[0]
         np.testing.assert_allclose(g, [dr.grad(f)(float(u)) for u in x], rtol=1e-11)
@@ -485,7 +485,7 @@ def test_second_derivatives_where_one_argument_is_a_constant_number():
 
 
 def test_the_gamma_family_of_a_few_numbers_is_no_loop(monkeypatch):
-    """Of arrays, SciPy has the derivatives: no element is looked at in Python."""
+    """Derivatives of the gamma family for arrays are SciPy's functions, without a Python loop over elements."""
 
     def looked_at(*args):
         raise AssertionError("a loop over elements")

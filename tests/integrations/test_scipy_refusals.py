@@ -1,4 +1,4 @@
-"""What dualrev.scipy refuses: the message names the user's line, and the cure that it names has a right derivative."""
+"""Refusals of dualrev.scipy: the message names the user's line, and its cure has a right derivative."""
 
 import numpy as np
 import pytest

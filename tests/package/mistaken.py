@@ -1,4 +1,4 @@
-"""What a user of the library may get wrong: a type checker says so at these lines, and at no others."""
+"""Mistakes of users that a type checker reports: at these lines, and at no others."""
 
 import dualrev as dr
 

@@ -1,4 +1,4 @@
-"""What a user of the library may write: tests/repo/test_package.py runs it, and reads it with mypy and pyright."""
+"""Typical code of users: tests/repo/test_package.py runs it, and checks it with mypy and pyright."""
 
 from dataclasses import dataclass
 from typing import assert_type

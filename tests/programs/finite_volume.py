@@ -150,7 +150,7 @@ def fluxes(w, s, flux, solver):
 
 @njit
 def change(u, work, limiter, solver, boundary, gravity):
-    """What a unit of time over the width of a cell changes, and the fastest wave."""
+    """Change of the state per unit of time, times the width of a cell, and the fastest wave."""
     w, s, flux = work
     fastest = with_ghosts(u, w, boundary)
     slopes(w, s, limiter)

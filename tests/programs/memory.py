@@ -26,7 +26,7 @@ def resident(place: int = 1) -> float:
 
 @njit
 def steps(x, n):
-    """It records a word in every round; the length is known."""
+    """A loop that records a word in every iteration; its length is known."""
     s = 0.0
     for _ in range(n):
         x = np.sin(x) + 0.5
@@ -48,7 +48,7 @@ def rounds(x, n):
 
 @njit
 def rebound(x, n):
-    """It records an array in every round."""
+    """A loop that records an array in every iteration."""
     a = np.ones(1000)
     s = 0.0
     for _ in range(n):
@@ -94,7 +94,7 @@ def mutual(x, n):
 
 @njit
 def other(x, n):
-    """The other function."""
+    """The second of two functions that call each other."""
     return mutual(x * 0.9999, n) * 1.01 if n > 0 else x
 
 

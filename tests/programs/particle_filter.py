@@ -33,7 +33,7 @@ def model_of(theta):
 
 @njit
 def log_density(y, h):
-    """Of an observation, given the logarithm of its variance."""
+    """Log-density of an observation, given the logarithm of its variance."""
     return -0.5 * (LOG_2_PI + h + y * y * math.exp(-h))
 
 

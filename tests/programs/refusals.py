@@ -244,7 +244,7 @@ def a_list_that_grows_under_two_names(x):
 @refused(0.7, words="dict")
 @njit
 def a_dict_with_two_names(x):
-    """What one name holds is constant until the other one gets a number that is differentiated."""
+    """A dict with two names: by one of them it looks constant, by the other it gets a differentiated number."""
     table = {1: 2.0}
     again = table  # refused
     y = table[1] * x

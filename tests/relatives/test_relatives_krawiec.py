@@ -63,7 +63,7 @@ def derivative(module, f):
 
 
 def count(module, f, *primals, limit=float("inf")):
-    """What the module does for f's value and one pullback of ones, as stages.count."""
+    """Count the module's operations for f's value and one pullback of ones, as stages.count does."""
     recorder = counting.Recorder(limit)
     y, pullback = recorder.instrument(module).vjp(f, *primals)
     pullback(rebuild(y, [1.0] * len(flat(y)), discrete=lambda leaf: None))

@@ -38,7 +38,7 @@ def gradient(module, f, *primals):
 
 
 def count(module, f, *primals):
-    """What the module does for f's value and one pullback of ones, as stages.count."""
+    """Count the module's operations for f's value and one pullback of ones, as stages.count does."""
     recorder = counting.Recorder(float("inf"))
     y, pullback = recorder.instrument(module).vjp(f, *primals)
     pullback(rebuild(y, [1.0] * len(flat(y)), discrete=lambda leaf: None))
@@ -115,7 +115,7 @@ def bound(line):
 
 
 def tree(name, bindings):
-    """What a name stands for, with every binding in its place."""
+    """Replace every name in a binding by its own binding."""
     return re.sub(r"Var (x\d+)", lambda found: tree(found[1], bindings), bindings[name])
 
 

@@ -182,7 +182,7 @@ def grad(f, by=lantern):
 
 
 def inner(x, y, choose, repeat):
-    """Of y, with x around it: a branch and a loop."""
+    """A branch and a loop on y, with x from the outer function."""
     t = choose(y > 0.5, lambda: x * y * y, lambda: dm.tanh(y * x))
     return repeat(t, lambda t: t > 2.0, lambda t: t * t * 0.1)
 
@@ -248,7 +248,7 @@ def test_derivatives_within_control_flow_and_over_nodes_that_are_captured_or_arg
 
 
 def test_what_is_differentiated_twice_is_compiled():
-    """A loop, of which x^32 / 10^31 is left at 9: what its turns hold is in boxes."""
+    """A loop that is differentiated twice is compiled, with its values in boxes, and equals Python's."""
     twice = stage(lambda x: WHILE(x, lambda t: t > 1.0, lambda t: t * t * 0.1), REAL).cotangent()
     for x in (9.0, 0.5):
         assert_same(twice(x, 0.5, 2.0), twice.in_python(x, 0.5, 2.0), rtol=1e-15)

@@ -1,4 +1,4 @@
-"""What our paper says of others, executed: symbolic linear factoring (3.4), ids from memory addresses (12.2); space."""
+"""Claims of the paper about other methods, executed: linear factoring (3.4), ids from addresses (12.2), and space."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_whole_cotangents_stay_a_cost_that_depends_on_the_input():
 
 
 def shuffled(x):
-    """A chain of squares, some of which get the memory of objects that were there before."""
+    """A chain of squares; some of them get the memory of freed objects."""
     gone = [x * 1.0 for _ in range(50)]
     while gone:
         gone.pop(0)  # what is freed first is given out last

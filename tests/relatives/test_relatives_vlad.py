@@ -342,7 +342,7 @@ def test_j_applies_to_itself_and_to_the_other_primitives_of_ad():
 
 
 def test_j_of_j_of_a_primitive_takes_the_sensitivity_of_its_value_and_its_backpropagator():
-    """sin at 0.5, with sensitivity 1 of the value only, and with sensitivity 1 of what the backpropagator's x is."""
+    """J of J of sin at 0.5 is right for sensitivities of the value and of the backpropagator's x."""
     text = "(let* (((cons y b) ((J (J sin)) (J (J 0.5)))) (none (zero (J-inverse y)))) (J-inverse (cdr (b {}))))"
     assert_same(evaluate(text.replace("{}", "(cons (J 1) (cdr none))")), math.cos(0.5))
     assert evaluate(text.replace("{}", "none")) == 0.0

@@ -58,12 +58,12 @@ def imported(path, for_types=True):
 
 
 def dotted(path):
-    """What Python calls a file."""
+    """Return the module name of a file."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 def imports_within(package, for_types):
-    """Which modules of a package every module of it imports, at its top or inside of functions."""
+    """Return the imports of every module within a package, at the top and inside of functions."""
     files = sorted((ROOT / package).rglob("*.py"))
     graph = {dotted(path): imported(path, for_types) for path in files}
     return {module: {other for other in found if top([other]) == {package}} for module, found in graph.items()}
@@ -121,7 +121,7 @@ def test_only_the_public_functions_import_the_compiler():
 
 @pytest.mark.parametrize(("package", "for_types"), [("dualrev", True), ("stages", True), ("bench", True)])
 def test_no_module_needs_itself(package, for_types):
-    """No circle of imports, also of those that wait inside of a function until the other module is there."""
+    """No imports form a cycle, not even deferred ones inside of functions."""
     graph = imports_within(package, for_types)
     try:
         graphlib.TopologicalSorter(graph).prepare()
@@ -348,7 +348,7 @@ LANGUAGES = ("ir/anf/", "ir/core/", "codegen/lines.py")
 
 
 def test_a_class_of_the_compiler_has_a_name_of_its_own():
-    """Who searches for a name finds one class."""
+    """A name of a class is used once in the compiler, so that a search finds one class."""
     compiler = ROOT / "dualrev" / "compiler"
     found = {}
     for path in sorted(compiler.rglob("*.py")):

@@ -68,7 +68,7 @@ def expected(name: str, args: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def with_constants(name: str):
-    """Arguments of a primitive of two, one of which is to be constant: its position, and a float or an int."""
+    """Yield arguments with one constant among them: its position, and the arguments with a float or an int there."""
     primitive = PRIMITIVES[name]
     for args in points(name)[:2]:
         for k, (low, high) in enumerate(primitive.domain):

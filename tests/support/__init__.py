@@ -1,1 +1,1 @@
-"""What tests share: oracles, the form of a case, checks of one function, and the hashes of emitted text."""
+"""Support for tests: oracles, cases, checks of one function, and the hashes of emitted text."""

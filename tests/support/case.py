@@ -1,4 +1,4 @@
-"""What a case of a compiled gradient is: a numba function, as people write it, and arguments for it.
+"""Cases of compiled gradients: a numba function, as people write it, and arguments for it.
 
 The functions stand at the top of modules and are decorated by `njit`; the oracle runs them in plain Python (twin.py).
 """

@@ -62,7 +62,7 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the compiler says to a question: `text` is emitted source, a stage, or an error's words."""
+    """An answer of the compiler: `text` is emitted source, a stage, or an error's message."""
 
     key: str
     text: str

@@ -1,4 +1,4 @@
-"""What a later numba than the oldest takes: cases of it are left out where the installed numba refuses them itself."""
+"""Cases for newer versions of numba: they are left out if the installed numba itself refuses them."""
 
 from __future__ import annotations
 

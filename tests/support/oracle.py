@@ -1,4 +1,4 @@
-"""The one oracle for derivatives in the tests: central differences, and a comparison that forgives nothing else.
+"""The oracle for derivatives in the tests: central differences, and a comparison that tolerates only their errors.
 
 Nothing here uses the library's own idea of nested data (dualrev.tree): that is one of the things to be checked.
 """
@@ -41,7 +41,7 @@ ROUND = 2.0**-52
 
 
 def _unpack(x: Any) -> tuple[Any, list[str], list[Any], Callable[[list[Any]], Any]] | None:
-    """What is to be equal in two nodes, the names of the children, the children, and how to rebuild; None for a leaf.
+    """Split a node into a part to compare, the names of its children, the children, and a rebuilder; None for a leaf.
 
     An array of floats is a leaf, an array of objects a node.
     """

@@ -1,4 +1,4 @@
-"""What a compiled gradient is compared with: the function itself, the eager tape on its twin, and differences."""
+"""References for compiled gradients: the function itself, the eager tape on its twin, and differences."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def leaf_map(g: Any, x: Any) -> Any:
 
 
 def in_dtypes_of(like: Any, x: Any) -> Any:
-    """The arrays of x in the dtypes and the layouts of those of `like`."""
+    """Convert the arrays of x to the dtypes and layouts of the arrays of `like`."""
     if isinstance(like, tuple):
         parts = [in_dtypes_of(u, v) for u, v in zip(like, x, strict=True)]
         return type(like)(*parts) if hasattr(like, "_make") else tuple(parts)
@@ -92,7 +92,7 @@ def storable(leaf: Any) -> Any:
 
 
 def smooth_function(case: Any) -> tuple[Any, tuple[Any, ...]]:
-    """What differences are taken of, and where: the numba function, or the twin where that has float32 only."""
+    """Return the function and the arguments for differences: the numba function, or its twin if it has float32 only."""
     chosen = tuple(case.primals[k] for k in case.argnums)
     if is_single(case.primals):
         return in_plain_python(case), widen(chosen)
@@ -127,7 +127,7 @@ def rows(y: Any) -> list[int]:
 
 @functools.cache
 def reference(number: int) -> Any:
-    """What the function does, and what the eager tape says of it: made once for all tests."""
+    """Compute the function's results and the tape's derivatives, once for all tests."""
     case = CASES[number]
     args = case.arguments()
     y = fresh(case.function(*args))
@@ -150,5 +150,5 @@ def tolerance(case: Any, expected: Any, double: float, single: float) -> dict[st
 
 
 def check_value(case: Any, found: Any, expected: Any) -> None:
-    """What the function gives and does, to the last digits: fastmath and float32 may round otherwise."""
+    """Assert that values agree to the last digits; fastmath and float32 may round otherwise."""
     assert_same(unboxed(found), unboxed(expected), **tolerance(case, expected, double=1e-14, single=1e-6))

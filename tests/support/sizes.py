@@ -450,7 +450,7 @@ def _exact(v: Any) -> bool:
 
 
 def problems(f: Any, args: tuple[Any, ...]) -> list[str]:
-    """What is wrong with f under differentiation at these arguments."""
+    """List the problems of f under differentiation at these arguments."""
     plain, error, warned = _outcome(lambda: f(*args))
     found = []
     tangents = tuple(np.ones_like(a) if np.ndim(a) else 1.0 for a in args)

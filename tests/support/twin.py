@@ -27,7 +27,7 @@ __all__ = ["twin"]
 
 
 def twin(x: Any, memo: dict[int, Any] | None = None) -> Any:
-    """The twin of a numba function, and of what may stand beside one: modules, functions, tuples; else x itself."""
+    """Return the twin of a numba function, or of modules, functions and tuples with numba functions; else x itself."""
     memo = {} if memo is None else memo
     if isinstance(x, tuple) and not hasattr(x, "_make"):
         return tuple(twin(u, memo) for u in x)
@@ -81,7 +81,7 @@ def _function(dispatcher: Any, memo: dict[int, Any]) -> Any:
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """The names in code, that of functions inside of it too."""
+    """Return the names in code and in the functions inside of it."""
     inner = (_names(x) for x in code.co_consts if isinstance(x, types.CodeType))
     return set(code.co_names).union(*inner)
 

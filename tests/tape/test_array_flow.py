@@ -244,7 +244,7 @@ def test_many_products_with_a_matrix_have_the_derivatives_of_differences(n):
 
 
 def test_products_that_are_larger_than_the_matrix_do_not_wait(monkeypatch):
-    """Of 500 rows and a matrix of 2 x 3 numbers: what waits would be more to put together than the products to add."""
+    """Products of 500 rows with a 2 x 3 matrix are added at once: to concatenate them costs more than to add them."""
     rows, w = np.linspace(-1.0, 1.0, 1000).reshape(500, 2), np.linspace(0.5, 1.0, 6).reshape(2, 3)
 
     def f(w):
@@ -259,7 +259,7 @@ def test_products_that_are_larger_than_the_matrix_do_not_wait(monkeypatch):
 
 
 def test_products_that_wait_take_no_more_memory_than_the_matrix():
-    """A gradient of 400 products takes at most two matrices more than that of one."""
+    """A gradient with 400 products needs at most two matrices more than a gradient with one."""
     w, x = np.full((300, 200), 0.5), np.ones(200)
 
     def peak(n):
@@ -278,7 +278,7 @@ def test_products_that_wait_take_no_more_memory_than_the_matrix():
 
 
 def test_a_matrix_of_infinities_has_the_products_of_each_use():
-    """What contributes is infinite where a factor is, NaN where infinities meet, and 0 where nothing was used."""
+    """Contributions are infinite where a factor is, NaN where infinities meet, and 0 without a use."""
     w = np.ones((3, 2))
     vectors = [np.array([np.inf, 1.0]), np.array([-np.inf, 1.0]), np.array([1.0, 1.0])]
     ups = [np.array([1.0, 0.0, 2.0]), np.array([0.0, 0.0, 1.0]), np.array([1.0, 1.0, 1.0])]

@@ -1,4 +1,4 @@
-"""What people really write, through the public API: each against differences, to order 2, and in both modes."""
+"""The corpus of real programs, through the public API: compared with differences to order 2, in both modes."""
 
 import math
 

@@ -106,7 +106,7 @@ def test_a_partial_is_one_operation_of_the_outer_derivative():
 
 
 def test_a_partial_of_two_derivatives_is_computed_once():
-    """What the inner derivative multiplies its cotangent with, the outer one multiplies its tangent with."""
+    """Both derivatives of a nested derivative share the partial derivative, which is computed once."""
 
     def slope(x):
         return engine.linearize(np.tanh, x)[1].pull(np.ones(3))[0]

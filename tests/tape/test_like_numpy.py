@@ -68,7 +68,7 @@ def test_an_element_is_no_sequence():
 
 
 def test_constructors_with_like_hold_what_is_differentiated():
-    """Of arrays; numpy takes no plain float for `like`."""
+    """Constructors with `like` make arrays that hold differentiated numbers; numpy takes no plain float for `like`."""
 
     def f(x):
         a = np.zeros(2, like=x)

@@ -39,7 +39,7 @@ NO_NUMBERS = ["a", None, 1j, [1.0]]
 
 
 def outcome(f, *args, **kwargs):
-    """The type of what f raises, or its value such that NaN, signs of zeros and types are compared too."""
+    """Return the type of f's error, or its value in a form that tells NaN, signs of zeros and types apart."""
     try:
         return canonical(f(*args, **kwargs))
     except (ArithmeticError, ValueError, TypeError) as error:
@@ -181,7 +181,7 @@ def test_fma_of_plain_numbers():
 
 
 def test_what_older_versions_lack_is_exact():
-    """The replacements are there, and tested, in every version."""
+    """Replacements for functions of later Python versions are exact; they are tested in every version."""
     assert dm._exact_sumprod((1e16, 1.0, -1e16), (1.0, 2.0, 1.0)) == 2.0
     assert outcome(dm._exact_sumprod, (2, 3), (4, True)) == (int, "11")
     assert dm._exact_sumprod((), ()) == 0

@@ -1018,7 +1018,7 @@ def test_interpolation_at_a_number_outside_is_a_number():
 
 @pytest.mark.parametrize("given", [(np.inf, 0.0, 3), (1.0, 3.0, 1), (0.1, 0.7, 7, False), (2.0, 2.0, 3)])
 def test_linspace_has_numpy_s_values(given):
-    """Of (1 - t) * x + t * y, the first element would be infinite where numpy's is NaN."""
+    """linspace has numpy's values: by (1 - t) * x + t * y, the first element would be infinite where numpy's is NaN."""
     start, *rest = given
     with np.errstate(invalid="ignore"):
         value = dr.value_and_grad(lambda x: (x * 0.0, np.linspace(x, *rest)), has_aux=True)(start)[0][1]

@@ -97,7 +97,7 @@ REFUSED |= {"setxor1d", "i0", "polydiv", "roots", "sort_complex", "ix_", "busday
 
 
 def outcome(name, text):
-    """What becomes of an expression: 'right', 'values', 'refused', or None if numpy refuses it on plain arrays."""
+    """Return the outcome of an expression: 'right', 'values', 'refused', or None if numpy refuses plain arrays."""
     made = eval(f"lambda f, x, m: {text}", {"np": np})
 
     def f(x, m):
@@ -262,7 +262,7 @@ def test_a_copy_is_one_and_asarray_of_a_real_array_is_none():
     ],
 )
 def test_what_is_a_view_in_numpy_is_one_and_a_copy_is_one(make):
-    """What is written to the result is seen in the array where numpy's is the same memory."""
+    """A store to a result is seen in the array exactly if numpy's result shares its memory."""
 
     def f(np, x):
         x = np.array(x * 1.0)
@@ -348,7 +348,7 @@ def test_options_that_are_not_covered_are_refused_by_name():
 
 
 def parameters(f):
-    """The names of what is given by position, before dtype and out, which are given by name."""
+    """Return the names of parameters that may be positional, before dtype and out."""
     kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
     names = [p.name for p in inspect.signature(f).parameters.values() if p.kind in kinds]
     return names[: min([names.index(name) for name in ("dtype", "out") if name in names] + [len(names)])]

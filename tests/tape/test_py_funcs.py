@@ -145,7 +145,7 @@ JACOBIANS = {
 
 @pytest.mark.parametrize("name", JACOBIANS)
 def test_constructors_of_numpy_mean_those_of_the_tape_wherever_a_py_func_goes(name):
-    """A Jacobian of the Python function is that of the compiled one."""
+    """A Jacobian of the Python function equals the compiled one."""
     assert JACOBIANS[name]() == pytest.approx(JACOBIAN, rel=1e-12)
 
 

@@ -215,7 +215,7 @@ VIEWS = {
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("real", [False, True])
 def test_an_argument_of_any_layout_has_the_views_that_it_has_in_numpy(layout, view, real):
-    """What is written to them is seen in the argument where numpy's share memory."""
+    """A store to a view is seen in the argument if numpy's view shares memory with it."""
 
     def f(x):
         made = view(x)

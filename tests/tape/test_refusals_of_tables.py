@@ -1,4 +1,4 @@
-"""What tables of pandas refuse that other tests do not reach: what is refused, and that the line is named."""
+"""Refusals of pandas tables that other tests do not reach: the message has the operation and the line."""
 
 import numpy as np
 import pytest

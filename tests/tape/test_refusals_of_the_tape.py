@@ -1,4 +1,4 @@
-"""What the tape refuses that other tests do not reach: the message names the user's line, and the cure works."""
+"""Refusals of the tape that other tests do not reach: the message names the user's line, and the cure works."""
 
 import pickle
 

@@ -16,7 +16,7 @@ STEP = 1e-6
 
 
 def same(found, expected):
-    """Class, labels and numbers are those of the plain run; numpy's numbers are Python's floats for us."""
+    """Assert that class, labels and numbers equal the plain run's; numpy's numbers may be Python's floats."""
     if isinstance(expected, pd.Series):
         assert type(found) is pd.Series
         expected = expected.astype(float) if expected.dtype.kind == "O" and found.dtype.kind == "f" else expected

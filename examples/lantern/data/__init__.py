@@ -1,1 +1,1 @@
-"""Generated data of the four models, and trees of sentences."""
+"""Generators of the four models' data, and trees of sentences."""

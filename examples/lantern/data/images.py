@@ -1,7 +1,7 @@
-"""Generated data: small pictures of ten kinds, from a seed; and what the two networks for images share.
+"""Generated data: small pictures of ten classes; and the initial parameters and training step of the image networks.
 
-A picture is a grating with noise: its class says in which of five directions the stripes run, and whether they are
-narrow or wide. Colours, where the stripes begin, and the noise are random.
+A picture is a grating with noise. Its class is one of five directions of the stripes, and a narrow or a wide spacing.
+The colours, the phase of the stripes and the noise are random.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CLASSES = 10
 
 
 def pictures(count: int, seed: int, size: int = 32) -> tuple[np.ndarray, np.ndarray]:
-    """Pictures (count, 3, size, size) of numbers around 0, and their classes."""
+    """Generate pictures (count, 3, size, size) of numbers around 0, and their classes."""
     rng = np.random.default_rng([seed, 4])
     labels = rng.integers(CLASSES, size=count)
     row, column = np.mgrid[0:size, 0:size]
@@ -35,9 +35,9 @@ def pictures(count: int, seed: int, size: int = 32) -> tuple[np.ndarray, np.ndar
 
 
 def check_images(images: np.ndarray, labels: Any, classes: int = CLASSES) -> None:
-    """DataError if images have another shape than (images, 3, rows, columns), hold NaN, or a label is no class."""
+    """Raise DataError if images have not the shape (images, 3, rows, columns), hold NaN, or a label is not a class."""
     if images.ndim != 4 or images.shape[1] != 3:
-        raise DataError(f"the images have the shape {images.shape}; it has to be (images, 3, rows, columns).")
+        raise DataError(f"the images have the shape {images.shape}; it must be (images, 3, rows, columns).")
     if len(images) != len(labels):
         raise DataError(f"there are {len(images)} images and {len(labels)} labels: each image has one.")
     for k, (image, label) in enumerate(zip(images, labels, strict=True)):
@@ -46,13 +46,13 @@ def check_images(images: np.ndarray, labels: Any, classes: int = CLASSES) -> Non
 
 
 def batches(images: np.ndarray, labels: np.ndarray, size: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The data, checked, in batches of a size; the last one may be smaller."""
+    """Check the data, and split them into batches of `size` images; the last one may be smaller."""
     check_images(images, labels)
     return [(images[k : k + size], labels[k : k + size]) for k in range(0, len(images), size)]
 
 
 def initial(shapes: Mapping[str, tuple[int, ...]], seed: int, dtype: Any = np.float32) -> dict[str, np.ndarray]:
-    """Convolutions as He et al. 2015 draw them, of variance 2 / inputs; scales are 1, shifts and biases 0."""
+    """Draw initial parameters as He et al. 2015: weights of variance 2 / inputs, scales 1, shifts and biases 0."""
     rng = np.random.default_rng([seed, 5])
     made: dict[str, np.ndarray] = {}
     for name, shape in shapes.items():
@@ -67,15 +67,17 @@ def initial(shapes: Mapping[str, tuple[int, ...]], seed: int, dtype: Any = np.fl
 
 
 def step_of(forward: Callable[..., Any]) -> Callable[..., tuple[float, dict[str, np.ndarray]]]:
-    """The step of a network: the loss of a batch and its gradient; statistics are changed in place."""
+    """Return the training step of a network: loss and gradient of a batch; statistics are updated in place."""
 
     def loss(p: Any, statistics: Any, images: Any, labels: Any) -> Any:
+        """The mean cross-entropy, with the new statistics as auxiliary data."""
         scores, found = forward(p, statistics, images)
         return cross_entropy(scores, labels), found
 
     slope = dr.value_and_grad(loss, has_aux=True)
 
     def step(p: Any, statistics: Any, batch: Any) -> tuple[float, dict[str, np.ndarray]]:
+        """Return the loss and the gradient of a batch, and update the statistics."""
         (value, found), gradient = slope(p, statistics, *batch)
         for name, x in found.items():
             statistics[name][...] = x

@@ -1,11 +1,11 @@
-"""Generated data: sentences about films as trees, whose sentiment is made of that of their parts, from a seed.
+"""Generated data: sentences about films as trees. The sentiment of a phrase follows from the sentiments of its parts:
 
-    a word      what the table says            very X    one further from 0
-    X and Y     the mean, away from 0          not X     the opposite
-    X but Y     Y                              X Y       of an adjective and a noun, the adjective's
+    a word      its sentiment in ADJECTIVES    very X           X, one further from 0
+    X and Y     the mean, rounded from 0       not X            minus X
+    X but Y     Y                              adjective noun   the adjective's
 
-So a model that reads single words fails at `not very good`, and one that composes along the tree can learn it. Word
-vectors are random numbers that depend on the word and on the seed: known vectors, as those of GloVe are.
+A model that reads single words fails at `not very good`; a model that composes along the tree can learn it. Word
+vectors are constants, as GloVe's are: random numbers that depend on the word and the seed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NOUNS = [
 
 
 def sentences(count: int, seed: int, longest: int = 30) -> list[Tree]:
-    """Trees of 2 to `longest` words each."""
+    """Generate trees of 2 to `longest` words each."""
     rng = np.random.default_rng([seed, 1])
     return [_phrase(rng, int(rng.integers(2, longest + 1)))[0] for _ in range(count)]
 
@@ -57,7 +57,7 @@ def _leaf(word: str, score: int = 0) -> Tree:
 
 
 def _phrase(rng: np.random.Generator, length: int) -> tuple[Tree, int]:
-    """A phrase of so many words, and its score from -2 to 2."""
+    """Generate a phrase of `length` words, and its score from -2 to 2."""
     if length == 1:
         score = int(rng.integers(-2, 3))
         return _leaf(str(rng.choice(ADJECTIVES[score])), score), score
@@ -78,11 +78,11 @@ def _phrase(rng: np.random.Generator, length: int) -> tuple[Tree, int]:
 
 
 def vocabulary(trees: Iterable[Tree]) -> dict[str, int]:
-    """The words of trees, in order, each with its number."""
+    """Return the words of all trees in alphabetical order, each with its index."""
     return {word: k for k, word in enumerate(sorted({w for tree in trees for w in words_of(tree)}))}
 
 
 def vectors(words: Iterable[str], size: int, seed: int) -> np.ndarray:
-    """A row for each word, which depends on the word and on the seed only."""
+    """Return a vector for each word, which depends only on the word and the seed."""
     rows = [np.random.default_rng([seed, zlib.crc32(w.encode())]).normal(size=size) for w in words]
     return np.array(rows, np.float32).reshape(-1, size)

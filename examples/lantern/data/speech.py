@@ -1,7 +1,7 @@
-"""Generated data: spectra of spoken letters, from a seed.
+"""Generated data: spectra of spoken letters.
 
-A letter sounds for some frames at three frequencies of its own, with noise; a space is silence, and so is the rest of
-an utterance. Words are made of a few letters, at random.
+A letter sounds for some frames at its own three frequencies, with noise. A space and the rest of an utterance are
+silent. The letters are random, from `a` to `e` and the space.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ALPHABET = "_abcdefghijklmnopqrstuvwxyz '"  # the first is the blank
 
 
 def utterances(count: int, seed: int, bands: int = 48, frames: int = 80) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Spectra (count, 1, bands, frames), and of each the numbers of its letters in the alphabet."""
+    """Generate spectra (count, 1, bands, frames), and for each the indices of its letters in ALPHABET."""
     if frames < 16:
         raise DataError(f"{frames} frames have no room for a letter: take 16 or more.")
     rng = np.random.default_rng([seed, 6])
@@ -40,9 +40,9 @@ def utterances(count: int, seed: int, bands: int = 48, frames: int = 80) -> tupl
 
 
 def batches(spectra: np.ndarray, texts: list[np.ndarray], size: int) -> list[tuple[np.ndarray, list[np.ndarray]]]:
-    """The data, checked, in batches of a size; the last one may be smaller."""
+    """Check the data, and split them into batches of `size` utterances; the last one may be smaller."""
     if spectra.ndim != 4 or spectra.shape[1] != 1:
-        raise DataError(f"the spectra have the shape {spectra.shape}; it has to be (utterances, 1, bands, frames).")
+        raise DataError(f"the spectra have the shape {spectra.shape}; it must be (utterances, 1, bands, frames).")
     if len(spectra) != len(texts):
         raise DataError(f"there are {len(spectra)} spectra and {len(texts)} texts: each spectrum has one.")
     for k, (sound, text) in enumerate(zip(spectra, texts, strict=True)):

@@ -1,6 +1,6 @@
-"""Trees of sentences: each node has a label, and a word or two children; and the text of a treebank.
+"""Trees of sentences, and a reader of treebanks. A node has a label, and either a word or two children.
 
-The text is that of the Stanford Sentiment Treebank: a tree per line, `(label word)` or `(label tree tree)`.
+A treebank has the format of the Stanford Sentiment Treebank: a tree per line, `(label word)` or `(label tree tree)`.
 
     (3 (2 it) (4 (2 works) (3 well)))
 """
@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"[()]|[^\s()]+")
 
 @dataclass
 class Tree:
-    """A node: the sentiment of what stands below it, and a word, or two children."""
+    """A node: the sentiment of its phrase, and either a word or two children."""
 
     label: int
     word: str | None = None
@@ -34,7 +34,7 @@ class Tree:
 
 
 def words_of(tree: Tree) -> Iterator[str]:
-    """The words at the leaves, from left to right."""
+    """Yield the words at the leaves, from left to right."""
     if tree.left is None or tree.right is None:
         assert tree.word is not None
         yield tree.word
@@ -44,7 +44,7 @@ def words_of(tree: Tree) -> Iterator[str]:
 
 
 def check_tree(tree: Tree, place: str) -> None:
-    """DataError if a node has one child, both a word and children, none of them, or a label that is no class."""
+    """Raise DataError unless every node has a label that is a class, and either a word or two children."""
     check_label(tree.label, CLASSES, place)
     children = {"left": tree.left, "right": tree.right}
     missing = [side for side, child in children.items() if child is None]
@@ -59,7 +59,7 @@ def check_tree(tree: Tree, place: str) -> None:
 
 
 def parse(text: str, place: str = "text") -> Tree:
-    """The tree that a line says; DataError, with the column, if it says none."""
+    """Parse a line to a tree. DataError names the column of a mistake."""
     tokens = [(m.group(), f"{place}, column {m.start() + 1}") for m in _TOKEN.finditer(text)]
     tokens.append(("", f"{place}, column {len(text) + 1}"))
     tree, end = _node(tokens, 0)
@@ -69,13 +69,13 @@ def parse(text: str, place: str = "text") -> Tree:
 
 
 def _node(tokens: list[tuple[str, str]], k: int) -> tuple[Tree, int]:
-    """The node that starts at token k, and the number of the token after it."""
+    """Parse the node that starts at token k; return it and the index of the token after it."""
     (opening, place), k = tokens[k], k + 1
     if opening != "(":
-        raise DataError(f"{place}: here is {opening or 'the end'!r}, and a tree has to start, by an opening bracket.")
+        raise DataError(f"{place}: a tree starts with '(', found {opening or 'the end'!r}.")
     label = tokens[k][0]
     if not re.fullmatch(r"-?\d+", label):
-        raise DataError(f"{tokens[k][1]}: here is {label or 'the end'!r}, where a label has to be, 0 to {CLASSES - 1}.")
+        raise DataError(f"{tokens[k][1]}: expected a label from 0 to {CLASSES - 1}, found {label or 'the end'!r}.")
     check_label(int(label), CLASSES, tokens[k][1])
     tree, k = Tree(int(label)), k + 1
     if tokens[k][0] not in ("(", ")", ""):
@@ -87,17 +87,18 @@ def _node(tokens: list[tuple[str, str]], k: int) -> tuple[Tree, int]:
             tree.right, k = _node(tokens, k)
         check_tree(Tree(tree.label, None, tree.left and Tree(0, ""), tree.right and Tree(0, "")), place)
     if tokens[k][0] != ")":
-        raise DataError(f"{tokens[k][1]}: here is {tokens[k][0] or 'the end'!r}, and the node of {place} has to end.")
+        found = tokens[k][0] or "the end"
+        raise DataError(f"{tokens[k][1]}: expected ')', the end of the node at {place}, found {found!r}.")
     return tree, k + 1
 
 
 def read(path: str) -> list[Tree]:
-    """The trees of a file, one a line; DataError, with line and column, for what is none, and if there is none."""
+    """Read the trees of a file, one per line. DataError if a line is wrong (with its column), or without a tree."""
     try:
         with open(path, encoding="utf-8") as file:
             trees = [parse(line.rstrip("\n"), f"{path}, line {k}") for k, line in enumerate(file, 1) if line.strip()]
     except UnicodeDecodeError as e:
-        raise DataError(f"{path} is no text in UTF-8: {e.reason} at byte {e.start}.") from e
+        raise DataError(f"{path} is not UTF-8 text: {e.reason} at byte {e.start}.") from e
     if not trees:
         raise DataError(f"{path} has no tree. A line has one, such as (3 (2 it) (4 works)).")
     return trees

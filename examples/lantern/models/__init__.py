@@ -1,1 +1,1 @@
-"""The four models, and the layers, the loss and the trees that they are made of."""
+"""The four models, with their layers, the CTC loss, and trees for numba."""

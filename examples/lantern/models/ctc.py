@@ -1,12 +1,13 @@
-"""Connectionist temporal classification (Graves et al. 2006): -log of the probability that a row of labels is heard.
+"""Connectionist temporal classification (Graves et al. 2006): minus the log-probability of a sequence of labels.
 
-At each step a label or a blank (0) is heard; equal ones without a blank between count once. With the labels between
-blanks, z = 0 l1 0 l2 ... 0, the probability a[s] of having heard z up to s is a recurrence:
+At each step the model emits a label or a blank (0); repeated labels without a blank between them count once. Let z be
+the labels with blanks between and around them, z = 0 l1 0 l2 ... 0. The probability a[s] of having emitted z up to s
+follows the recurrence
 
-    a'[s] = (a[s] + a[s - 1] + (a[s - 2] if z[s] is no blank, and not z[s - 2])) p[t, z[s]]
+    a'[s] = (a[s] + a[s - 1] + (a[s - 2] if z[s] is not a blank and not z[s - 2])) p[t, z[s]]
 
-a is divided by its sum at each step, so that nothing underflows, and the loss is the sum of the logarithms of these. It
-is a numba function whose derivative dualrev compiles: there is no rule for it.
+At each step a is divided by its sum, so that nothing underflows; the loss is minus the sum of the logarithms of these
+sums. It is a numba function whose derivative dualrev compiles, without a custom rule.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["check_labels", "ctc", "lifted_ctc"]
 
 @njit
 def ctc(p: Any, labels: Any) -> Any:
-    """The loss of probabilities (steps, classes) and labels, which have to fit into the steps: `check_labels`."""
+    """Compute the loss of probabilities (steps, classes) and labels, which must fit into the steps (`check_labels`)."""
     size = 2 * len(labels) + 1
     a = np.zeros(size)
     a[0] = 1.0  # before the first step: the first blank, from which the first label is one further
@@ -55,7 +56,7 @@ lifted_ctc = dr.lift(ctc)
 
 
 def check_labels(labels: np.ndarray, steps: int, classes: int, place: str) -> None:
-    """DataError if a label is a blank or no class, or if there are more labels than can be heard in so many steps."""
+    """Raise DataError if a label is a blank or not a class, or if the labels do not fit into the steps."""
     for k, label in enumerate(labels):
         check_label(int(label), classes, f"{place}, label {k}")
         if label == 0:

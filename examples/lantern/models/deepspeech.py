@@ -1,10 +1,10 @@
 """DeepSpeech2 (Amodei et al. 2016) with simple recurrent layers: convolutions, recurrence in both directions, CTC.
 
     convolutions     41 x 11 with stride 2 x 2, then 21 x 11 with stride 2 x 1 (bands x frames), of 32 channels
-    recurrence       h[t] = f(B(W x[t]) + U h[t - 1]), the sum of that forwards and that backwards
-    scores           a matrix, of which softmax is the probability of each letter at each step
+    recurrence       h[t] = f(B(W x[t]) + U h[t - 1]), summed over the forward and the backward direction
+    scores           a matrix; its softmax is the probability of each letter at each step
 
-f is min(max(x, 0), 20), and B the batch normalisation over all steps of a batch.
+f is min(max(x, 0), 20), and B is the batch normalisation over all steps of a batch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DIRECTIONS = ("ahead", "back")
 
 
 def shapes(bands: int = 48, hidden: int = 64, layers: int = 2, channels: int = 32) -> dict[str, tuple[int, ...]]:
-    """The shape of each parameter."""
+    """Return the shape of each parameter by its name."""
     found: dict[str, tuple[int, ...]] = {}
     for name, shape in (("conv0", (channels, 1, 41, 11)), ("conv1", (channels, channels, 21, 11))):
         found |= {f"{name}.weight": shape, f"{name}.scale": shape[:1], f"{name}.shift": shape[:1]}
@@ -42,7 +42,7 @@ def shapes(bands: int = 48, hidden: int = 64, layers: int = 2, channels: int = 3
 
 @dr.custom_vjp
 def recurrent(x: Any, u: Any) -> Any:
-    """h[t] = f(x[t] + U h[t - 1]) for x of the shape (steps, samples, hidden); h before the first step is 0."""
+    """Compute h[t] = f(x[t] + U h[t - 1]), from h = 0, for x of the shape (steps, samples, hidden)."""
     return _recurrent_forward(x, u)[0]
 
 
@@ -69,7 +69,7 @@ recurrent.defvjp(_recurrent_forward, _recurrent_backward)
 
 
 def forward(p: dict[str, Any], x: Any) -> Any:
-    """Scores (steps, samples, letters) of spectra (samples, 1, bands, frames); a step is two frames."""
+    """Compute scores (steps, samples, letters) of spectra (samples, 1, bands, frames); a step is two frames."""
     for name, stride, padding in _CONVOLUTIONS:
         x = conv(x, p[f"{name}.weight"], None, stride, padding)
         x = np.minimum(relu(batch_norm(x, p[f"{name}.scale"], p[f"{name}.shift"])[0]), _TOP)
@@ -89,7 +89,7 @@ def forward(p: dict[str, Any], x: Any) -> Any:
 
 
 def loss(p: dict[str, Any], spectra: Any, texts: list[np.ndarray]) -> Any:
-    """The mean of the CTC loss over samples."""
+    """Compute the mean CTC loss over samples."""
     scores = forward(p, spectra)
     shifted = scores - np.max(dr.value(scores), axis=-1, keepdims=True)
     heard = np.exp(shifted)
@@ -98,10 +98,11 @@ def loss(p: dict[str, Any], spectra: Any, texts: list[np.ndarray]) -> Any:
 
 
 def step_of() -> Any:
-    """The step: the loss of a batch and its gradient. There are no statistics: a batch has its own."""
+    """Return the training step: loss and gradient of a batch. It keeps no running statistics."""
     slope = dr.value_and_grad(loss)
 
     def step(p: Any, statistics: Any, batch: Any) -> tuple[float, dict[str, np.ndarray]]:
+        """Return the loss and the gradient of a batch."""
         value, gradient = slope(p, *batch)
         return float(value), gradient
 

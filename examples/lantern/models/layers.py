@@ -1,11 +1,11 @@
-"""Layers of images on the tape: a convolution, pooling and batch normalisation, each with a rule of its own.
+"""Image layers on the tape: convolution, pooling and batch normalisation, each with a custom derivative rule.
 
-Arrays are (images, channels, rows, columns). A convolution is a product of matrices: that of its weights with the
-windows of all images, which stand side by side as columns.
+Arrays have the shape (images, channels, rows, columns). A convolution is a matrix product of its weights with the
+windows of all images as columns:
 
     y = W columns(x) + b          dW = dy columns(x)^T          dx = spread(W^T dy)
 
-What is elementwise, joined or summed needs no rule here: numpy's functions have theirs.
+Other operations (elementwise ones, concatenation, sums) are NumPy's, which dualrev differentiates itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["batch_norm", "conv", "cross_entropy", "max_pool", "normalised", "rel
 def _windows(
     x: np.ndarray, kernel: tuple[int, int], stride: tuple[int, int], fill: float = 0.0, more: Any = (0, 0)
 ) -> Any:
-    """The windows of images with `more` rows and columns on each side: (n, c, out rows, out columns, rows, columns)."""
+    """Return the windows of padded images, of shape (n, c, out rows, out columns, rows, columns)."""
     (top, bottom), (left, right) = (m if isinstance(m, tuple) else (m, m) for m in more)
     if top or bottom or left or right:
         x = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=fill)
@@ -35,7 +35,7 @@ def _windows(
 
 
 def _spread(parts: Any, shape: tuple[int, ...], stride: tuple[int, int], more: Any) -> np.ndarray:
-    """Sum windows into images of a shape, as the transpose of `_windows`: `parts[i, j]` are elements i, j of all."""
+    """Sum windows into images, the transpose of `_windows`: `parts[i, j]` has element (i, j) of all windows."""
     (top, bottom), (left, right) = (m if isinstance(m, tuple) else (m, m) for m in more)
     n, c, rows, columns = shape
     first = parts[0, 0]
@@ -47,7 +47,7 @@ def _spread(parts: Any, shape: tuple[int, ...], stride: tuple[int, int], more: A
 
 
 def _columns(x: np.ndarray, w: np.ndarray, stride: tuple[int, int], padding: tuple[int, int]) -> tuple[Any, Any]:
-    """The windows of all images as columns, (c rows columns, n places), and how many places are down and across."""
+    """Return all windows as columns of a matrix, and the numbers of windows down and across an image."""
     windows = _windows(x, w.shape[2:], stride, more=padding)
     n, _, down, across = windows.shape[:4]
     return windows.transpose(1, 4, 5, 0, 2, 3).reshape(w[0].size, n * down * across), (down, across)
@@ -85,9 +85,9 @@ _conv.defvjp(_conv_forward, _conv_backward)
 
 
 def conv(x: Any, w: Any, b: Any = None, stride: Any = 1, padding: Any = 0) -> Any:
-    """The convolution of images with weights (out, in, rows, columns) and a bias, without a flip of the weights.
+    """Convolve images with weights (out, in, rows, columns), which are not flipped, and add a bias.
 
-    Plain images are known: for them nothing is computed on the way back.
+    If the images are a plain array, the reverse pass computes no cotangent for them.
     """
     return _conv(x, w, b, _pair(stride), _pair(padding), isinstance(x, np.ndarray))
 
@@ -118,7 +118,10 @@ _max_pool.defvjp(_max_pool_forward, _max_pool_backward)
 
 
 def max_pool(x: Any, size: int, stride: int, padding: int = 0, ceil: bool = False) -> Any:
-    """The largest number of each window; of several, the first. With `ceil`, the last may stand over the edge."""
+    """Compute the largest number of each window. With `ceil`, the last window may reach over the edge.
+
+    In the reverse pass, the first one of several equal largest numbers gets the cotangent.
+    """
     more = []
     for length in x.shape[2:]:
         over = -(length + 2 * padding - size) % stride if ceil else 0
@@ -156,26 +159,26 @@ _normalise.defvjp(_normalise_forward, _normalise_backward)
 
 
 def batch_norm(x: Any, scale: Any, shift: Any, epsilon: float = 1e-5) -> tuple[Any, Any, Any]:
-    """Channels (axis 1) with mean 0 and variance 1 over the batch, times scale, plus shift; and the mean and variance.
+    """Normalise channels (axis 1) over the batch, times scale, plus shift; return also mean and variance.
 
-    The mean and the variance (of a population, as `np.var`) are constants, for `normalised` with other batches.
+    Mean and variance (as `np.var`) are returned as constants, for `normalised` with other batches.
     """
     y, mean, variance = _normalise(x, scale, shift, (0, *range(2, x.ndim)), epsilon)
     return y, dr.value(mean), dr.value(variance)
 
 
 def normalised(x: Any, scale: Any, shift: Any, mean: Any, variance: Any, epsilon: float = 1e-5) -> Any:
-    """The same with a mean and a variance that are known."""
+    """Normalise with a given mean and variance."""
     slope = scale / np.sqrt(variance + epsilon)
     return x * _along(slope, x) + _along(shift - mean * slope, x)
 
 
 def relu(x: Any) -> Any:
-    """x where it is positive, and 0 elsewhere; the derivative at 0 is 0."""
+    """Return x where it is positive, and 0 elsewhere; the derivative at 0 is 0."""
     return x * (x > 0.0)
 
 
 def cross_entropy(scores: Any, labels: Any) -> Any:
-    """The mean of -log softmax(scores)[label] over rows."""
+    """Compute the mean of -log softmax(scores)[label] over rows."""
     chosen = scores[np.arange(len(labels)), labels]
     return np.mean(np.logaddexp.reduce(scores, axis=1) - chosen)

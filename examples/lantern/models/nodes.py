@@ -1,4 +1,4 @@
-"""Trees for numba: instances that hold others of their own class, with the number of the word in place of the word."""
+"""Trees for numba: jitclass instances with children of the same class, and a word's index in place of the word."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _node = deferred_type()
 
 @jitclass([("label", int64), ("word", int64), ("left", optional(_node)), ("right", optional(_node))])
 class Node:
-    """A node of a tree; the word is -1 where there are children."""
+    """A node of a tree; the word is -1 if it has children."""
 
     def __init__(self, label: int, word: int, left: Any, right: Any) -> None:
         self.label = label
@@ -37,8 +37,8 @@ def _made(tree: Tree | None, numbers: Mapping[str, int]) -> Any:
 
 
 def rooted(tree: Tree, numbers: Mapping[str, int]) -> Any:
-    """The same tree, as the left child of a node that is its root.
+    """Convert a tree, and return a root that has it as its left child.
 
-    So the tree is a child as all others are, and numba compiles functions of it for one type: a node or None.
+    So every node is a child, and numba compiles functions of nodes for a single type: a node or None.
     """
     return Node(0, -1, _made(tree, numbers), None)

@@ -2,8 +2,8 @@
 
     block      x -> relu(shortcut(x) + bn(1x1(relu(bn(3x3(relu(bn(1x1(x)))))))))
 
-The first block of a stage has a stride of 2 in its first convolution (but for the first stage), and a convolution in
-its shortcut. After each convolution, which has no bias, stands a batch normalisation.
+The first block of a stage has a stride of 2 in its first convolution (except in the first stage), and a convolution in
+its shortcut. Convolutions have no bias; a batch normalisation follows each of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOMENTUM = 0.1  # how much of a running mean is that of the last batch
 
 
 def _convolutions(blocks: Sequence[int], width: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The convolutions, in the order in which they are applied; the shortcut's last."""
+    """Yield names and shapes of the convolutions, in the order of their application; a block's shortcut is last."""
     yield "stem", (width, 3, 7, 7)
     channels = width
     for stage, count in enumerate(blocks):
@@ -38,7 +38,7 @@ def _convolutions(blocks: Sequence[int], width: int) -> Iterator[tuple[str, tupl
 
 
 def shapes(classes: int = 1000, blocks: Sequence[int] = BLOCKS, width: int = 64) -> dict[str, tuple[int, ...]]:
-    """The shape of each parameter."""
+    """Return the shape of each parameter by its name."""
     found: dict[str, tuple[int, ...]] = {}
     for name, shape in _convolutions(blocks, width):
         found |= {f"{name}.weight": shape, f"{name}.scale": shape[:1], f"{name}.shift": shape[:1]}
@@ -47,7 +47,7 @@ def shapes(classes: int = 1000, blocks: Sequence[int] = BLOCKS, width: int = 64)
 
 
 def statistics(blocks: Sequence[int] = BLOCKS, width: int = 64, dtype: Any = np.float32) -> dict[str, np.ndarray]:
-    """Running means and variances, before the first batch."""
+    """Return the running means and variances before the first batch."""
     found: dict[str, np.ndarray] = {}
     for name, shape in _convolutions(blocks, width):
         found |= {f"{name}.mean": np.zeros(shape[0], dtype), f"{name}.variance": np.ones(shape[0], dtype)}
@@ -55,13 +55,14 @@ def statistics(blocks: Sequence[int] = BLOCKS, width: int = 64, dtype: Any = np.
 
 
 def forward(p: dict[str, Any], known: dict[str, Any], x: Any, training: bool = True) -> tuple[Any, dict[str, Any]]:
-    """The scores of the classes, and the running means and variances after this batch.
+    """Compute the scores of the classes, and the running means and variances after this batch.
 
-    In training, a batch is normalised by its own mean and variance; otherwise by those that are known.
+    In training, a batch is normalised by its own mean and variance; otherwise by the running ones in `known`.
     """
     found: dict[str, Any] = dict(known)
 
     def layer(name: str, x: Any, **how: Any) -> Any:
+        """Convolution and batch normalisation; in training, the new statistics go to `found`."""
         x = conv(x, p[f"{name}.weight"], **how)
         scale, shift = p[f"{name}.scale"], p[f"{name}.shift"]
         if not training:

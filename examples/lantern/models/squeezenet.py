@@ -1,8 +1,8 @@
 """SqueezeNet (Iandola et al. 2016, version 1.0, table 1): fire modules in place of convolutions with many channels.
 
-    fire(s, e1, e3)    x -> relu(1x1 convolution to s channels) -> relu(1x1 to e1) beside relu(3x3 to e3)
+    fire(s, e1, e3)    x -> relu(1x1 convolution to s channels) -> relu(1x1 to e1) joined with relu(3x3 to e3)
 
-The publication's dropout before the last convolution is left out: the data here are generated, as many as one likes.
+The publication's dropout before the last convolution is left out, since one can generate as many data as one needs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from examples.lantern.models.layers import conv, max_pool, relu
 
 __all__ = ["FIRES", "forward", "shapes"]
 
-#: Squeezed channels, those of 1x1 and of 3x3 convolutions; "pool" stands between.
+#: The channels of each fire module (squeeze, 1x1, 3x3), with "pool" for a max pooling.
 FIRES: tuple[Any, ...] = (
     *((16, 64, 64), (16, 64, 64), (32, 128, 128), "pool"),
     *((32, 128, 128), (48, 192, 192), (48, 192, 192), (64, 256, 256), "pool", (64, 256, 256)),
@@ -23,7 +23,7 @@ FIRES: tuple[Any, ...] = (
 
 
 def shapes(classes: int = 1000) -> dict[str, tuple[int, ...]]:
-    """The shape of each parameter."""
+    """Return the shape of each parameter by its name."""
     found: dict[str, tuple[int, ...]] = {"conv1.weight": (96, 3, 7, 7), "conv1.bias": (96,)}
     channels = 96
     for k, (squeezed, ones, threes) in enumerate((f for f in FIRES if f != "pool"), 2):
@@ -39,9 +39,10 @@ def shapes(classes: int = 1000) -> dict[str, tuple[int, ...]]:
 
 
 def forward(p: dict[str, Any], statistics: dict[str, Any], x: Any, training: bool = True) -> tuple[Any, dict[str, Any]]:
-    """The scores of the classes, a row for each image; there are no statistics."""
+    """Compute the scores of the classes, a row for each image, and no statistics."""
 
     def layer(name: str, x: Any, **how: Any) -> Any:
+        """Convolution with a bias, and ReLU."""
         return relu(conv(x, p[f"{name}.weight"], p[f"{name}.bias"], **how))
 
     x = max_pool(layer("conv1", x, stride=2), 3, 2, ceil=True)

@@ -5,8 +5,8 @@
             c = sigma(i) tanh(u) + sigma(f_l) c_l + sigma(f_r) c_r
     loss:   the sum over all nodes of -log softmax(V h + v)[label]
 
-The recursion stands here twice: for the tape, with numpy, over a tree of Python objects (`states`), and for the
-compiler, with loops, over instances of a jitclass (`compiled_state`).
+The recursion is written twice: for the tape, with NumPy, over Python objects (`states`), and for the compiler, with
+loops, over instances of a jitclass (`compiled_state`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Weights", "compiled_loss", "count", "initial", "loss"]
 
 
 class Weights(NamedTuple):
-    """What is learned. As in the publication, each matrix has its own bias."""
+    """The parameters. As in the publication, each matrix has its own bias."""
 
     leaf: Any  # 2 d, e
     leaf_bias: Any
@@ -38,7 +38,7 @@ class Weights(NamedTuple):
 
 
 def initial(seed: int, hidden: int = 150, embedding: int = 300) -> Weights:
-    """Uniform numbers below 1 / sqrt(n) for a matrix of n columns, and its bias."""
+    """Draw the parameters: for a matrix of n columns and its bias, uniform between -1 / sqrt(n) and 1 / sqrt(n)."""
     rng = np.random.default_rng([seed, 2])
     made: list[np.ndarray] = []
     for rows, columns in ((2 * hidden, embedding), (5 * hidden, hidden), (5 * hidden, hidden), (CLASSES, hidden)):
@@ -48,19 +48,19 @@ def initial(seed: int, hidden: int = 150, embedding: int = 300) -> Weights:
 
 
 def count(weights: Weights) -> int:
-    """How many numbers the composition has: those of all but the scores, as the publication counts them."""
+    """Count the parameters except the weights and biases of the scores, as the publication does."""
     return sum(w.size for w in weights[:6])
 
 
 @njit
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)) without an overflow."""
+    """Compute 1 / (1 + exp(-x)) without overflow."""
     return 0.5 * math.tanh(0.5 * x) + 0.5
 
 
 @njit
 def leaf_cell(z: Any) -> Any:
-    """The hidden state and the memory of a leaf."""
+    """Compute hidden state and memory of a leaf."""
     d = len(z) // 2
     h, c = np.empty(d, z.dtype), np.empty(d, z.dtype)
     for k in range(d):
@@ -71,7 +71,7 @@ def leaf_cell(z: Any) -> Any:
 
 @njit
 def inner_cell(z: Any, c_left: Any, c_right: Any) -> Any:
-    """Those of a node with children, from the sum of the products and the memories of the children."""
+    """Compute hidden state and memory of a node from its gates `z` and its children's memories."""
     d = len(c_left)
     h, c = np.empty(d, z.dtype), np.empty(d, z.dtype)
     for k in range(d):
@@ -83,7 +83,7 @@ def inner_cell(z: Any, c_left: Any, c_right: Any) -> Any:
 
 @njit
 def surprise(scores: Any, label: int) -> Any:
-    """-log softmax(scores)[label]"""
+    """Compute -log softmax(scores)[label]."""
     highest = scores.max()
     total = 0.0
     for s in scores:
@@ -92,7 +92,7 @@ def surprise(scores: Any, label: int) -> Any:
 
 
 def states(w: Weights, tree: Tree, vectors: np.ndarray, numbers: Mapping[str, int], found: list[Any]) -> Any:
-    """The hidden state and the memory of the root, for the tape; hidden states go to `found`, with the labels."""
+    """Compute hidden state and memory of the root, on the tape; append all hidden states and labels to `found`."""
     if tree.left is None or tree.right is None:
         z = w.leaf @ vectors[numbers[str(tree.word)]] + w.leaf_bias
         d = len(z) // 2
@@ -112,7 +112,7 @@ def states(w: Weights, tree: Tree, vectors: np.ndarray, numbers: Mapping[str, in
 
 
 def loss(w: Weights, tree: Tree, vectors: np.ndarray, numbers: Mapping[str, int]) -> Any:
-    """The loss of a tree, which is a Python object."""
+    """Compute the loss of a tree of Python objects."""
     found: list[Any] = []
     states(w, tree, vectors, numbers, found)
     hidden, labels = zip(*found, strict=True)
@@ -122,7 +122,7 @@ def loss(w: Weights, tree: Tree, vectors: np.ndarray, numbers: Mapping[str, int]
 
 @njit
 def compiled_state(w: Any, node: Any, vectors: Any) -> Any:
-    """The loss of all nodes from this one on, its hidden state and its memory."""
+    """Compute the loss of a node and all nodes below it, and its hidden state and memory."""
     left, right = node.left, node.right
     if left is None or right is None:
         below = 0.0
@@ -137,5 +137,5 @@ def compiled_state(w: Any, node: Any, vectors: Any) -> Any:
 
 @njit
 def compiled_loss(w: Any, root: Any, vectors: Any) -> Any:
-    """The loss of the tree that is the left child of a root."""
+    """Compute the loss of the tree that is the left child of `root`."""
     return compiled_state(w, root.left, vectors)[0]

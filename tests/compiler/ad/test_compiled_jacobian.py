@@ -1,4 +1,4 @@
-"""Jacobians of numba functions, by rows and by columns, several of which are made at a time."""
+"""Jacobians of numba functions, by rows and by columns, several rows or columns at a time."""
 
 import math
 import pickle

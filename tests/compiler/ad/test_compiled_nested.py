@@ -34,7 +34,7 @@ def waves(x, a):
 
 
 def numbers(x):
-    """What of a result has a derivative, in one array."""
+    """Flatten the differentiable part of a result to one array."""
     if isinstance(x, tuple):
         return np.concatenate([np.zeros(0), *map(numbers, x)])
     return np.zeros(0) if x is None else np.ravel(np.asarray(x, float))

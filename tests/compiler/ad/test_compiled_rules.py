@@ -627,7 +627,7 @@ def square_bwd(x, ct):
 
 
 def test_the_value_of_a_rule_may_go_to_a_variable_that_holds_others():
-    """Numba's type of the variable is not that of the value: another layout, another width."""
+    """The result of a rule may go to a variable whose numba type has another layout or another width."""
     arrays = ruled(squared_in_rows, square_bwd, square_in_rows)
     numbers = ruled(squared_single, square_bwd, square_single)
 

@@ -48,7 +48,7 @@ class Core:
 
 
 def moving(f, count=None):
-    """Which leaves of the first parameters have tangents: defaults do not move."""
+    """Tell for each leaf of the first parameters whether it has a tangent; defaults have none."""
     return [carries(x) and (count is None or k < count) for k, p in enumerate(f.parameters) for x in traverse.leaves(p)]
 
 
@@ -65,7 +65,7 @@ def close(found, expected, single):
 
 
 def leaves_of(x):
-    """What of a result has a derivative."""
+    """List the differentiable leaves of a result."""
     if isinstance(x, tuple):
         return [y for part in x for y in leaves_of(part)]
     return [] if x is None else [x]
@@ -85,7 +85,7 @@ def tangents_for(case, seed):
 
 @pytest.mark.parametrize("case", EACH)
 def test_the_tangent_is_that_of_the_tape(case):
-    """`run(forward(core)) = jvp(f)`, also of what f leaves in its arguments."""
+    """`run(forward(core)) = jvp(f)`, also for the final values of the arguments."""
     core = Core(case.function, case.arguments())
     made = core.with_tangents(core.core, moving(core.core, len(case.primals)))
     v, given = tangents_for(case, seed=1)

@@ -48,7 +48,7 @@ class Second:
             check(self.laned.function)
 
     def run(self, f, lanes, args, tangents):
-        """The gradients, numbers and arrays, and what is left of the arguments."""
+        """Return the gradients, numbers and arrays, and the final values of the arguments."""
         tape, given = Tape(), dict(zip(self.arguments, leaves_of((*args, *self.defaults)), strict=True))
         shadows = {
             d: [np.zeros_like(given[x] if x in given else tangents[0][self.tangents.index(x)]) for _ in lanes(d)]
@@ -124,7 +124,7 @@ def steps(x, a):
 
 
 def test_checkpoints_in_lanes():
-    """Their copies of tangents are there for every lane."""
+    """Checkpoints keep copies of the tangents of every lane."""
     compare(steps, lambda: (np.array([0.3, 0.5, 0.7]), 0.9))
 
 

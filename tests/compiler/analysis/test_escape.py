@@ -22,7 +22,7 @@ def total(x, k, w):
 
 @njit
 def halves(x, w):
-    """Makes views of what it was given, and an array."""
+    """A recursion on views of its argument, and on a new array."""
     n = len(x)
     if n == 1:
         return x[0] * w

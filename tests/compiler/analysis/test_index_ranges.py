@@ -118,7 +118,7 @@ def by_argument(x, at):
 
 @njit
 def swapped(x):
-    """What is counted changes its sign in every round."""
+    """An index that changes its sign in every iteration."""
     total, at, other = 0.0, 2, -3
     for _ in range(2):
         for k in range(4):
@@ -161,7 +161,7 @@ def until(x):
 
 
 def looked_at(f, args):
-    """The pullback in core, the program, and what is said of their indices."""
+    """Return the pullback in core, its program, and the analysis of their indices."""
     made, program, varied, defaults = pullback(f, args, range(len(args)))
     natural = Natural()
     for g in [made, *program.made_functions()]:
@@ -190,7 +190,7 @@ def test_gradients_are_right_whatever_the_indices_are(f, args):
 
 
 def checked_run(monkeypatch, natural):
-    """Let the evaluator of core look at every index and counter of which something is said; how many it has seen."""
+    """Let the evaluator of core assert every index and counter that the analysis calls natural; count them."""
     seen = [0]
     usual = interpret._Run.statement
 

@@ -1,4 +1,4 @@
-"""Whole numbers that each round of a loop changes by the same amount, or negates, are computed, not recorded."""
+"""Induction variables: ints that each iteration changes by the same amount, or negates, are computed, not recorded."""
 
 import numpy as np
 import pytest
@@ -97,7 +97,7 @@ def nested(a, x, n):
 
 @njit
 def changing(a, x, n):
-    """The amount is another one in each round, the number is changed twice, in a branch, or is of another type."""
+    """Counters that are not inductive: the step varies, two updates, an update in a branch, another type."""
     i, step, twice, some, small = 0, 1, 0, 0, np.uint64(0)
     while i < n:
         x = np.sin(x) * a[i] * a[twice] * a[some] * a[small]
@@ -293,7 +293,7 @@ def test_counters_that_do_not_begin_with_0(n, m, start):
 
 
 def test_what_the_test_of_a_while_changes_is_no_progression_after_it():
-    """The test runs once more than the rounds. Numba's Python has no such loops so far: `while (k := k + 1) < n`."""
+    """A variable that a while's test changes is no progression after the loop: the test runs once more."""
     k, n, test, x = (Var(name, kind) for name, kind in zip("kntx", (int64, int64, boolean, int64), strict=True))
     one, zero = Constant(1, int64), Constant(0, int64)
     more = Discrete(k, Operator("+", (k, one)), 1)

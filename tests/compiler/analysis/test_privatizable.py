@@ -32,7 +32,7 @@ def largest_exponential(v):
 
 @njit
 def likelihood(t, x, y):
-    """Numbers of a round, which a function reads."""
+    """A buffer of one iteration that a function reads."""
     n = len(t)
     scores = np.empty(n)
     total = 0.0
@@ -45,7 +45,7 @@ def likelihood(t, x, y):
 
 @njit
 def triangle(t, x, y):
-    """Elements below the one that is written are read, in a loop whose rounds each write all of them."""
+    """A buffer whose elements below the written one are read, in iterations that each write all elements."""
     n = len(t)
     a, z = np.zeros(n), np.zeros(n)
     total = 0.0
@@ -85,7 +85,7 @@ SCRATCH = [likelihood, triangle, several]
 
 @njit
 def one_remains(t, x, y):
-    """An element is that of the first round."""
+    """A buffer with an element that the iteration before wrote."""
     a = np.zeros(len(y))
     total = 0.0
     for i in range(len(x)):
@@ -98,7 +98,7 @@ def one_remains(t, x, y):
 
 @njit
 def read_first(t, x, y):
-    """A round begins with what the one before has left."""
+    """An iteration that first reads an element of the iteration before."""
     n = len(t)
     a = np.zeros(n)
     total = 0.0
@@ -111,7 +111,7 @@ def read_first(t, x, y):
 
 @njit
 def read_ahead(t, x, y):
-    """An element is read before the round writes it."""
+    """An element that is read before its iteration writes it."""
     n = len(t)
     a = np.zeros(n)
     total = 0.0
@@ -137,7 +137,7 @@ def read_in_place(t, x, y):
 
 @njit
 def read_later(t, x, y):
-    """The last round's numbers are read after the loop."""
+    """Elements of the last iteration that are read after the loop."""
     n = len(t)
     a = np.zeros(n)
     total = 0.0
@@ -191,7 +191,7 @@ def shorter(t, x, y):
 
 @njit
 def no_round(t, x, y):
-    """The loop around that which writes has no round, at first."""
+    """A buffer that the first iteration does not write, as its inner loop has no iteration there."""
     n = len(t)
     a = np.ones(n)
     total = 0.0
@@ -206,7 +206,7 @@ def no_round(t, x, y):
 
 @njit
 def other_name(t, x, y):
-    """What a view writes."""
+    """A buffer that is read through a view."""
     n = len(t)
     a = np.zeros(n)
     b = a[1:]
@@ -235,7 +235,7 @@ def ends(t, x, y):
 
 @njit
 def backwards(t, x, y):
-    """Elements after the one that is written are read."""
+    """A buffer whose elements after the written one are read."""
     n = len(t)
     a = np.ones(n)
     total = 0.0

@@ -29,7 +29,7 @@ def smoothed(x):
 
 @njit
 def in_rounds(x, w):
-    """A new array for each round, by a function that asks another one to fill it."""
+    """A new array in each iteration, made by a function whose callee fills it."""
     s = 0.0
     for k in range(3):
         y = smoothed(x)
@@ -135,7 +135,7 @@ def moving(x, w):
 
 @njit
 def last_of(x, w):
-    """An array of a round that is read in the next one, and after the loop."""
+    """An array that the next iteration and code after the loop read."""
     y = smoothed(x)
     s = 0.0
     for k in range(3):
@@ -153,7 +153,7 @@ def twice(x, y, out):
 
 @njit
 def handed_twice(x, w):
-    """One array as two arguments, and as the one that is changed."""
+    """One array as two arguments of a call, and as source and target of another."""
     s = 0.0
     for k in range(3):
         y = smoothed(x)

@@ -82,7 +82,7 @@ def emitted(monkeypatch):
 
 
 def cell(text, **names):
-    """What a notebook does: run the text, and let Python find its lines."""
+    """Run a text as a notebook cell: Python can find its lines."""
     file = f"<ipython-input-{next(numbers)}-test>"
     linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
     namespace = {"__name__": "cells", "njit": njit, "np": np, **names}
@@ -452,7 +452,7 @@ def test_a_damaged_file_is_written_anew(folder, emitted, damage):
 
 
 def kept_in(place):
-    """What is used of a folder."""
+    """Return the folder that the cache uses if DUALREV_CACHE_DIR is `place`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DUALREV_CACHE_DIR", str(place))
         return store.folder_for(scaled)
@@ -668,7 +668,7 @@ def test_a_key_that_another_process_made_meanwhile_is_taken(folder, monkeypatch)
     read, others = store._read, []
 
     def late(file):
-        """What was read before the other process wrote."""
+        """Read a file, then let another process write, so that the result is stale."""
         found = read(file)
         if not others:
             others.append(b"")
@@ -704,7 +704,7 @@ def test_files_are_written_in_one_step(folder, monkeypatch):
 
 
 def as_nobody(*actions):
-    """What a user without any rights can do of these: in another process, so that this one stays who it is."""
+    """Run actions in a forked process as the user nobody, and return their results."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -751,7 +751,7 @@ def test_another_user_can_neither_read_nor_write_what_is_kept(shared, monkeypatc
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o777])
 def test_a_folder_that_another_user_has_made_is_not_used(shared, monkeypatch, mode):
-    """Its mode was looked at, but not that of what numba made in it."""
+    """A cache folder is not used if another user has made it, whatever its mode."""
     folder = shared / "cache"
     assert as_nobody(lambda: folder.mkdir(), lambda: folder.chmod(mode)) == ["None", "None"]
     monkeypatch.setenv("DUALREV_CACHE_DIR", str(folder))
@@ -784,7 +784,7 @@ def flips(content, count=150):
 
 
 def test_every_flipped_bit_of_every_file_is_noticed(folder):
-    """Of 30 flips in machine code 7 gave other numbers, 7 crashed, and one ran for ever."""
+    """Every flipped bit of every file is found. (Of 30 in machine code, 7 changed numbers, 7 crashed, one hung.)"""
     found, count = filled(folder), 0
     for file in found:
         content = file.read_bytes()
@@ -864,7 +864,7 @@ def test_another_process_reuses_what_was_compiled_and_changes_are_seen(tmp_path)
 
 @pytest.mark.parametrize("suffix", [".nbc", ".py", ""])
 def test_another_process_notices_a_flipped_bit(tmp_path, suffix):
-    """It compiles anew, and writes what is there for the next one."""
+    """Another process that finds a flipped bit compiles again, and repairs the cache for the next one."""
     where = {"DUALREV_CACHE_DIR": str(tmp_path / "cache")}
     run(tmp_path, **where)
     (file,) = (file for file in (tmp_path / "cache").iterdir() if file.suffix == suffix)

@@ -1,4 +1,4 @@
-"""What it costs to write the derivative of a long function: in proportion to its length, counted in calls."""
+"""The compile time of a long function is proportional to its length, measured in calls."""
 
 import random
 import sys

@@ -1,4 +1,4 @@
-"""Which functions of an emitted module are copied into those that call them: codegen/inline_hints.py."""
+"""Inline hints (codegen/inline_hints.py): which functions of an emitted module are inlined into their callers."""
 
 import numba
 from numba import njit
@@ -8,7 +8,7 @@ from dualrev.compiler.driver.emit import emit
 
 
 def lines(n, *calls):
-    """So many lines, some of which call functions."""
+    """Return n lines, of which one calls each function in `calls`."""
     return [*(f"x = {f}(x)" for f in calls), *["x += 1.0"] * (n - len(calls))]
 
 

@@ -310,7 +310,7 @@ def test_bisection_names_the_pass_that_is_wrong():
 
 
 def test_what_passes_gain_is_told(capsys):
-    """Of one program, at a size that says nothing."""
+    """bench.passes prints a row for one program with the gain of one pass."""
     passes.main(["--small", "--programs", "dot", "--only", "fuse-sweeps"])
     head, _, row = capsys.readouterr().out.splitlines()
     assert head == "| program | us | fuse-sweeps |"

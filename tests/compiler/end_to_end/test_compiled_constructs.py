@@ -39,9 +39,9 @@ pytestmark = pytest.mark.usefixtures("checked")
 
 
 def some(quarter: int) -> Any:
-    """All cases, of which a quarter is compiled by `make test`: each takes numba seconds. `make campaign` takes all.
+    """Parametrise by all cases: `make test` compiles a quarter of them, as each takes seconds, `make campaign` all.
 
-    Forward mode takes another quarter. Of core, its evaluator runs some of all, without numba (test_core_*.py).
+    Forward mode takes another quarter. test_core_*.py run more of them in the evaluator of core, without numba.
     """
     parameters = []
     for k, case in enumerate(CASES):

@@ -185,7 +185,7 @@ def f(z, a, k):
 
 
 def test_differences_find_what_is_wrong(tmp_path):
-    """In a gradient, in a tangent, and in what is left in the arguments; and nothing where all is right."""
+    """Differences find errors in a gradient, in a tangent and in the final arguments, and none in right derivatives."""
     f = load(MIXED.source, str(tmp_path)).f
     derivative = dr.value_and_grad(f, (0, 1))
 

@@ -1,4 +1,4 @@
-"""What the compiler once got wrong: compiled derivatives against the eager tape on the same functions (twin.py)."""
+"""Regressions: programs that the compiler once differentiated wrongly, compared with the tape (twin.py)."""
 
 import ast
 import gc
@@ -683,7 +683,7 @@ def mirrored_and_squared(z):
 
 
 def test_the_reverse_of_what_overlaps_runs_downwards_under_an_older_name():
-    """The shadow of w before the loop, and that of its view, were not known to share memory: the loop ran upwards."""
+    """A view and its base share memory under the name before the loop, too: the reversed loop runs downwards."""
     z = np.array(
         [0.5, 0.7, -0.4]
     )  # differences of f itself: numpy reads all of w[::-1] before it writes, numba does not
@@ -722,7 +722,7 @@ def named(x):
 
 
 def test_a_default_that_numba_takes_in_place_of_what_is_given_is_refused():
-    """Numba's value is that of by=0.5."""
+    """A named argument that numba replaces by its default is refused: numba computes f with by=0.5."""
     with pytest.raises(dr.errors.UnsupportedError, match="numba takes its default there"):
         dr.grad(named)(1.0)
 

@@ -189,7 +189,7 @@ def may_be_none(x, a, n):
 
 
 def test_functions_that_may_give_none():
-    """The one that is differentiated has to give a number; where one is missing, numba's own error is raised."""
+    """A function that may return None has a derivative; if it does return None, numba's own TypeError is raised."""
     check(may_be_none, (0.7, A, 3), (0, 1))
     for f in (may_be_none, dr.grad(may_be_none)):
         with pytest.raises(TypeError, match="expected float64, got None"):
@@ -214,7 +214,7 @@ def test_blocks_of_objmode_use_what_stands_around_the_function():
 
 
 def test_blocks_of_objmode_have_variables_of_their_own(capsys):
-    """Of which numba knows no types: such a block was taken for one that numba has left out, and did not run."""
+    """An objmode block with variables without numba types runs. (It was once taken for pruned code.)"""
 
     @njit
     def f(x, tape):

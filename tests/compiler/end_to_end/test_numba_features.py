@@ -42,7 +42,7 @@ def test_what_is_compiled_is_right_mostly():
 
 
 def agrees(found, said):
-    """Other versions of numba and numpy may not know what is on the page."""
+    """Whether the outcome is the page's, or numba refuses the feature, as other versions may."""
     return found == said or found.startswith(NOT_NUMBA)
 
 

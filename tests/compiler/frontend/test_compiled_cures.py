@@ -161,7 +161,7 @@ def test_the_cure_of_a_refusal_works(name):
 
 
 def test_values_of_an_enum_need_none():
-    """Of members that variables, arguments, lists and classes hold."""
+    """Enum members need no derivative, in variables, arguments, lists and classes."""
 
     @njit
     def f(x, k):

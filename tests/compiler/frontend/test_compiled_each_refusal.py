@@ -194,7 +194,7 @@ SPACE = {
 
 @dataclass(frozen=True)
 class Row:
-    """What is refused, words of the message, and the body with the cure, if that can be said in so many words."""
+    """A refusal: the refused body, words of the message, and the body with the cure, if the message has code for it."""
 
     body: str
     words: tuple[str, ...]

@@ -19,7 +19,7 @@ def copied(args):
 
 
 def check(f, *args):
-    """The gradient of what is real among the arguments, in one direction."""
+    """Assert that the gradient with respect to the real arguments equals differences in one direction."""
     numbers = [k for k, x in enumerate(args) if isinstance(x, (float, np.ndarray))]
     _, found = gradient(f, tuple(copied(args)), numbers)
     directions = {k: np.cos(np.arange(1.0, np.size(args[k]) + 1.0)).reshape(np.shape(args[k]))[()] for k in numbers}
@@ -70,7 +70,7 @@ def test_iterators():
 
 @njit
 def bound_again(a):
-    """What an iterator goes over stays what it was."""
+    """An iterator over a name that is bound again: it goes on over the old array."""
     it = iter(a)
     s = next(it)
     a = 3.0 * a

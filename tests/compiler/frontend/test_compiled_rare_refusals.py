@@ -185,7 +185,7 @@ def sum_of_counting(n):
 
 
 def two_floats(n):
-    """What an overload gives: a list."""
+    """Stub of an overload that returns a list."""
 
 
 @overload(two_floats)
@@ -199,7 +199,7 @@ def of_complex(a):
 
 
 def hiding(x):
-    """What an overload gives: a named tuple whose class no function names."""
+    """Stub of an overload that returns a named tuple whose class no function names."""
 
 
 @overload(hiding)

@@ -1,4 +1,4 @@
-"""What compiled gradients refuse: always, and with a message that says where, what, why, and what to write instead."""
+"""Refusals of compiled gradients: every message says where, what and why, and what to write instead."""
 
 import ctypes
 import linecache
@@ -182,7 +182,7 @@ def test_a_pullback_needs_a_real_result(f, x):
 
 
 class Frame:
-    """As those of pandas and polars."""
+    """A table with `to_numpy`, as pandas and polars have it."""
 
     def __init__(self, x):
         self.x = x

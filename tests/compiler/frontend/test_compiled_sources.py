@@ -520,7 +520,7 @@ def test_ints_are_converted_to_the_floats_that_a_signature_says():
 
 
 class Mode(enum.IntEnum):
-    """What an IntEnum is used for."""
+    """An IntEnum with two members."""
 
     SLOW = 1
     FAST = 2
@@ -554,7 +554,7 @@ def test_members_of_an_int_enum_are_ints(mode):
 
 
 def world(**names):
-    """A module with a function f of x, a callee g and a constant K, all of which can be exchanged."""
+    """Return a module with a function f of x, a callee g and a constant K, which tests exchange."""
     text = "@njit\ndef g(x):\n    return x * x\n@njit\ndef f(x):\n    return K * g(x)\n"
     return module_of(text, K=3.0, **names)
 
@@ -626,7 +626,7 @@ def test_what_changed_since_the_derivative_was_compiled_is_compiled_anew():
 
 
 def test_a_callee_that_was_compiled_before_the_change_is_refused():
-    """f would link what is compiled of it, with the old value; its source says the new one."""
+    """A callee compiled before a constant changed is refused: f would call the old code."""
     names = module_of("@njit\ndef g(x):\n    return K * x\n@njit\ndef f(x):\n    return g(x) * x\n", K=2.0)
     f, g = names["f"], names["g"]
     assert g(3.0) == 6.0
@@ -819,7 +819,7 @@ def test_kernels_that_are_compiled_later_freeze_what_is_there_then():
 
 
 def test_ufuncs_themselves_have_derivatives():
-    """Those of a numba function that calls them; second ones, too."""
+    """Ufuncs have first and second derivatives, directly and in a numba function that calls them."""
     module = module_of(UFUNCS)
     lazy, general, x = module["lazy"], module["general"], np.array([0.5, 2.0])
     assert dr.grad(lazy)(0.7) == pytest.approx(difference(lazy, 0.7), rel=1e-7)

@@ -1,4 +1,4 @@
-"""Stencils of what is differentiated are the loops that they stand for: against differences, and numba's own values."""
+"""numba stencils of differentiated arrays are derived as loops: compared with differences, and with numba's values."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Conditions that ask for the truth of a number, a container or an array, alone and joined by `and`, `or` and `not`."""
+"""Conditions on the truth value of a number, a container or an array, alone and joined by `and`, `or` and `not`."""
 
 import linecache
 from collections import namedtuple

@@ -1,4 +1,4 @@
-"""What a derivative does not call is not compiled for its types: frontend/typing/infer_callees.py."""
+"""A function that a derivative does not call is not compiled for its types (frontend/typing/infer_callees.py)."""
 
 import math
 import threading
@@ -97,7 +97,7 @@ def test_what_is_compiled_around_it_keeps_its_implementations():
 
 
 def test_what_intrinsics_say_of_types_is_kept():
-    """`str` of a number asks for its attributes, in an intrinsic: numba lowers later what it has typed now."""
+    """Types that an intrinsic such as `str` uses stay known, as numba lowers the intrinsic later."""
 
     @njit
     def f(x, k):

@@ -175,7 +175,7 @@ def f(a, b, x, n):
 
 
 def results(of, folder):
-    """The value, the gradient, what is left of the arguments, and the derivative in a direction."""
+    """Return value and gradient, the final arguments, a directional derivative, and the final arguments of its call."""
     f = load(of.source, folder).f
     primals = arguments(of)
     argnums = tuple(k for k, x in enumerate(primals) if not isinstance(x, (int, np.integer)) or isinstance(x, float))

@@ -131,7 +131,7 @@ def twice(x):
 
 
 def test_derivative_source_shows_what_comes_before_it():
-    """Tuples are there, loops with the flags that end them, and conditions of loops where they are computed."""
+    """The stage "lowered" shows tuples, flags that end loops, and the computation of loop conditions."""
     assert dr.derivative_source(searched, twice, (0.5, 4), 9.0, stage="lowered").startswith(LOWERED)
 
 

@@ -117,7 +117,7 @@ def leaves_early(x):
 
 @njit
 def of_other_types(x, w=None):
-    """What is not taken may be of another type, or nothing that is known."""
+    """Branches that are never taken, with values of other types or with unknown calls."""
     n = 3
     if n == 2:
         y = (x, x)

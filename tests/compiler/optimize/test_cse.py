@@ -1,4 +1,4 @@
-"""What is computed twice is computed once (optimize/cse.py), where it is what it was."""
+"""Common subexpression elimination (optimize/cse.py): an expression is computed once if its operands do not change."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ X = np.array([1.0, 2.0, 3.0, -4.0, 5.0])
 
 @njit
 def of_the_last_round(x):
-    """In odd rounds b is that of the round before."""
+    """A name that holds the value of the iteration before in odd iterations."""
     t = 0.0
     for i in range(len(x)):
         a = x[i]
@@ -73,7 +73,7 @@ def loop_without_rounds(x):
 
 @njit
 def read_before(x):
-    """The product of the round before."""
+    """A product that equals the one of the iteration before, read before it is computed again."""
     s, b = 0.0, 1.0
     for i in range(len(x)):
         s += b * x[i]

@@ -1,4 +1,4 @@
-"""What is added first to an element of a new shadow is stored (optimize/elide_zeroing.py), and is right."""
+"""Elided zeroing (optimize/elide_zeroing.py): the first addition to an element of a new shadow becomes a store."""
 
 import math
 
@@ -69,7 +69,7 @@ def two_loops(x, y):
 
 @njit
 def some(x, y):
-    """Elements that no round adds to are zeros."""
+    """An array with elements that no iteration reads: their cotangents are zeros."""
     t = 0.0
     for i in range(1, 3):
         t += y[i] * x[i, 2]
@@ -104,7 +104,7 @@ def negative(x, y):
 
 @njit
 def last_too(x, y):
-    """What all rounds add to the last element is added after the loop."""
+    """One element that all iterations read: its cotangent is added after the loop."""
     t = 0.0
     for i in range(4):
         t += y[i] * y[-1]
@@ -129,7 +129,7 @@ def neighbours(x, y):
 
 @njit
 def branching(x, y):
-    """What a round adds to depends on a condition."""
+    """A branch that decides whether an iteration contributes."""
     t = 0.0
     for i in range(4):
         if y[i] > 0.0:
@@ -150,7 +150,7 @@ def ending(x, y):
 
 @njit
 def again(x, y):
-    """The same elements in every round of an outer loop."""
+    """The same elements in every iteration of an outer loop."""
     t = 0.0
     for _ in range(3):
         for i in range(4):
@@ -187,7 +187,7 @@ def temporary(x, y):
 
 @njit
 def part_of_a_temporary(x, y):
-    """A temporary array of which one element is not read."""
+    """A temporary array with one element that is not read."""
     t = 0.0
     for k in range(2):
         a = np.empty(len(y))
@@ -223,7 +223,7 @@ def counter_changed(x, y):
 
 @njit
 def bound_in_a_branch(x, y):
-    """The rounds from the second one on have more elements."""
+    """An inner loop with more iterations from the second outer iteration on."""
     t, m, n = 0.0, 2, x.shape[1]
     for i in range(x.shape[0]):
         if i >= 1:
@@ -235,7 +235,7 @@ def bound_in_a_branch(x, y):
 
 @njit
 def bound_in_a_loop(x, y):
-    """The inner loop that sets it has no round at first."""
+    """A bound that an inner loop sets, which has no iteration at first."""
     t, m, n = 0.0, 2, x.shape[1]
     for i in range(x.shape[0]):
         for _ in range(i):

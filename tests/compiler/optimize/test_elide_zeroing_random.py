@@ -95,7 +95,7 @@ def arguments() -> tuple[np.ndarray, ...]:
 
 
 def holds(seed: int, folder: Path) -> int:
-    """Whether what is stored gives the gradient of the tape; how many shadows need not be zeros."""
+    """Assert that the gradient with stores equals the tape's, and count the shadows that need no zeroing."""
     text = "\n".join(["import numpy as np", "from numba import njit", "", "@njit", *Nest(seed).lines()])
     f = load(text, str(folder)).f
     expected = dr.grad(f.py_func, (0, 1, 2))(*arguments())

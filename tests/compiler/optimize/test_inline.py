@@ -80,7 +80,7 @@ def uses_all(x, a, n):
 
 
 def calls(f, *types):
-    """What is called in the core of a function."""
+    """List the names of the functions that the core of f calls."""
     return [
         s.function.value.py_func.__name__ for s in statements(core_program(f, types)[0].body) if isinstance(s, Call)
     ]
@@ -233,7 +233,7 @@ def total(a):
 
 @njit
 def last_large(a):
-    """What a name stands for is copied in one round, and has another value in the next."""
+    """A name whose value is copied in one iteration and changes in the next."""
     for i in range(len(a)):
         x = a[i] * a[i]
         if x > 1.0:

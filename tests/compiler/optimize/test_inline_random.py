@@ -119,7 +119,7 @@ def arguments(seed: int) -> tuple[float, float, np.ndarray, int]:
 
 
 def agrees(seed: int, folder: Path) -> int:
-    """Whether the gradient is that of the tape; how many functions became a part of f."""
+    """Assert that the gradient equals the tape's, and count the functions that were inlined."""
     text = Program(seed).text()
     f = load(text, str(folder)).f
     try:

@@ -69,7 +69,7 @@ def restored(x, y):
 
 @njit
 def with_a_factor(x, y):
-    """A number gets its cotangent from all rounds: in one loop alone."""
+    """A scalar that all iterations read: its cotangent is summed in one of the loops only."""
     k, r = y[0] * y[1], np.zeros_like(x)
     for i in range(1, len(x) - 1):
         r[i] = k * (x[i - 1] - x[i + 1])
@@ -78,7 +78,7 @@ def with_a_factor(x, y):
 
 @njit
 def added_to_what_is_read(x, y):
-    """A round reads the cotangents of elements of its own, clears them, and adds to them."""
+    """Iterations that read cotangents of their own elements, clear them, and add to them."""
     z, r = x * y, np.zeros_like(x)
     for i in range(1, len(x) - 1):
         r[i] = z[i] * 2.0
@@ -89,7 +89,7 @@ def added_to_what_is_read(x, y):
 
 @njit
 def expensive(x, y):
-    """What the places share is not computed twice."""
+    """An expensive expression of two neighbours, which must not be computed twice."""
     r = np.zeros_like(x)
     for i in range(1, len(x)):
         r[i] = math.exp(x[i] * x[i - 1]) / (2.0 + x[i] * x[i])
@@ -116,7 +116,7 @@ def strides(x, y):
 
 @njit
 def in_place(x, y):
-    """The order of the rounds matters."""
+    """A stencil in place: the order of the iterations matters."""
     for i in range(1, len(x) - 1):
         x[i] = x[i] + 0.5 * (x[i - 1] + x[i + 1]) * y[i]
     return np.sum(x * x)

@@ -1,4 +1,4 @@
-"""Elements of shadows that all rounds of a loop add to (optimize/promote_accumulators.py), by the evaluator."""
+"""Promoted accumulators (optimize/promote_accumulators.py): shadow elements that all iterations add to are scalars."""
 
 import math
 
@@ -31,7 +31,7 @@ def polynomials(x, y):
 
 @njit
 def pairs(x, y):
-    """Elements of one array, which are the same one in some rounds, and by two names."""
+    """Elements of one array by two names, which coincide in some iterations."""
     total, other = 1.0, x
     for i in range(len(x)):
         for k in range(len(x)):
@@ -55,7 +55,7 @@ def bounded(x, y):
 
 @njit
 def no_rounds(x, y):
-    """There is no such element of x, and no round that asks for it."""
+    """Loops over elements that do not exist, without any iteration."""
     total = 1.0
     for i in range(10**6, 10**6 + 2):
         for k in range(i, 3):

@@ -1,4 +1,4 @@
-"""Elements of shadows that go from round to round as numbers (optimize/scalar_replacement.py), by the evaluator."""
+"""Scalar replacement (optimize/scalar_replacement.py): loop-carried elements of shadows become scalars."""
 
 import math
 import random
@@ -17,7 +17,7 @@ from dualrev.compiler.ir.core.traverse import statements, writes
 
 
 def relayed(function) -> int:
-    """How many elements of a function in core are numbers from round to round."""
+    """Count the array elements that a function in core carries as scalars."""
     return len({x for s in statements(function.body) for x in writes(s) if x.name == "kept_{k}"})
 
 
@@ -46,7 +46,7 @@ def table(x):
 
 @njit
 def from_one(x):
-    """The other usual way to fill a table."""
+    """A table that is filled from index 1, with its border before the loops."""
     n, m = x.shape
     t = np.ones((n + 1, m + 1))
     for i in range(1, n + 1):
@@ -57,7 +57,7 @@ def from_one(x):
 
 @njit
 def two(x):
-    """Two arrays, with a step of their own each, and what is written over."""
+    """Two arrays, updated in place, each with its own recurrence."""
     a, b = x[0].copy(), x[1].copy()
     for _ in range(2):
         for k in range(1, len(a)):
@@ -77,7 +77,7 @@ def downwards(x):
 
 @njit
 def added_to(x):
-    """A round adds to the element before it reads it."""
+    """An update in place that subtracts from an element before the iteration reads it."""
     y, total = x[0].copy(), 0.0
     for k in range(len(y) - 2, -1, -1):
         y[k] -= x[1, k] * y[k + 1]
@@ -97,7 +97,7 @@ def columns(x):
 
 @njit
 def around(x):
-    """In the first round, t[j - 1] is the last element, which others change."""
+    """An index of -1 in the first iteration: the last element, which the loop also changes."""
     t = x[0].copy()
     for _ in range(2):
         for j in range(len(t)):
@@ -108,7 +108,7 @@ def around(x):
 
 @njit
 def overlapping(x):
-    """One element has two places in what is read."""
+    """A store to a view of the array that the loop reads: one element has two indices."""
     y = x[0].copy()
     z = y[1:]
     for k in range(len(z)):
@@ -129,7 +129,7 @@ def in_branches(x):
 
 @njit
 def no_rounds(x):
-    """The element that the first round would read is not there."""
+    """A loop without iterations, whose first element does not exist."""
     y = x[0].copy()
     for k in range(10**6, 10**6 - len(x)):
         y[k + 1] = y[k] * x[0, 0]
@@ -195,7 +195,7 @@ class Table:
 
 
 def numbers(seed: int, folder: Path) -> int:
-    """Whether the gradient is that of the tape; how many elements were numbers. Indices that are too large are none."""
+    """Assert that the gradient equals the tape's, and count the scalars. Programs with an IndexError are skipped."""
     text = "\n".join(["import math", "import numpy as np", "from numba import njit", "", "@njit", *Table(seed).lines()])
     f, x = load(text, str(folder)).f, values(1 + seed % 3)[:, : 2 + seed % 2]
     x = np.ascontiguousarray(np.resize(x, (2 + seed % 2, 2 + seed // 2 % 2)))

@@ -20,7 +20,7 @@ def arguments():
 
 @njit
 def chained(x, y):
-    """Numbers that go from round to round, beside an array that is changed: as a step of Runge and Kutta's method."""
+    """Loop-carried numbers and an array that is updated, as in a step of a Runge-Kutta method."""
     a = x * 1.0
     for _ in range(3):
         before, half = 1.0, 1.0
@@ -34,7 +34,7 @@ def chained(x, y):
 
 @njit
 def overlapping(x, y):
-    """The elements that a round changes and loads are of one array, by two names."""
+    """Loads and stores of one array by two names."""
     a = x * 1.0
     b = a[1:]
     for i in range(len(b)):
@@ -46,7 +46,7 @@ def overlapping(x, y):
 
 @njit
 def counted(x, y):
-    """An index that a round changes after it has used it."""
+    """An index that an iteration changes after its use."""
     a, j = x * 1.0, 0
     for i in range(4):
         a[j] = a[j] * y[i] + x[j] * y[j]

@@ -45,14 +45,14 @@ def plane(m, k):
 
 @njit(parallel=True)
 def broadcast(m, row, column, one):
-    """Arrays whose elements are read by several rounds: of a row, a column, a single element."""
+    """Broadcast arrays: several iterations read the same element of a row, a column or a single element."""
     z = (m - row) * column + one * row
     return np.sum(z * z) + np.sum(one * m)
 
 
 @njit(parallel=True)
 def backwards(x, y):
-    """Steps other than 1, and a reversed array that shares memory with the one that it meets."""
+    """Slices with steps other than 1, and a reversed array that shares memory with the other operand."""
     z = x[::-1] * x + y[::2] * y[1::2]
     z[::3] += x[::3] * y[0]
     x[::-1] = 2.0 * z

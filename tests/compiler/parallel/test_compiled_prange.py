@@ -79,7 +79,7 @@ def changed_rows(m, x):
 
 @njit(parallel=True)
 def chosen(a, x):
-    """All that numba lets rounds put together; an argument of min and max that is the larger one, in either place."""
+    """All reductions that numba has in a prange; min and max get the larger number as either argument."""
     s, p, lo, hi, n = 0.0, 1.0, 1e9, -1e9, 0
     for i in prange(len(a)):
         s += x * a[i]
@@ -103,7 +103,7 @@ def least_of_rows(a, m):
 
 @njit(parallel=True)
 def discounted(a, m, r):
-    """A mean with factors before and after it, and arrays that a round makes: one loop for both sweeps."""
+    """A mean with factors before and after it, and arrays of an iteration: both passes are one loop."""
     s = 0.0
     for i in prange(len(a)):
         t = np.zeros(4)
@@ -130,7 +130,7 @@ def copies(args):
 
 
 def with_threads(count, f, args):
-    """What f returns in so many threads."""
+    """Return f's result on `count` threads."""
     before = numba.get_num_threads()
     numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
     try:
@@ -185,7 +185,7 @@ def test_value_and_gradient_are_the_tape_s_and_those_of_any_number_of_threads(na
 
 @njit(parallel=True)
 def recording(x, pairs, w):
-    """Rounds that begin at 1, change elements of their own, and scatter what is dear to compute."""
+    """A prange from 1, iterations that update their own elements, and a scatter of expensive values."""
     force, u = np.zeros(len(x)), x.copy()
     for p in prange(1, len(pairs)):
         i, j = pairs[p, 0], pairs[p, 1]
@@ -239,7 +239,7 @@ def between(a, start, stop):
 
 
 def test_loops_of_any_length_and_places_below_zero():
-    """a[-1] is the last element, which another round may have, too."""
+    """Loops of any length, and the index -1, whose element another iteration may use."""
     both, a = dr.value_and_grad(between), RNG.random(200)
     for start, stop in [
         (0, 0),
@@ -482,7 +482,7 @@ def reciprocals_by_a_call(x):
 
 
 def test_a_division_by_zero_in_a_round_does_not_raise_as_numba_s_does_not():
-    """Numba compiles the round with error_model="numpy", whatever the function has."""
+    """A division by zero in a prange does not raise, as numba compiles its body with error_model="numpy"."""
     x = np.array([1.0, 2.0, 0.0, 4.0])
     assert reciprocals(x) == np.inf
     value, gradient = dr.value_and_grad(reciprocals)(x)

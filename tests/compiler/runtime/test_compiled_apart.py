@@ -110,7 +110,7 @@ def test_how_many_rounds_a_loop_has():
 
 
 def test_how_many_rounds_are_told_apart():
-    """Of a range from 0 by 1 another code counts them; numba must not take one for the other."""
+    """The length of a range from 0 by 1 has its own code, which numba must not confuse with that for other ranges."""
 
     @njit
     def one(a, n):

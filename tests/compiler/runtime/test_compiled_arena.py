@@ -1,4 +1,4 @@
-"""What a tape had of memory, its thread keeps for the next one: nested calls, threads, failures and forks included."""
+"""A thread keeps a tape's memory for its next tape, also with nested calls, threads, failures and forks."""
 
 import os
 import subprocess
@@ -116,7 +116,7 @@ def large_tape():
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the resident memory is read from /proc")
 @pytest.mark.parametrize(("run", "most"), [(ending_threads, 5 * 16 * STEPS), (large_tape, 64 * 2**20)])
 def test_memory_is_freed(run, most):
-    """What a thread keeps, at its end; a tape that is too large to be kept, at the end of the call."""
+    """Memory is freed: a thread's at its end, and a tape that is too large to keep at the end of its call."""
     code = f"import test_compiled_arena as t; print(t.{run.__name__}())"  # a process that does nothing else meanwhile
     folders = [Path(__file__).parents[k] for k in (3, 2, 0)]
     paths = {"PYTHONPATH": os.pathsep.join(map(str, folders))}

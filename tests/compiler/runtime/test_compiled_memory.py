@@ -27,7 +27,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
 
 
 def agrees(f, *args, argnums=0):
-    """Value and gradient are those of the tape; they are returned."""
+    """Assert that value and gradient equal the tape's, and return them."""
 
     def fresh():
         return tuple(x.copy("K") if isinstance(x, np.ndarray) else x for x in args)
@@ -39,7 +39,7 @@ def agrees(f, *args, argnums=0):
 
 
 def program(name):
-    """What a program of programs/memory.py prints in a process of its own."""
+    """Return the output of a program of programs/memory.py, run in a new process."""
     paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     done = subprocess.run(
         [sys.executable, "-m", "programs.memory", name],

@@ -17,7 +17,7 @@ RNG = np.random.default_rng(3)
 
 @njit
 def combined(a, b, c):
-    """Three matrices, any of which may have one row or column."""
+    """Three matrices, any of which may have a single row or column."""
     y = np.sin(a) * b + c
     y[1:] += a[:1] * y[:-1]
     return np.sum(y * y) + np.sum(a[:, ::-1] * c)

@@ -63,7 +63,7 @@ def differences(f: Any, args: tuple[Any, ...], step: float) -> list[float]:
 
 
 def conjugate(x: Any) -> Any:
-    """Of all complex numbers; None for what has no derivative."""
+    """Conjugate all complex numbers in nested tuples; None stays None."""
     return tuple(map(conjugate, x)) if isinstance(x, tuple) else x if x is None else np.conj(x)
 
 

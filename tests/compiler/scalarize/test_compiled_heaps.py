@@ -55,7 +55,7 @@ def tables(x, n):
 
 @njit
 def methods(x):
-    """What is done to a row as a whole, under two names of it."""
+    """Methods of a list in a list, called by two names."""
     rows = [[x[0], x[1]]]
     r = rows[0]
     r.extend([x[2], x[0] * x[1]])

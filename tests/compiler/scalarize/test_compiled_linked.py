@@ -64,7 +64,7 @@ def of_a_chain(w, n):
 
 @njit
 def down_the_left(t, w):
-    """A loop of which the reverse sweep needs numbers only."""
+    """A loop down a tree whose reverse pass needs only numbers."""
     x = 1.0
     while t is not None:
         x = math.sin(x * w[t.place])

@@ -89,7 +89,7 @@ def tangent(x: Any, v: Iterator[float]) -> Any:
 
 @every
 def test_both_modes_are_differences(f, make, argnums):
-    """The value, what is left in the arguments, the gradient and the tangent."""
+    """Value, final arguments, gradient and tangent equal those of the function and of differences."""
     args, mine, also = make(), make(), make()
     y = f(*args)
     v = np.random.default_rng(5).uniform(-1.0, 1.0, len(reals(make())))
@@ -106,7 +106,7 @@ def test_both_modes_are_differences(f, make, argnums):
 
 
 def test_the_gradient_has_the_form_of_the_argument():
-    """Records of the same type with zeros for what is no float; a named tuple for an instance."""
+    """The gradient of records has their dtype, with zeros except for floats; for an instance it is a named tuple."""
     gradient = dr.grad(records_in_loops)(bodies(), 0.7)
     assert gradient.dtype == bodies().dtype
     assert not gradient["n"].any()

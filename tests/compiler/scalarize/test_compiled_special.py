@@ -80,7 +80,7 @@ def pointer(name):
 
 @pytest.mark.parametrize("name", sorted(SPECIAL))
 def test_every_function_has_the_rule_of_the_tape(name):
-    """What is compiled, run by Python: the partial derivatives in both modes, where there are any."""
+    """Every function's compiled rule, run as Python code, has the tape's partial derivatives in both modes."""
     f = pointer(name)
     assert special_name(f) == name
     line = lines().get(name)

@@ -77,7 +77,7 @@ def definitions_of_its_own(a, x):
 
 @njit
 def samples_by_their_parameters(x, y):
-    """What is drawn is a constant; so are parameters, where a sample is no smooth function of them."""
+    """Draws are constants, and so are parameters on which a sample does not depend smoothly."""
     np.random.seed(3)
     random.seed(4)
     ys = np.array([x, y, x * y])

@@ -33,7 +33,7 @@ def smooth(a):
 
 @njit
 def total_of(a):
-    """What the pair is of which np.nditer gives two arrays is not known: this cannot be derived here."""
+    """A loop over np.nditer of two arrays, whose items have no known type, so that it cannot be derived here."""
     total = 0.0
     for pair in np.nditer((a, a)):
         u, v = pair
@@ -112,7 +112,7 @@ def test_functions_of_data_stay_whole():
 
 @njit
 def writes_data(x, w, n):
-    """What a call writes over is needed in the reverse sweep; so are the ints that it changes."""
+    """An array and ints that calls overwrite, which the reverse pass needs."""
     b, k = A.copy(), K.copy()
     y = x
     for i in range(n):
@@ -172,7 +172,7 @@ def of_draws(x):
 
 
 def test_what_would_be_wrong_is_refused():
-    """What moves goes in: the reason is that of the line that cannot be derived. Another run may draw other numbers."""
+    """Code that cannot be derived is refused if it gets a differentiated value, or if draws would run twice."""
     for f in (moves_on, moves_back):
         with pytest.raises(dr.errors.UnsupportedError, match=r"np.nditer\(\(a, a\)\):`: .*numpy.nditer"):
             dr.grad(f)(0.7, A)
@@ -197,7 +197,7 @@ def given_back(a):
 
 
 def test_a_result_that_is_an_argument():
-    """Nobody knows then that what is written to the one is read from the other."""
+    """A result that is an argument is refused, since nobody knows then which reads see which stores."""
     with pytest.raises(ValueError, match="returns memory of an argument"):
         dr.grad(returns_itself)(0.7)
 
@@ -214,7 +214,7 @@ def folded(m):
 
 @njit
 def of_an_order(x, m):
-    """Numba's order in m is that of its layout: the copy that the sweeps make has it, too."""
+    """A matrix whose numba type has its layout: the passes' copy has the same layout."""
     y = x
     for _ in range(2):
         y *= m[0, 0] * folded(m) * y
@@ -286,7 +286,7 @@ def squares_and_shrinks(x, d, out):
 
 @njit
 def of_data_that_changes(x, d):
-    """The callee moves x and changes d, of which only what cannot be derived knows how: x does not get there."""
+    """A callee that differentiates x and changes d by code that cannot be derived, without x."""
     out = np.zeros_like(x)
     y = squares_and_shrinks(x, d, out)
     return y + np.sum(out * d)
@@ -302,7 +302,7 @@ def test_data_that_a_derived_function_passes_on():
 
 @njit
 def sum_of_squares(a):
-    """It writes to nothing, and is read but for what is tried."""
+    """A sum in which only the try block reads the array, and which writes to nothing."""
     total = 0.0
     for u in a:
         try:

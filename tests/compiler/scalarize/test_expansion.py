@@ -75,7 +75,7 @@ class Bench:
         return sum(isinstance(s, kind) for s in anf.walk(self.code.out))
 
     def run(self, result, *args):
-        """What the core that was written computes; it is well formed."""
+        """Check that the emitted core is well-formed, and return its result."""
         code = self.code
         trees = [code.tree(p) for p in self.parameters]
         kinds = {x: k for x, k in self.of.items() if not isinstance(k, types.BaseTuple)}

@@ -29,7 +29,7 @@ class CellWriter(Writer):
         return self.pick((*FORMS, *[CellWriter.cell] * 3, *[CellWriter.written] * 5))(self, wanted, env, size - 1)
 
     def atoms(self, env: Environment) -> list[tuple[Term, Type]]:
-        """What cells hold, too."""
+        """List the atoms, with those that cells hold."""
         held = [(Read(Var(x)), kind.content) for x, kind in env.items() if isinstance(kind, ty.Cell)]
         return [*held, *super().atoms({x: kind for x, kind in env.items() if not isinstance(kind, ty.Cell)})]
 

@@ -37,7 +37,7 @@ NAMES = ("x", "y", "z", "w", "u", "v", "g", "h", "x1", "d1", "i1", "z1", "y1", "
 
 
 class Choices:
-    """Makes types and values by choices, of which each is a byte. When they are used up, the rest is plain."""
+    """A maker of types and values from bytes, one for each choice. Without further bytes, the rest is plain."""
 
     def __init__(self, choices: bytes) -> None:
         self.choices, self.numbers = iter(choices), 0
@@ -128,7 +128,7 @@ class Choices:
         return [*found, size]
 
     def distinct(self, count: int) -> tuple[str, ...]:
-        """Names of which none hides another."""
+        """Return `count` names that do not hide each other."""
         names: list[str] = []
         for _ in range(count):
             names.append(self.name(names))

@@ -157,7 +157,7 @@ class Writer(Choices):
         return t.Con(wanted, c.name, tuple([self.leaf(field, env) for field in c.fields]))
 
     def made(self, wanted: Type, env: Environment, size: int) -> Term:
-        """What makes a value of the type."""
+        """Return a term that makes a value of the type."""
         match wanted:
             case ty.Real():
                 return self.number(env, size)

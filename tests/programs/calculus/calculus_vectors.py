@@ -29,7 +29,7 @@ class VectorWriter(Writer):
         return super().type(size, functions)
 
     def value(self, type_: Type, depth: int) -> Any:
-        """Of up to four elements, and sometimes none."""
+        """Return a value of the type; a vector has up to four elements, and sometimes none."""
         if isinstance(type_, Vector):
             return Elements(tuple([self.value(type_.element, depth - 1) for _ in range(self.below(5))]))
         return super().value(type_, depth)

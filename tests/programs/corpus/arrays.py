@@ -1,4 +1,4 @@
-"""numpy as it is written every day: broadcasting, reductions, indices, shapes, linear algebra."""
+"""Everyday numpy: broadcasting, reductions, indices, shapes, linear algebra."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def concatenate_and_stack(x, y):
 
 @case(V, 0.7)
 def cumulative_sums(v, x):
-    """cumsum and diff, and what is left of one after the other."""
+    """cumsum and diff, one after the other."""
     c = np.cumsum(v**2 + x)
     return np.diff(c * v) @ c[1:]
 

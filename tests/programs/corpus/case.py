@@ -1,4 +1,4 @@
-"""What an entry of the corpus is, and how a function becomes one."""
+"""Entries of the corpus, and the decorator that enters a function."""
 
 from __future__ import annotations
 

@@ -349,7 +349,7 @@ class Thermometer:
 
     @property
     def celsius(self):
-        """The other scale."""
+        """The temperature in degrees Celsius."""
         return self.kelvin - self.offset
 
     @celsius.setter

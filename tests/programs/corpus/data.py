@@ -27,7 +27,7 @@ def invoice(items, discounts):
 
 
 class Summary(NamedTuple):
-    """What describe returns."""
+    """The result of `describe`."""
 
     n: int
     mean: float
@@ -53,7 +53,7 @@ def group_means(records):
 
 @case({"x": [1.0, None, 2.0, None], "weights": (0.5, 1.5, 0.7, 0.2)})
 def mean_without_missing(table):
-    """None stands for what is missing."""
+    """Weighted mean of a table's column, in which None is a missing value."""
     pairs = [(x, w) for x, w in zip(table["x"], table["weights"], strict=True) if x is not None]
     return sum(x * w for x, w in pairs) / sum(w for _, w in pairs), len(pairs)
 

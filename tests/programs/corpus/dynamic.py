@@ -71,7 +71,7 @@ def viterbi(start, move, emit, seen):
 
 @case(np.log(START), np.log(MOVE), np.log(EMIT), [0, 1, 2, 2])
 def forward_in_logarithms(start, move, emit, seen):
-    """The log-probability of what was seen, by the forward algorithm with logsumexp."""
+    """Log-probability of the observations, by the forward algorithm with logsumexp."""
     alpha = start + emit[:, seen[0]]
     for y in seen[1:]:
         scores = alpha[:, None] + move

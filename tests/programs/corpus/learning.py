@@ -217,7 +217,7 @@ def huber_loss(residuals, delta):
 
 @case(np.array([1.2, -0.7, 0.3]), np.array([1, 0, 0]), 2.0)
 def focal_loss(logits, labels, gamma):
-    """Cross entropy that cares little for what is easy."""
+    """Cross-entropy that weights easy examples less."""
     p = 1 / (1 + np.exp(-logits))
     right = np.where(labels == 1, p, 1 - p)
     return -((1 - right) ** gamma * np.log(right)).sum()
@@ -238,7 +238,7 @@ def adam_steps(start, slopes, steps):
 
 @case(normal(4, 3), normal(2, 3))
 def soft_k_means(points, centres):
-    """Two rounds of soft k-means."""
+    """Two iterations of soft k-means."""
     for _ in range(2):
         squares = ((points[:, None] - centres) ** 2).sum(axis=-1)
         share = np.exp(-squares)

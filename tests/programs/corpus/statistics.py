@@ -92,7 +92,7 @@ def kalman_filter_scalar(a, q, r, seen):
 
 @case(np.array([[1.0, 0.5], [-0.1, 0.9]]), np.array([[0.2, 0.05], [0.05, 0.1]]), 0.4, np.array([0.9, 1.7, 2.1]))
 def kalman_filter_matrix(f, q, r, seen):
-    """Position and speed, of which the position is seen."""
+    """Kalman filter of position and velocity, with observations of the position."""
     x, p, h, total = np.zeros(2), np.eye(2), np.array([[1.0, 0.0]]), 0.0
     for y in seen:
         x, p = f @ x, f @ p @ f.T + q

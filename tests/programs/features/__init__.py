@@ -53,7 +53,7 @@ class Feature:
         return [name for name in ARGUMENTS if name in names]
 
     def arguments(self) -> tuple[Any, ...]:
-        """Their values, made anew."""
+        """Return new values of the parameters."""
         return tuple(ARGUMENTS[name]() for name in self.parameters)
 
     def text(self) -> str:

@@ -1,4 +1,4 @@
-"""What stands around the features: values of every type for their parameters, and what they call.
+"""The surroundings of features: values of every type for their parameters, and functions that they call.
 
 A parameter has the value that its name has in ARGUMENTS. Real numbers are without pattern, so that none is at a kink.
 """
@@ -135,7 +135,7 @@ def registered(u):
 
 
 def cubed(u):
-    """What `overload` gives numba an implementation of."""
+    """A function for which `overload` gives numba an implementation."""
     return u**3
 
 

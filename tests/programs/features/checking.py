@@ -1,4 +1,4 @@
-"""What becomes of a feature: its compiled gradient beside numba's value, differences and the tape."""
+"""The outcome of a feature: its compiled gradient, compared with numba's value, differences and the tape."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ RIGHT, NOT_NUMBA = "right", "not numba"
 
 
 def outcomes(features: list[Feature], folder: Path) -> list[str]:
-    """What becomes of each of these features; AssertionError if a derivative is wrong."""
+    """Return the outcome of each feature; AssertionError if a derivative is wrong."""
     module = imported(written(features, folder))
     return [outcome(of, getattr(module, f"feature_{of.number}")) for of in features]
 
 
 def outcome(of: Feature, f: Any) -> str:
-    """What becomes of one, as the package says it."""
+    """Return the outcome of one feature, in the words of the page."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # numba's, of slow products and of lists that are arguments
         try:

@@ -64,7 +64,7 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 
 def read(text: str) -> dict[tuple[str, str], str]:
-    """What the page says of each feature."""
+    """Parse the page: the outcome that it lists for each feature."""
     made = {}
     for section in text.split("\n## ")[1:]:
         heading, _, rest = section.partition("\n")

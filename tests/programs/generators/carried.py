@@ -33,7 +33,7 @@ class _Body:
         self.count = 0
 
     def number(self) -> str:
-        """An expression for a float, of what may have been bound."""
+        """Return an expression for a float, of names that may be bound."""
         c = self.choices
         values = {
             "k": "(0.1 * k)",
@@ -96,7 +96,7 @@ class _Body:
         return f"s {c.choice(['+=', '-='])} {self.number()}"
 
     def first(self, counter: str) -> str:
-        """What binds names for the first time, and what happens later."""
+        """Return code that binds names in the first iteration, and uses them later."""
         c = self.choices
         names = c.sample([*_FLOATS, *_OTHERS], c.randint(1, 3))
         test, after = f"{counter} == 0", ""

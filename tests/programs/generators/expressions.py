@@ -62,7 +62,7 @@ class Choices:
         return self.integer(0, chance) > 0
 
     def rarely(self, chance: int) -> bool:
-        """Whether to do what is not simple, one to `chance`."""
+        """Choose something special, once in `chance` + 1 draws."""
         return self.integer(0, chance) == chance
 
 
@@ -144,7 +144,7 @@ class Expressions:
         return [name for name in self.names(_LONG[letter], length) if name not in fixed]
 
     def choose(self, kind: str, depth: int, length: Length | None = None, shape: Any = None) -> str:
-        """A template of the language for what is of this kind, filled."""
+        """Choose a template of this kind from the language, and fill it."""
         fitting = [t for t in self.language.templates[kind] if self.fills(t, length)]
         template = self.choices.pick(fitting + [t for t in fitting if t.startswith("{L")] * 4)  # few, and hard
         self.uses[template] += 1

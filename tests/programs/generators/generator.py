@@ -157,7 +157,7 @@ class Function(Expressions):
             self.variables.append(Variable(joined, "float"))
 
     def guarded(self) -> None:
-        """What is done in any case; nobody sees it if the function raises."""
+        """Write a try block with a finally, which nothing reads if the function raises."""
         self.uses["finally"] += 1
         self.write("try:")
         self.indent += 1

@@ -85,7 +85,7 @@ class _Body:
             self.pool += [(f"new{n}_{self.count}", kind) for n, kind in idiom.made]
 
     def value(self) -> str:
-        """What is returned: a sum of some of what there is."""
+        """Return the result: a sum of some of the values."""
         terms = []
         for name, kind in self.pool:
             if kind in "vwdm" and (self.choices.random() < 0.6 or name.startswith("new")):
@@ -118,7 +118,7 @@ def _arguments(choices: random.Random, n: int) -> tuple[str, ...]:
 
 
 def _numba_arguments(choices: random.Random, size: int) -> dict[str, str]:
-    """Those of a complex number, an array of them, records, and an instance."""
+    """Return arguments: a complex number, an array of them, records, and an instance."""
 
     def row(count: int) -> str:
         return f"[{', '.join(f'{choices.uniform(-1.2, 1.2):.4f}' for _ in range(count))}]"

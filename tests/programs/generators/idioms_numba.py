@@ -1,4 +1,4 @@
-"""Idioms of what numba alone has: complex numbers, records, instances of a jitclass, samples. See idioms.py."""
+"""Idioms that only numba has: complex numbers, records, instances of a jitclass, samples. See idioms.py."""
 
 from __future__ import annotations
 

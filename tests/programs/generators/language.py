@@ -1,4 +1,4 @@
-"""What a random program may be made of: templates for expressions and statements, and types.
+"""The language of random programs: types, and templates for expressions and statements.
 
 A letter in braces stands for something of a kind; a digit beside it makes two of them the same.
 
@@ -19,8 +19,8 @@ A letter in braces stands for something of a kind; a digit beside it makes two o
 Lengths are expressions such as `len(a)`, with the least number that they can be: vectors meet elementwise only where
 their lengths are the same expression, and every index is in range.
 
-What stands here means the same in numba, in plain Python and on the tape; what only numba has stands in
-language_numba.py.
+All templates mean the same in numba, in plain Python and on the tape; language_numba.py has those that only numba
+supports.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ SUMS: dict[Any, str] = {
 
 
 def made_of_vector(length: Length) -> list[tuple[str, Any]]:
-    """What can be made of a vector {V}: views, aliases, arrays of its length."""
+    """Templates of values made of a vector {V}: views, aliases, arrays of its length."""
     same, half = Vector(length), Vector(Length(f"(({length.text}) + 1) // 2", (length.least + 1) // 2))
     new = ["{V}", "{V} if {b} else {v}", "{V}[::-1]", "{V}[:]", "{V} * {a}", "{u}", "{V}.copy()"]
     new += ["np.zeros({l})", "np.zeros_like({V})", "np.ones_like({V})", "np.empty({l})\n{N}[:] = {f}"]
@@ -267,7 +267,7 @@ def made_of_vector(length: Length) -> list[tuple[str, Any]]:
 
 
 def made_of_matrix(kind: Matrix) -> list[tuple[str, Any]]:
-    """What can be made of a matrix {V}."""
+    """Templates of values made of a matrix {V}."""
     rows, columns = Vector(kind.rows), Vector(kind.columns)
     found: list[tuple[str, Any]] = [("{N} = {V}[0]", columns), ("{N} = {V}[:, -1]", rows)]
     found += [("{N} = {V}.T", Matrix(kind.columns, kind.rows)), ("{N} = {V} @ {V}[-1]", rows)]

@@ -1,7 +1,7 @@
-"""What a random program may be made of where numba itself is the oracle: the tape has no such things.
+"""The language of random programs with numba itself as the oracle, since the tape does not support these types.
 
-Samples, and complex numbers or records and instances of a jitclass: these do not go together. The letters are those of
-language.py.
+The types are samples and either complex numbers or records and jitclass instances, which are not mixed. The letters
+mean the same as in language.py.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ NUMBA = (
 
 
 def made_of_complexes(length: Length, written: bool) -> list[tuple[str, Any]]:
-    """What can be made of a complex vector {V}: views, only if it may be written, and arrays of its length."""
+    """Templates of values made of a complex vector {V}: arrays of its length, and views if it may be written."""
     same, real = Complexes(length), Vector(length)
     found: list[tuple[str, Any]] = [
         ("{N} = " + text, same) for text in ("{V}.copy()", "{V} * {g}", "np.zeros_like({V})")
@@ -150,6 +150,6 @@ def made_of_complexes(length: Length, written: bool) -> list[tuple[str, Any]]:
 
 
 def made_of_records(length: Length) -> list[tuple[str, Any]]:
-    """What can be made of an array of records {V}: a record, and its fields, which are views."""
+    """Templates of values made of an array of records {V}: a record, and its fields, which are views."""
     found: list[tuple[str, Any]] = [("{N} = {V}[{k} % len({V})]", "record"), ("{N} = {V}['v'][-1]", Vector(_TWO))]
     return [*found, ("{N} = {V}['x']", Vector(length)), ("{N} = {V}.v[:, 1]", Vector(length))]

@@ -85,7 +85,7 @@ class _Round:
         return self.filled(self.choices.choice(_OPERATIONS if deeper else _ATOMS), depth)
 
     def statements(self, count: int) -> str:
-        """A round."""
+        """Return the statements of an iteration."""
         lines = ["t = x * a[i]"]
         chosen = self.choices.sample(sorted(_STATEMENTS), count)
         if "scatter" in chosen and "scatter of a call" in chosen:  # two threads would add to one element at once

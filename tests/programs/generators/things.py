@@ -1,4 +1,4 @@
-"""What the programs of language_numba.py have beside numbers and arrays: records and instances of a jitclass."""
+"""Types for the programs of language_numba.py: records and instances of a jitclass."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ UFUNCS += " arctanh square reciprocal negative positive conjugate absolute sign"
 
 @pytest.mark.parametrize("name", UFUNCS.split())
 def test_elementwise(name):
-    """Of arrays and of numbers."""
+    """Gradients of elementwise functions equal differences, for arrays and for numbers."""
     f = getattr(np, name)
     correct(lambda x: parts(f(turned(x))), X)
     correct(lambda x: f(turned(x)).imag + f(turned(x)).real, 0.7)
@@ -56,7 +56,7 @@ OPERATORS = {
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators(name):
-    """Of complex and real numbers, arrays and constants, on either side."""
+    """Gradients of operators equal differences, for complex and real numbers, arrays and constants, on either side."""
     op = OPERATORS[name]
     correct(lambda x: parts(op(turned(x), turned(2.0 * x))), X)
     correct(lambda x: parts(op(turned(x), x + 3.0) + op(x + 3.0, turned(x))), X)
@@ -121,7 +121,7 @@ FFTN = ["fft2", "ifft2", "fftn", "ifftn", "rfft2", "irfft2", "rfftn", "irfftn"]
 
 
 def of_its_kind(name, x):
-    """What the transform takes: real numbers, or complex ones."""
+    """Return x, or a complex array for transforms of complex numbers."""
     return x if name.startswith(("rfft", "ihfft")) else x + 1j * np.cos(3.0 * x)
 
 
@@ -213,7 +213,7 @@ def _newton(z):
 
 
 def test_abs_has_no_second_derivative_at_zero():
-    """That of |z|**2 has one there, which is lost with abs: NaN, not 0. Without abs, it is right."""
+    """The second derivative of abs(z)**2 at 0 is NaN, not 0, as abs loses it; without abs, it is right."""
     bins = np.ones(3)  # the transform is zero but for the first one
     assert np.all(np.isnan(dr.hessian(lambda x: np.sum(np.abs(np.fft.fft(x)) ** 2))(bins)))
     assert np.isnan(dr.hvp(lambda x: abs(1j * x) ** 2)(0.0, 1.0))
@@ -351,7 +351,7 @@ def test_rules_of_users_and_checkpoints():
 
 
 def test_nested_derivatives():
-    """The argument of the outer one is in a complex number of the inner one, and the other way round."""
+    """Nested derivatives equal differences when the outer argument is in a complex number of the inner function."""
 
     def outer(x):
         def inner(y):

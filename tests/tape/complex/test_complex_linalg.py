@@ -39,7 +39,7 @@ def square(z):
 
 
 def tall(z):
-    """Of more rows than columns."""
+    """A matrix with more rows than columns."""
     return TALL * z[0] + 0.5 * z[1]
 
 
@@ -140,7 +140,7 @@ def test_eigenvalues():
 
 
 def test_vectors_that_lapack_turns_by_no_rule():
-    """Those of a matrix of blocks, whose first components are 0: what depends on the turn is NaN, in reverse mode."""
+    """Results that depend on LAPACK's arbitrary phase of a vector have NaN derivatives in reverse mode."""
     blocks = np.array([[1.0, 0.5j, 0.0], [-0.5j, 2.0, 0.0], [0.0, 0.0, 4.0]])
 
     def of_turns(x):
@@ -163,7 +163,7 @@ def test_vectors_that_lapack_turns_by_no_rule():
 
 
 def test_second_derivatives_of_eigenvalues_do_not_depend_on_vectors():
-    """Those of a diagonal matrix, whose vectors have zeros: perturbation theory says 2 |da|**2 / gap."""
+    """Second derivatives of a diagonal matrix's eigenvalues equal perturbation theory's 2 |da|**2 / gap."""
 
     def lowest(z):
         return np.linalg.eigvalsh(np.array([[1.0, 0.0], [0.0, 3.0]]) + z * np.array([[0.0, 0.0], [1.0, 0.0]]))[0]

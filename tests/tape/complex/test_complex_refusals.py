@@ -1,4 +1,4 @@
-"""What is refused of complex numbers under differentiation: by name, with the user's line, and with what to write."""
+"""Refusals of differentiated complex numbers: the message has the function, the user's line, and what to write."""
 
 import numpy as np
 import pytest

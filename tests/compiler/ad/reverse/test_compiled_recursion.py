@@ -103,7 +103,7 @@ def third(x, n):
 
 @njit
 def inside(x, i):
-    """A recursion in each round of another one, over what its caller makes."""
+    """A recursion whose iterations call another recursion on an array that the caller computes."""
     if i == 0:
         return x[1]
     y = x * x[i]
@@ -145,7 +145,7 @@ def of_even(x):
 
 @njit
 def of_aliases(x):
-    """Which arrays are one alternates."""
+    """A recursion in which other arguments are one array in every second call."""
     y = x * 0.5
     return swaps(x, y, x, 4)
 

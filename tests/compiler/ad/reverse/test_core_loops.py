@@ -86,7 +86,7 @@ def ends_or_raises(x, y):
 
 @njit
 def neighbours(x, y):
-    """Elements that belong to two rounds: the order is not free."""
+    """Loops whose iterations share elements, so that their order matters."""
     for i in range(1, len(x)):
         x[i] = x[i] * x[i - 1] + y[i]
     for i in range(len(x) - 1):
@@ -96,7 +96,7 @@ def neighbours(x, y):
 
 @njit
 def rows(x, y):
-    """Elements of a row are those of one round, whatever the other index is."""
+    """A loop whose iterations each use one row, whatever the other index is."""
     a = np.zeros((len(x), 2))
     for i in range(len(x)):
         a[i, 0] = x[i] * y[i]
@@ -117,7 +117,7 @@ def crossed(x, y):
 
 @njit
 def handed_on(x, y):
-    """A new array in each round, which has the name of the old one in the next."""
+    """A new array in each iteration, which replaces the old one in the next."""
     u = x.copy()
     for k in range(3):
         new = u.copy()
@@ -146,7 +146,7 @@ def read_before(x, y):
 
 @njit
 def chosen(x, y):
-    """Which array is written turns out in a branch."""
+    """A store to one of two arrays, chosen in a branch."""
     u, v = x.copy(), y.copy()
     for k in range(3):
         new = u * v
@@ -168,7 +168,7 @@ def _twice(a, b):
 
 @njit
 def other_names(x, y):
-    """What is known of an element is not known any more when another name, or a callee, has written it."""
+    """Stores through another name and in a callee, after which a known value of an element is stale."""
     part = x[1:]
     s = x[2] * x[2]
     part[1] = y[0] * 2.0
@@ -180,7 +180,7 @@ def other_names(x, y):
 
 @njit
 def conditions(x, y):
-    """Elements that a condition has read, and its round reads again."""
+    """Elements that a condition reads, and its iteration reads again."""
     s, k = 0.5, 0
     while x[k] * s < 0.9 and k < 4:
         s = s + x[k] * x[k] * y[k]
@@ -192,7 +192,7 @@ def conditions(x, y):
 
 @njit
 def discounted(x, y):
-    """A number without a cotangent, which one round hands to the next, and which is read before and after."""
+    """A loop-carried number without a cotangent, read before and after its update."""
     b, factor = np.zeros(len(x)), 1.0
     for i in range(len(x)):
         before = x[i] * factor
@@ -238,7 +238,7 @@ def pairs(x, y):
 
 @njit
 def pairs_in_rounds(x, y):
-    """So it does here, and its rounds hand nothing on."""
+    """A loop whose iterations carry no values, although pairs of them share elements."""
     a = np.zeros(len(x))
     for i in range(len(x)):
         for j in range(i + 1, len(x)):
@@ -260,7 +260,7 @@ def pairs_from_below(x, y):
 
 @njit
 def best_so_far(x, y):
-    """A store that may as well be the last one of its round, and one that is read in it."""
+    """Two stores: one that may move to the end of its iteration, and one that its iteration reads."""
     a, best = np.zeros(len(x) + 1), 0.0
     for i in range(len(x)):
         s = max(a[i] * y[i], x[i])
@@ -297,7 +297,7 @@ def test_columns_are_written_before_the_last_stores_of_a_round():
 
 @njit
 def windows(x, y):
-    """The counter is an index, and elements belong to two rounds."""
+    """A store to windows: the counter is an index, and iterations share elements."""
     w = sliding_window_view(x, 2)
     for i in range(len(x) - 1):
         w[i, 1] = w[i, 1] * w[i, 0] * y[i]

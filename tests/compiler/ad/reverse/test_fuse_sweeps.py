@@ -136,7 +136,7 @@ def active_factor(t, x, y):
 
 @njit
 def carried(t, x, y):
-    """The rounds hand on more than sums."""
+    """A loop that carries more than sums."""
     total, z = 0.0, t[0]
     for i in range(len(x)):
         z = math.sin(z + x[i])
@@ -199,7 +199,7 @@ def read_between(t, x, y):
 
 @njit
 def passed_twice(t, x, y):
-    """What is on its way to the sum has another reader."""
+    """A partial sum that has another reader."""
     total, last = 0.0, 0.0
     for i in range(len(x)):
         last = total + t[0] * x[i]
@@ -209,7 +209,7 @@ def passed_twice(t, x, y):
 
 @njit
 def branch_after(t, x, y):
-    """What follows adds to the sum, in a branch and a loop, and prints nothing."""
+    """Code after the loop that adds to the sum in a branch and in a loop, and prints nothing."""
     total = 0.0
     for i in range(len(x)):
         total += t[0] * x[i] * x[i]
@@ -233,7 +233,7 @@ def result_changed(t, x, y):
 
 @njit
 def pairs(t, x, y):
-    """A loop in the rounds adds to the same sum, and ends early; a number of the round moves in it."""
+    """An inner loop that adds to the same sum and ends early, with a number of the iteration that is differentiated."""
     total = 1.0
     for i in range(len(x)):
         a = t[0] * x[i]
@@ -248,7 +248,7 @@ def pairs(t, x, y):
 
 @njit
 def rows(t, x, y):
-    """Sums of rounds, on their way to the sum: by factors that are known before the loop, or in the round."""
+    """Sums of an iteration that are added to the total with factors known before the loop, or in the iteration."""
     total, count = 0.0, 0
     for i in range(len(x)):
         a, scale = 0.0, 2.0 * x[i]
@@ -262,7 +262,7 @@ def rows(t, x, y):
 
 @njit
 def squared_rows(t, x, y):
-    """The sum of a round is squared: its cotangent is known after the inner loop."""
+    """A sum of an iteration that is squared: its cotangent is known after the inner loop."""
     total = 0.0
     for i in range(len(x)):
         a = 0.0
@@ -275,7 +275,7 @@ def squared_rows(t, x, y):
 
 @njit
 def shared_room(t, x, y):
-    """The inner loops read an array that each round writes."""
+    """Inner loops that read an array which each iteration writes."""
     total = 0.0
     room = np.empty(len(y))
     for i in range(len(x)):
@@ -328,7 +328,7 @@ def test_loops_of_a_round_that_add_to_the_sum_have_one_loop_as_well(f, count):
 
 @pytest.mark.parametrize("f", [polynomials, roots])
 def test_a_round_leaves_nothing_on_the_tape(f):
-    """Whatever it records is taken in the same round: outside of its loop there is nothing but sums."""
+    """Every record of an iteration is popped in the same iteration: outside of the loop only sums remain."""
     made, _ = gradient(f, arguments(), (0, 1))
     (loop,) = users_loops(made)
     inside = [s for s in statements(loop.body) if isinstance(s, (Push, Pop, Columns))]
@@ -375,7 +375,7 @@ def replaced_in_a_loop(x, n):
 
 @njit
 def beside_an_unused_sum(x, n):
-    """The round fills an array for a sum that the result does not depend on."""
+    """A loop whose iterations fill an array for a sum that the result does not depend on."""
     a = np.empty(len(x))
     t = 0.0
     u = 0.0

@@ -1,5 +1,5 @@
-"""New arrays of a round: the reverse sweep makes their shadows, and the arrays again if nobody reads their elements
-(ad/tape_plan/late_shadows.py)."""
+"""Late shadows (ad/tape_plan/late_shadows.py): the reverse pass makes the shadows of an iteration's new arrays, and
+the arrays themselves again if nothing reads their elements."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from dualrev.compiler.ir.core.traverse import statements
 
 @njit
 def linear(x, w):
-    """Temporary arrays of which only the shape is read in the reverse sweep."""
+    """Temporary arrays of which the reverse pass reads only the shape."""
     t = x.copy()
     for _ in range(3):
         apart = w[1:] * (t[1:] - t[:-1])
@@ -53,7 +53,7 @@ def in_branches(x, w):
 
 @njit
 def from_round_to_round(x, w):
-    """The array of the last round is read in the next one, and after the loop."""
+    """An array that the next iteration and code after the loop read."""
     before = x * 1.0
     s = 0.0
     for _ in range(3):
@@ -124,7 +124,7 @@ def written_twice(x, w):
 
 @njit
 def read_in_several_blocks(x, w):
-    """One array, elements of which are read in branches, in a loop, and behind early returns: it has one shadow."""
+    """One array whose elements are read in branches, in a loop, and after early returns: it has one shadow."""
     s = 0.0
     for k in range(4):
         y = np.empty(3)
@@ -161,7 +161,7 @@ def of_changing_size(x, w):
 
 @njit
 def elements_alone(x, w):
-    """Nobody asks for the shape of the array."""
+    """An array whose shape is never read."""
     s = 0.0
     for k in range(3):
         y = np.empty(2)
@@ -194,7 +194,7 @@ def test_the_gradient_is_that_of_the_tape(f):
 
 
 def kept(f):
-    """How many arrays go to the tape in each round."""
+    """Count the arrays that go to the tape in each iteration."""
     made, _ = gradient(f, (X.copy(), W.copy()), (0, 1))
     return sum(isinstance(s, Keep) for s in statements(made.body))
 

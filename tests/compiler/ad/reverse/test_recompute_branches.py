@@ -1,4 +1,4 @@
-"""What a short branch has left is computed again with it, not recorded: ad/tape_plan/recompute_branches.py."""
+"""Results of short branches are recomputed, not recorded (ad/tape_plan/recompute_branches.py)."""
 
 import math
 import re
@@ -28,7 +28,7 @@ def truncated(a, x, y):
 
 @njit
 def weights(a, x, y):
-    """Of two corners each, as in interpolation."""
+    """Interpolation weights of two corners on each axis."""
     total = 0.0
     for i in range(len(a)):
         for j in range(2):
@@ -132,7 +132,7 @@ def with_exits(a, x, y):
 
 @njit
 def of_a_counter(a, x, y):
-    """That is assigned in the body."""
+    """A loop that assigns to its counter in the body."""
     for i in range(len(a)):
         y = y + a[i]
         if i > 3:
@@ -228,7 +228,7 @@ def of_elements_that_change(a, x, y):
 
 @njit
 def chained(a, x, y):
-    """What the next round begins with is y: the branch does not run again, and needs no element that it read."""
+    """A branch that is not recomputed, as the next iteration begins with y: no element that it read is needed."""
     u = a.copy()
     t = 0.0
     for i in range(1, len(a)):

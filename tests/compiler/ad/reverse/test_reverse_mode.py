@@ -24,7 +24,7 @@ EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 5 != 1 else [
 
 @pytest.mark.parametrize("case", EACH)
 def test_the_pullback_is_that_of_the_tape(case):
-    """`run(reverse(core)) = vjp(f)`, and what f leaves in its arguments is there at the end as it was before."""
+    """`run(reverse(core)) = vjp(f)`, and the arguments have the same values as after f."""
     made, program, varied, defaults = pullback(case.function, case.arguments(), range(len(case.primals)))
     y, pull = dr.vjp(twin(case.function), *twin(case.arguments()))
     ct = direction(y, seed=1)

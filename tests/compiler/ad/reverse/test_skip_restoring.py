@@ -191,7 +191,7 @@ def halved(z, u):
 
 @njit
 def one_of_two(x, w):
-    """The array that is made in the round is needed by nobody, the other one of its class is."""
+    """Two arrays of one alias class: the reverse pass needs only the one that is not made in the iteration."""
     u, total = x.copy(), 0.0
     for k in range(4):
         z = np.ones(3)
@@ -223,7 +223,7 @@ CALLERS = [
 
 
 def derived(f):
-    """The gradient in core, which is that of the tape, and its functions."""
+    """Assert that the gradient in core equals the tape's, and return its function."""
     given = np.array([0.7, -1.2, 1.4]), np.array([0.9, 1.3, -0.6])
     function, found = gradient(f, tuple(x.copy() for x in given), (0, 1))
     expected = dr.grad(twin(f), argnums=(0, 1))(*(x.copy() for x in given))

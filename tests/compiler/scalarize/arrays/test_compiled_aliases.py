@@ -288,7 +288,7 @@ def real_parts(a, b, c):
 
 
 def test_real_parts_are_views_and_conjugates_are_copies():
-    """Of real arrays; numpy's conj would give the array itself."""
+    """For real arrays the real part is a view and the conjugate a copy; numpy's conj returns the array itself."""
     args = [BASE[3 * k : 3 * k + 3] for k in range(3)]
     mine, plain = [x.copy() for x in args], [x.copy() for x in args]
     value = real_parts(*plain)
@@ -318,7 +318,7 @@ def test_a_result_that_overlaps_an_argument_is_written_as_numba_writes_it():
 
 @njit
 def of_one_argument(a, x):
-    """Those that are products, of all elements, of a view, and of one number: the last argument is the result, too."""
+    """Unary ufuncs whose last argument is the result: of all elements, of a view, and of a number."""
     np.square(a, a)
     np.reciprocal(a[1:], a[:-1])
     b = a * x
@@ -339,7 +339,7 @@ def test_a_product_with_a_result_among_its_arguments_writes_it():
 
 @njit
 def results_in_views_of_arguments(a, m, x):
-    """Rows of one matrix, of which a function reads one and writes another."""
+    """Ufuncs that read one row of a matrix and write to another."""
     np.multiply(m[0], x, m[1])
     np.add(m[1], a, m[0])
     np.sin(m[2] * x, m[2])

@@ -16,7 +16,7 @@ X, Y, W, M = RNG.normal(size=6), RNG.normal(size=6), RNG.normal(size=3), RNG.uni
 
 @njit
 def sums(x, y, w, m):
-    """Of expressions of several arrays: of all elements, along an axis, into a variable that is read."""
+    """Sums of expressions of several arrays: of all elements, along an axis, into a variable of the expression."""
     total = np.sum(x * y - w[0]) + np.mean(m * x - y.reshape(6, 1)) + np.prod(x * y + w[1])
     x = np.sum(m * x, axis=1)
     y = np.sum(x * m - y, axis=0)
@@ -54,7 +54,7 @@ def test_derivatives_are_those_of_the_tape(f):
 
 @pytest.mark.parametrize("layout", ["C", "F"])
 def test_products_contribute_to_their_operands_in_each_layout(layout):
-    """What dot(a, v) and dot(w, a) contribute, added to what is there."""
+    """dot(a, v) and dot(w, a) add to the cotangents of their operands, in each layout."""
     a, v, w = np.array(RNG.normal(size=(3, 5)), order=layout), RNG.normal(size=5), RNG.normal(size=3)
     d_a, d_v, d_w = np.array(RNG.normal(size=(3, 5)), order=layout), RNG.normal(size=5), RNG.normal(size=3)
     for work, into, given, more in [
@@ -71,7 +71,7 @@ def test_products_contribute_to_their_operands_in_each_layout(layout):
 @pytest.mark.parametrize("layout", ["C", "F"])
 @pytest.mark.parametrize("size", [(2, 3, 4), (8, 8, 8), (8, 8, 9), (20, 3, 11), (3, 0, 2)])
 def test_matrix_products_contribute_by_loops_or_by_blas(size, layout):
-    """What dot(a, b) contributes, added to what is there; operands are views, too."""
+    """dot(a, b) adds to the cotangents of its operands, by loops or by BLAS, also for views."""
     rows, inner, columns = size
     a, d_a = (np.array(RNG.normal(size=(rows, inner)), order=layout) for _ in range(2))
     b, d_b = (np.array(RNG.normal(size=(inner, columns)), order=layout) for _ in range(2))

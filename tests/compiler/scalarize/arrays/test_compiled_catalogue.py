@@ -42,7 +42,7 @@ VIEWS = {"same_elements", "split", "broadcast_arrays", "trimmed"}
 
 
 def test_the_table_is_consistent():
-    """What a line names is there: parameters, lines of primitives, definitions, rules of the compiler."""
+    """Every name in a line of the table exists: parameters, primitives, definitions, rules of the compiler."""
     made = Front().inferred(identity, (types.float64,), (), {})
     expansion = Expansion(
         made.lowered, made.typed.of, True, made.typed.returned, set(), Lists(set(), set(), set())

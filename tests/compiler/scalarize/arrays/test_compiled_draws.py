@@ -19,7 +19,7 @@ A = np.array([0.3, 0.5, -0.2, 0.9])
 
 @njit
 def walk(x, a, n):
-    """Draws that are no function of what is differentiated, of both generators; branches by what is drawn."""
+    """Draws from both generators that do not depend on x, and branches on them."""
     np.random.seed(7)
     random.seed(3)
     s = x
@@ -201,7 +201,7 @@ def test_what_runs_a_function_again_is_refused(derivative):
 
 @njit
 def drawn_over(x):
-    """A draw takes the name of what is differentiated, in a loop, too."""
+    """A draw that replaces a differentiated name, also in a loop."""
     np.random.seed(3)
     s = x * x
     for _ in range(3):
@@ -219,7 +219,7 @@ def test_a_draw_may_have_the_name_of_what_is_differentiated():
 
 @njit
 def arrays_drawn_over(x, w):
-    """Arrays that are drawn take the name of what is differentiated: in a loop, and in a branch."""
+    """Drawn arrays that replace a differentiated name, in a loop and in a branch."""
     np.random.seed(3)
     s = 0.0
     for _ in range(3):

@@ -50,7 +50,7 @@ def not_symmetric(a, b):
 
 @njit
 def singular(t, c):
-    """Thin ones, and all vectors of a matrix that is not square, of which those that complete a basis are not used."""
+    """Singular values and vectors: thin ones, and full ones where the vectors that complete the basis are not used."""
     u, s, vt = np.linalg.svd(t, full_matrices=False)
     total = np.sum(u.T * s.reshape(-1, 1) * c) + np.sum(vt**3)
     u, s, vt = np.linalg.svd(t.T)
@@ -60,7 +60,7 @@ def singular(t, c):
 
 @njit
 def orthogonal(t, c):
-    """Of a tall matrix and of a wide one."""
+    """QR factorisations of a tall and of a wide matrix."""
     q, r = np.linalg.qr(t)
     total = np.sum(q.T * c) + np.sum(r * r * c[:3])
     q, r = np.linalg.qr(t.T)
@@ -172,7 +172,7 @@ def test_degenerate_matrices_in_numba_functions():
 
 
 def test_degenerate_matrices():
-    """What depends on vectors that are not determined has no derivative: infinite or NaN, and never a number."""
+    """Results that depend on undetermined vectors have infinite or NaN derivatives, never finite ones."""
     assert dr.grad(spectrum)(np.eye(3), 1)[1, 1] == pytest.approx(1.0)
     for f, a in (
         (lambda a: np.linalg.eigh(a)[1][0, 1], np.eye(3)),
@@ -280,7 +280,7 @@ def test_no_system_with_other_sides_than_numbas():
 
 @njit
 def into_an_argument(m, i, v):
-    """Numba's type of the variables is that of arrays of any layout."""
+    """Results of inv and solve in variables whose numba type has any layout."""
     if m.shape[0] > 2:
         i = np.linalg.inv(m)
         v = np.linalg.solve(m, v[::2])
@@ -325,7 +325,7 @@ def of_a_real_matrix(a):
 
 
 def test_complex_eigenvalues():
-    """With LAPACK's vectors, of which the largest component is real."""
+    """Complex eigenvalues, and LAPACK's eigenvectors, whose largest component is real."""
     d = np.cos(np.arange(9.0)).reshape(3, 3)
     for f, of in [(of_a_complex_matrix, SQUARE)] + [(of_a_real_matrix, TURNING)] * COMPLEX_EIGENVALUES:
         value, gradient = dr.value_and_grad(f)(of)

@@ -154,7 +154,7 @@ def arguments() -> tuple[np.ndarray, np.ndarray]:
 
 
 def holds(seed: int, folder: Path) -> bool:
-    """Whether the gradient in core is that of the tape; False if values are so large that they say nothing."""
+    """Assert that the gradient in core equals the tape's; return False if the values are too large to compare."""
     text = Arrays(seed).text()
     f = load(text, str(folder)).f
     expected = dr.value_and_grad(plain(text), (0, 1))(*arguments())

@@ -291,7 +291,7 @@ def elements_by_variable_indices(a, k):
 @case(CUBE, 0.3)
 @njit
 def mean_and_variance(c, x):
-    """What normalises a batch: means, differences, squares and a square root."""
+    """Batch normalisation: means, differences, squares and a square root."""
     total = 0.0
     for i in range(c.shape[0]):
         m = c[i]

@@ -76,7 +76,7 @@ def joined_arrays(a, m):
 @large(A, M, CUBE)
 @njit
 def views_by_functions(a, m, c):
-    """What is written to one is seen by all."""
+    """Functions that return views: a store to one view is seen in all."""
     column, back, t, two, turned = np.expand_dims(a, 1), np.flip(a), np.swapaxes(m, 0, 1), np.atleast_2d(a), np.rot90(m)
     column[1, 0] *= a[0]
     back[0] = a[1] * a[2]

@@ -15,7 +15,7 @@ SPD = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.4], [0.5, -0.4, 2.0]])
 @case(A, 3)
 @njit
 def squares_again_and_again(x, n):
-    """Every element is overwritten many times by what is made of itself."""
+    """Elements that are overwritten many times by functions of themselves."""
     for _ in range(n):
         for i in range(len(x)):
             x[i] = x[i] * x[i] - 0.5
@@ -27,7 +27,7 @@ def squares_again_and_again(x, n):
 @case(A, B)
 @njit
 def augmented_assignments(a, b):
-    """Of elements, parts and whole arrays, by each operator; an alias sees them, a copy does not."""
+    """Augmented assignments to elements, slices and arrays, by every operator; an alias sees them, a copy does not."""
     alias, copied = a, a.copy()
     a += b
     a *= b[1]
@@ -76,7 +76,7 @@ def heat_with_two_buffers(u, alpha, steps):
 @case(A, 4)
 @njit
 def overlapping_parts(a, n):
-    """What is assigned is complete before it is stored, and elements one by one are not."""
+    """Assignments to overlapping slices, which evaluate their right side first, and the same element by element."""
     for _ in range(n):
         a[1:] = a[:-1] * 0.5 + a[1:]
         a[:-1] += a[1:] * 0.1

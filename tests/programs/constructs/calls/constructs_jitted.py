@@ -28,7 +28,7 @@ def shifted(v, x):
 @case(0.7, A)
 @njit
 def registered_functions(x, a):
-    """Of numbers and of arrays, which they change and give back in part; one of them calls the other."""
+    """Calls of functions of numbers and arrays that change their arguments; one function calls the other."""
     b = shifted(a, x)
     b[0] *= x
     return damped(x) * damped(a[1], rate=x) + np.sum(a * a)

@@ -1,4 +1,4 @@
-"""What other people's numba code has beside arithmetic: `*args`, values that may be None, callbacks, `map`, indices."""
+"""Constructs of real numba code other than arithmetic: `*args`, optional values, callbacks, `map`, indices."""
 
 import enum
 import math
@@ -165,7 +165,7 @@ def spread(u, by, made):
 @case(A, M, 0.7)
 @njit
 def generalized_ufuncs(a, m, x):
-    """Of a vector, of rows, of columns, with numbers and arrays of them; np.clip by arrays; np.finfo."""
+    """Generalized ufuncs on vectors, rows and columns, with numbers and arrays; np.clip by arrays; np.finfo."""
     b = np.zeros(len(a))
     powers(a, b)
     powers(m, m)

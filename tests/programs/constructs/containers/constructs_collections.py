@@ -1,4 +1,4 @@
-"""What lists can do, and lists of tuples, of arrays and of lists."""
+"""Operations of lists, and lists of tuples, of arrays and of lists."""
 
 import numpy as np
 from numba import njit
@@ -10,7 +10,7 @@ A = np.array([0.5, -1.2, 0.8, 2.0, -0.3])
 @case(A, 0.7, smooth=False)
 @njit
 def methods_of_lists(a, x):
-    """Places in the middle, order, what is found; other lists of the same elements; del and +=."""
+    """Methods of lists: indices in the middle, sorting, searching, copies, del and +=."""
     ys = [a[0], x, a[1] * x]
     ys.insert(1, a[2] * x)
     ys.insert(-9, a[3])
@@ -31,7 +31,7 @@ def methods_of_lists(a, x):
 @case(A, 0.7)
 @njit
 def lists_of_tuples(a, x):
-    """That grow, from nothing and from a comprehension; each place has its type."""
+    """Lists of tuples that grow, from nothing and from a comprehension; each position has its type."""
     s = []
     for i in range(len(a)):
         s.append((a[i] * x, i))
@@ -77,7 +77,7 @@ def lists_of_arrays(a, x):
 @case(A, 0.7)
 @njit
 def returns_from_loops_inside(a, x):
-    """Of a function inside of the function: from two loops, and from what follows."""
+    """Returns of an inner function: from two nested loops, and after them."""
 
     def root(c):
         for i in range(9):

@@ -1,4 +1,4 @@
-"""What Python and numba have beside plain statements: prange, indices of arrays, inner functions, match."""
+"""Constructs other than plain statements: prange, indices of arrays, inner functions, match."""
 
 import enum
 import math
@@ -107,7 +107,7 @@ def functions_of_functions(x, a):
 @case(0.7, -1)
 @njit
 def match_on_numbers(x, k):
-    """Numbers, several of them, names, guards, and what is left."""
+    """A match on numbers: single ones, alternatives, names, guards, and a default."""
     s = 0.0
     for i in range(3):
         match k + i:

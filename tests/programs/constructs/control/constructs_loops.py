@@ -150,7 +150,7 @@ def returns_from_inside(m, limit):
 @case(A, 3)
 @njit
 def a_state_machine(a, passes):
-    """An int that says what is to be done next, a flag, and a counter that ends the loop."""
+    """A state machine: an int that chooses the next action, a flag, and a counter that ends the loop."""
     state, i, acc, out, seen = 0, 0, 0.0, 1.0, False
     while passes > 0:
         x = a[i]
@@ -309,7 +309,7 @@ def generators(x):
 @case(np.array([0.5, -1.2, 0.8, 2.0, -0.3]), 0.7)
 @njit
 def many_conditions(a, x):
-    """Ten flags of a round, of which eight share a word."""
+    """Ten conditions in an iteration, eight of which share a word on the tape."""
     s = 0.4
     for i in range(len(a)):
         s = min(max(0.9 * s, x * a[i]), 1.9 + a[i])

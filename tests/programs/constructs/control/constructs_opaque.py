@@ -1,4 +1,4 @@
-"""What no derivative goes through, beside what is differentiated: strings, sets, dicts, blocks, unknown calls."""
+"""Constructs without derivatives inside of differentiated code: strings, sets, dicts, try blocks, unknown calls."""
 
 import heapq
 import random
@@ -46,7 +46,7 @@ def strings_are_made(x, k):
 @case(0.7, K, 1)
 @njit
 def sets_are_made(x, ks, k):
-    """What is in a set changes between the operations that depend on it."""
+    """Sets that change between the operations that depend on them."""
     seen, odd = set(), {1, k}
     s = {1, 2, 7}
     y = x
@@ -117,7 +117,7 @@ def containers_are_passed_on(x, y, prices):
 @case(A, 7, K)
 @njit
 def blocks_stay_whole(a, k, ks):
-    """What is assigned in them is discrete, or constant; in a loop, and in branches."""
+    """try blocks that assign discrete or constant values, in a loop and in branches."""
     y, q = a[0], 1
     for i in range(len(ks)):
         try:
@@ -144,7 +144,7 @@ def blocks_stay_whole(a, k, ks):
 @case(0.7, 4)
 @njit
 def lists_stay_lists(x, k):
-    """Of strings and ints, which functions change that take arrays nowhere."""
+    """Lists of strings and ints, changed by functions that take arrays nowhere else."""
     s = [3, 1, 2]
     heapq.heapify(s)
     y = x * heapq.heappop(s)
@@ -176,7 +176,7 @@ def _doubled(n):
 @case(A, 3)
 @njit
 def unknown_calls_of_what_is_discrete(a, k):
-    """Of what overload has, and of functions whose results are numbers; slices."""
+    """Calls of an overload, of functions that return numbers, and of slices."""
     s = slice(1, k)
     b = a[s] * a[0]
     a[slice(0, 2)] = b

@@ -129,7 +129,7 @@ def parameters_with_names_of_functions(min, _t):
 @case(0.3, 0.7)
 @njit
 def targets_inside_of_targets(x, y):
-    """All values are there before the first name changes."""
+    """Nested assignment targets: the right side is evaluated before the first name changes."""
     z = x * y
     (x, y), z = (y, x * z), x
     z, (y, x) = y, (x, z)

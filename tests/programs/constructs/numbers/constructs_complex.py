@@ -113,7 +113,7 @@ def oscillator(mass, damping, stiffness):
 
 @njit
 def characteristic(u, t, v0, kappa, theta, sigma, rho, r):
-    """Of the logarithm of the price in Heston's model: the form that crosses no branch cut."""
+    """Characteristic function of the log price in Heston's model, in the form that crosses no branch cut."""
     i = 1j
     d = cmath.sqrt((rho * sigma * i * u - kappa) ** 2 + sigma**2 * (i * u + u**2))
     g = (kappa - rho * sigma * i * u - d) / (kappa - rho * sigma * i * u + d)

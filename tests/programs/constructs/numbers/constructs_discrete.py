@@ -1,4 +1,4 @@
-"""What is discrete by nature, of active arrays too, and what is computed of ints and bools: kept as it is written."""
+"""Discrete functions, also of differentiated arrays, and computations with ints and bools: they stay unchanged."""
 
 import numpy as np
 from numba import njit
@@ -28,7 +28,7 @@ def orders_and_places(a):
 @case(A, np.array([3, 1, 3, 0, 1]))
 @njit
 def functions_of_ints(a, k):
-    """Of an array of ints: counted; of bools: combined."""
+    """Functions of ints and bools: np.bincount, np.logical_and and np.logical_not."""
     s = 0.0
     counts = np.bincount(k)
     counts[1] += 1

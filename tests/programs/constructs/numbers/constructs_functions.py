@@ -124,7 +124,7 @@ def numpy_of_two(x, y):
 @case(1.3, np.array([0.7, -0.4, 1.2, 0.3]), 3)
 @njit
 def functions_of_the_module_operator(x, a, k):
-    """Those that work in place change an array, not a number; others are operators by another name."""
+    """Functions of `operator`: in place they change an array but not a number; others are operators by another name."""
     s = operator.iadd(operator.imul(x, 0.5), operator.isub(x, 2.0))
     s = s + operator.itruediv(x, s) * x + operator.ipow(x, 2)
     b, m = a * 2.0, operator.xor(operator.lshift(k, 2), operator.and_(k, 2))

@@ -152,7 +152,7 @@ def extremes(x, y, z):
 @case(0.7, 2.0, 3.0)
 @njit
 def an_unused_argument(x, y, z):
-    """y is not used, and what is made of z is used by half."""
+    """An argument that is not used, and a value that is overwritten before its use."""
     dead = z * x
     dead = exp(z)  # noqa: F841
     w = x * z
