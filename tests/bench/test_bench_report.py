@@ -256,7 +256,7 @@ def test_markdown_has_rows_of_one_length(run):
     assert any(lengths.values())
     assert all(len(set(found)) <= 1 for found in lengths.values())
     assert "no \\| no" in text
-    assert "![Time over size" in text
+    assert "![Time against size" in text
 
 
 def test_the_command_writes_all_files(file, tmp_path, capsys):

@@ -308,5 +308,5 @@ def test_a_problem_with_observations_of_what_is_not_there_is_refused(tmp_path):
     bundle.made(2, 10, tmp_path / "problem.txt")
     lines = (tmp_path / "problem.txt").read_text().splitlines()
     (tmp_path / "wrong.txt").write_text("\n".join([lines[0], "2" + lines[1][1:], *lines[2:]]))
-    with pytest.raises(ValueError, match="cameras or points that it does not have"):
+    with pytest.raises(ValueError, match="cameras or points that do not exist"):
         bundle.read(tmp_path / "wrong.txt")
