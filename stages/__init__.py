@@ -1,14 +1,14 @@
 """The paper's reverse AD, stage by stage, executable.
 
 Smeding and Vákár, "Efficient dual-numbers reverse AD via well-known program transformations", POPL 2023. Every stage is
-a module with `vjp(f, *primals) -> (y, pullback)`, and differs from the one before in what the paper changes there.
+a module with `vjp(f, *primals) -> (y, pullback)`, and differs from its predecessor only in what the paper changes.
 
     STAGES              the ten stages by name, in the paper's order
-    count, trace        what a stage does: exact counts, and the calls of backpropagators in their order
-    fork                two parts of a program, of which `parallel` runs the reverse passes beside each other
+    count, trace        exact operation counts of a stage, and its calls of backpropagators in order
+    fork                two independent parts of a program, whose reverse passes `parallel` runs in parallel
     sharing             which backpropagators refer to which (Fig. 10)
-    compare             all stages on a function of yours: a table, in a notebook with drawings; a page
-    python -m stages    compares them, step by step
+    compare             run all stages on your function: a table, drawings in a notebook, an HTML page
+    python -m stages    compare them in the terminal, step by step
 
 >>> y, pullback = STAGES["staged"].vjp(lambda x, y: x * (x + y), 3.0, 2.0)
 >>> y, pullback(1.0)

@@ -1,4 +1,4 @@
-"""`python -m stages`: the step-by-step comparison of all stages, on the paper's programs or on your own function."""
+"""`python -m stages`: compare all stages, step by step, on the paper's programs or on your own function."""
 
 from __future__ import annotations
 
@@ -36,32 +36,44 @@ if TYPE_CHECKING:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     made = argparse.ArgumentParser(
         prog="python -m stages",
-        description="Compare the stages of the paper on a program: agreement, counts, times, growth.",
+        description="Run programs through all stages of the paper, from naive reverse AD to a tape: compare values, "
+        "gradients, operation counts, times and how the work grows. Without options: on all of the programs below.",
         epilog=f"programs: {', '.join(PROGRAMS)}.  stages: {', '.join(STAGES)}.",
     )
-    made.add_argument("--program", action="append", metavar="NAME", help="only this program (may be repeated)")
-    made.add_argument("--stage", action="append", metavar="NAME", help="only this stage (may be repeated)")
-    made.add_argument("--relatives", action="store_true", help="compare the algorithms of related papers with tape")
-    made.add_argument("--size", type=int, metavar="N", help="the size of the programs, instead of their own")
-    made.add_argument("--sizes", metavar="N,N,...", help="measure how the work grows, at three sizes or more")
-    made.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the programs' inputs (0)")
+    made.add_argument("--program", action="append", metavar="NAME", help="run only this program (repeatable)")
+    made.add_argument("--stage", action="append", metavar="NAME", help="run only this stage (repeatable)")
     made.add_argument(
-        "--limit", type=float, default=1.5e6, metavar="STEPS", help="stop a stage after so many steps (1,500,000)"
+        "--relatives", action="store_true", help="compare algorithms of related papers with the stage tape"
+    )
+    made.add_argument("--size", type=int, metavar="N", help="run the programs at this size, not at their default")
+    made.add_argument("--sizes", metavar="N,N,...", help="measure how the work grows over at least three sizes")
+    made.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the random inputs (0)")
+    made.add_argument(
+        "--limit",
+        type=float,
+        default=1.5e6,
+        metavar="STEPS",
+        help="cut off a stage after this many operations (1,500,000)",
+    )
+    made.add_argument("--derivative", action="store_true", help="also print each stage's derivative as a program")
+    made.add_argument("--json", type=Path, metavar="FILE", help="also save all numbers as JSON")
+    made.add_argument(
+        "--html", type=Path, metavar="FILE", help="also write an HTML page to step through the stages in a browser"
+    )
+    made.add_argument("--file", metavar="FILE.py:FUNCTION", help="compare the stages on your own function")
+    made.add_argument(
+        "--args",
+        default="",
+        metavar="LITERALS",
+        help="arguments of your function: '3.0, [1.0, 2.0]'; --args='-1.0' if negative",
     )
     made.add_argument(
-        "--derivative", action="store_true", help="also print the derivative as a program (stages.calculus)"
-    )
-    made.add_argument("--json", type=Path, metavar="FILE", help="also save all numbers in this file")
-    made.add_argument("--html", type=Path, metavar="FILE", help="also write a page to step through in a browser")
-    made.add_argument("--file", metavar="FILE.py:FUNCTION", help="compare the stages on a function of your own")
-    made.add_argument(
-        "--args", default="", metavar="LITERALS", help="its arguments: '3.0, [1.0, 2.0]'; --args='-1.0' if negative"
-    )
-    made.add_argument(
-        "--inputs", metavar="FUNCTION", help="a function of FILE.py that returns the tuple of arguments for a size"
+        "--inputs",
+        metavar="FUNCTION",
+        help="with --file and --sizes: a function in FILE.py that maps a size to the tuple of arguments",
     )
     return made
 
@@ -90,6 +102,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     if options.json:
         _save(options.json, comparisons, growths)
+    if not (sys.argv[1:] if argv is None else argv):
+        print(NEXT, file=sys.stderr)
     return 0 if all(map(report.agree, comparisons)) else 1
 
 
@@ -105,17 +119,17 @@ def _check(options: argparse.Namespace) -> None:
         _usage("--file takes --args, or --inputs and --sizes, not --program or --size")
     for name in ("args", "inputs"):
         if getattr(options, name) and not options.file:
-            _usage(f"--{name} goes with --file")
+            _usage(f"--{name} needs --file FILE.py:FUNCTION")
     options.sizes = _sizes(options.sizes) if options.sizes is not None else ()
     if options.sizes and options.size is not None:
-        _usage("--sizes are those at which growth is measured, --size is that of one comparison: give one of them")
+        _usage("--size runs one comparison, --sizes measures growth: give one of them")
     if options.file and bool(options.inputs) != bool(options.sizes):
-        _usage("--inputs FUNCTION makes the arguments for each of --sizes N,N,...: give both")
+        _usage("--inputs FUNCTION makes the arguments for each size of --sizes N,N,...: give both")
     if options.inputs and options.args:
-        _usage("--args are arguments of one size: leave them out where --inputs makes arguments")
+        _usage("--args and --inputs both give arguments: drop --args")
     for name, path in (("json", options.json), ("html", options.html)):
         if path and (path.is_dir() or not path.parent.is_dir()):
-            _usage(f"--{name} {path}: not a file in a folder that is there")
+            _usage(f"--{name} {path}: expected a file in an existing folder")
     if options.html and not importlib.util.find_spec("jinja2"):
         _usage("--html needs jinja2: pip install 'dualrev[plots]'")
 
@@ -125,9 +139,9 @@ def _sizes(text: str) -> tuple[int, ...]:
     try:
         sizes = sorted({int(part) for part in text.split(",")})
     except ValueError:
-        _usage(f"--sizes {text}: expected whole numbers with commas between, for example 10,20,40,80")
+        _usage(f"--sizes {text}: expected comma-separated integers, for example 10,20,40,80")
     if len(sizes) < 3 or sizes[0] < 1:
-        _usage(f"--sizes {text}: at least three sizes are needed to tell a law, and each is at least 1")
+        _usage(f"--sizes {text}: expected at least three sizes, each at least 1")
     return tuple(sizes)
 
 
@@ -140,12 +154,22 @@ def _candidates(options: argparse.Namespace) -> tuple[str, ...]:
     return (*RELATIVES, "tape")
 
 
+#: Printed after a call without options.
+NEXT = """
+What to try next:
+  python -m stages --program fig1 --derivative                  the derivative as a program, after each stage
+  python -m stages --html stages.html                           a page to step through the stages in a browser
+  python -m stages --file FILE.py:FUNCTION --args '3.0, 2.0'    the stages on your own function
+  python -m stages --relatives                                  the algorithms of related papers
+  python -m stages.calculus                                     the stages as program transformations
+  python -m stages --help                                       all options"""
+
 #: A program, its arguments, the size that they have, and the family that shows how it grows.
 _Chosen = tuple[Program, tuple[Any, ...], int | None, Family | None]
 
 
 def _programs(options: argparse.Namespace) -> list[_Chosen]:
-    """The paper's programs, or those asked for. Growth is shown where no size was asked for."""
+    """Return the chosen programs, by default the paper's; growth is measured unless --size is given."""
     families = {family.program: family for family in FAMILIES} if options.size is None else {}
     if options.sizes:
         problems = {family.program: family.problem for family in FAMILIES}
@@ -162,14 +186,14 @@ def _programs(options: argparse.Namespace) -> list[_Chosen]:
         program = PROGRAMS[name]
         size = program.size if options.size is None else options.size
         try:
-            if options.html:  # what can be gone through step by step
+            if options.html:  # small enough to step through
                 shown = sample(name, options.size, options.seed)
                 size, primals = shown.start, shown.make(shown.start)
             else:
                 primals = program.make(size, options.seed)
             chosen.append((program, primals, size, families.get(name)))
         except (ValueError, MemoryError, OverflowError) as error:
-            _usage(f"--size {size}: {name} cannot be made so large ({error})")
+            _usage(f"--size {size}: cannot make the input of {name} at this size ({error})")
     return chosen
 
 
@@ -184,17 +208,18 @@ def _run(
     with _progress(total) as progress:
 
         def step(name: str, stage: str) -> None:
+            """Show the program and the stage that runs now on the progress bar."""
             progress.update(progress.task_ids[0], completed=next(done), description=f"{name}: {stage}")
 
         for program, primals, size, family in chosen:
             name = program.name
             result = compare(program, primals, size, stages, options.limit, functools.partial(step, name))
-            if not comparisons:  # not above an error of the user's function
+            if not comparisons:  # after the first comparison: an error of the user's function comes without them
                 console.print(report.overview(stages))
                 console.print(report.legend())
             comparisons.append(result)
             console.print(report.comparison(result))
-            # a function of the user's may have the name of one of ours
+            # the user's function may have the name of a built-in program
             if not options.file and (more := report.MORE.get(name)) is not None:
                 console.print(more(program, result))
             if options.derivative:
@@ -215,7 +240,7 @@ def _page(
     stages: tuple[str, ...],
     options: argparse.Namespace,
 ) -> None:
-    """The page, with the growth of all families, or of the programs that were asked for."""
+    """Write the page, with the growth of the chosen programs, or of all families."""
     from stages.comparison.page import Shown, write, write_relatives
 
     measured = {growth.program for growth in growths}
@@ -226,6 +251,7 @@ def _page(
         for family in missing:
 
             def step(stage: str, name: str = family.program) -> None:
+                """Show the stage that is measured now on the progress bar."""
                 progress.update(progress.task_ids[0], completed=next(done), description=f"growth of {name}: {stage}")
 
             growths = growths + list(grow(family, stages, limit, step))
@@ -241,7 +267,7 @@ def _page(
 
 
 def _growth_limit(options: argparse.Namespace) -> float:
-    """Where a stage is cut off on a page's plots; some of the neighbours are slow to count."""
+    """Return the limit of work on a page's plots, lower for related algorithms, as some are slow to count."""
     return min(options.limit, GROWTH_LIMIT / 4 if options.relatives else GROWTH_LIMIT)
 
 
@@ -249,7 +275,7 @@ def _derivatives(program: Program, primals: tuple[Any, ...], stages: tuple[str, 
     try:
         return as_programs(program.function, primals, stages)
     except NotTranslated as why:
-        return {"": f"{program.name} is not one for the calculus: {why}"}
+        return {"": f"{program.name} has no translation to the calculus: {why}"}
 
 
 def _progress(total: int) -> Progress:
@@ -267,35 +293,36 @@ def _progress(total: int) -> Progress:
 
 
 def _known(kind: str, names: list[str] | None, known: tuple[str, ...]) -> tuple[str, ...]:
-    """The names asked for, in the order of the known ones; all if none were."""
+    """Return the chosen names, in the order of the known ones; all of them without a choice."""
     for name in names or ():
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f" Did you mean {close[0]}?" if close else ""
-            _usage(f"there is no {kind} '{name}'.{hint} Known: {', '.join(known)}")
+            _usage(f"unknown {kind} '{name}'.{hint} Known: {', '.join(known)}")
     return tuple(name for name in known if not names or name in names)
 
 
 def _own(options: argparse.Namespace) -> list[_Chosen]:
-    """The user's function FILE.py:FUNCTION as a program."""
+    """Return the user's function FILE.py:FUNCTION as a program."""
     file, _, name = options.file.rpartition(":")
     if not file or not Path(file).is_file():
-        _usage(f"--file {options.file}: expected FILE.py:FUNCTION, and the file to exist")
+        _usage(f"--file {options.file}: expected FILE.py:FUNCTION with an existing file")
     primals = _literals(options.args)
     sys.path.insert(0, str(Path(file).resolve().parent))  # as `python FILE.py` does
     names = runpy.run_path(file)
     function = names.get(name)
     if not callable(function):
         functions = ", ".join(key for key, x in names.items() if callable(x) and not key.startswith("_")) or "none"
-        _usage(f"--file {options.file}: there is no function '{name}' in {file}. There: {functions}")
+        _usage(f"--file {options.file}: {file} has no function '{name}'. Its functions: {functions}")
     if not options.inputs:
         _takes(function, name, primals, options.args)
     about = (function.__doc__ or "").strip().partition("\n")[0]
     make = names.get(options.inputs) if options.inputs else (lambda n: primals)
     if not callable(make):
-        _usage(f"--inputs {options.inputs}: there is no such function in {file}")
+        _usage(f"--inputs {options.inputs}: {file} has no such function")
 
     def made(n: int, seed: int) -> tuple[Any, ...]:
+        """The arguments of size n, from the user's --inputs function."""
         found = make(n)
         if not isinstance(found, tuple):
             _usage(f"--inputs {options.inputs}: {options.inputs}({n}) gave {found!r}; expected a tuple of arguments")
@@ -309,7 +336,7 @@ def _own(options: argparse.Namespace) -> list[_Chosen]:
 
 
 def _sample(program: Program, options: argparse.Namespace) -> Sample:
-    """The sizes that a reader of the page can choose from."""
+    """Return the sizes that a reader of the page can choose from."""
     from stages.comparison.page import of_sizes, sample
 
     if options.file:
@@ -321,7 +348,7 @@ def _literals(text: str) -> tuple[Any, ...]:
     try:
         return ast.literal_eval(f"({text.strip().rstrip(',')},\n)" if text.strip() else "()")
     except (ValueError, SyntaxError):
-        _usage(f"--args {text!r}: expected Python literals with commas between, for example '3.0, [1.0, 2.0]'")
+        _usage(f"--args {text!r}: expected comma-separated Python literals, for example '3.0, [1.0, 2.0]'")
 
 
 def _takes(function: Callable[..., Any], name: str, primals: tuple[Any, ...], text: str) -> None:
@@ -331,12 +358,12 @@ def _takes(function: Callable[..., Any], name: str, primals: tuple[Any, ...], te
         signature.bind(*primals)
     except TypeError as error:
         _usage(f"--args {text!r} does not fit {name}{signature}: {error}")
-    except ValueError:  # one without a signature
+    except ValueError:  # a callable without a signature
         return
 
 
 def _explain(error: Exception, file: str) -> None:
-    """Print what the user's function raised, from its own first line on."""
+    """Print the traceback of an error of the user's function, from the function's own frame on."""
     where = error.__traceback__
     while where is not None and where.tb_frame.f_code.co_filename != file:
         where = where.tb_next
@@ -355,7 +382,7 @@ def _save(path: Path, comparisons: list[Comparison], growths: list[Growth]) -> N
 
 
 def _finite(x: Any) -> Any:
-    """The same data with null for NaN and infinities, which JSON does not have."""
+    """Replace NaN and infinities, which JSON lacks, by null."""
     if isinstance(x, dict):
         return {key: _finite(value) for key, value in x.items()}
     if isinstance(x, list):

@@ -3,15 +3,15 @@ r"""D1, naive: every scalar carries a backpropagator, a closure from its cotange
 Paper:   section 3, Figs. 6 and 7
 D[R] =   (R, R -o c)                                c, the input as a product of scalars (pairs.py)
 Changed: nothing yet; this is the transformation that is easy to prove right.
-Cost:    a backpropagator is called once for every path from its scalar to the output: 2^n paths for n doublings. A call
-         that reaches an input builds a one-hot and adds it: O(size(c)).
+Cost:    a backpropagator is called once for every path from its scalar to the output: 2^n paths for n doublings. Each
+         call that reaches an input builds a one-hot and adds it: O(size(c)).
 
     D[r]          = (r, \z. 0)
     D[op(t1..tn)] = let (xi, di) = D[ti] in (op(x1..xn), \z. d1(z*p1) + ... + dn(z*pn))
     Interleave_R (x, d)          = (x, d)
     Interleave_(s,t) ((x, y), d) = (Interleave (x, \z. d (z, 0)), Interleave (y, \z. d (0, z)))
     Deinterleave_R (x, d)        = (x, d)
-    Deinterleave_(s,t) (x, y)    = ((x1, y1), \z. x2 (fst z) + y2 (snd z)), of Deinterleave x = (x1, x2), y = (y1, y2)
+    Deinterleave_(s,t) (x, y)    = ((x1, y1), \z. x2 (fst z) + y2 (snd z)) where (x1, x2), (y1, y2) = Deinterleave x, y
     Wrap[f] x                    = Deinterleave (D[f] (Interleave (x, id)))
 """
 
@@ -42,7 +42,7 @@ def plus(c1, c2):
 
 
 def total(run, calls):
-    """d1 z1 + ... + dn zn. To spare Python's stack, op's backpropagators return the calls of their sum: made here."""
+    """d1 z1 + ... + dn zn, in a loop that spares Python's stack: op's backpropagators return the calls of their sum."""
     c, todo = zero(run), calls[::-1]
     while todo:
         u, z = todo.pop()
@@ -55,7 +55,7 @@ def total(run, calls):
 
 
 def one_hot(path, z):
-    """What Interleave passes down the pairs: \\z. d (z, 0) to the left, \\z. d (0, z) to the right."""
+    """The one-hot cotangent that Interleave builds: \\z. d (z, 0) at a left half, \\z. d (0, z) at a right half."""
     return pairs.one_hot(path, z)
 
 
@@ -83,6 +83,7 @@ def deinterleave(run, y):
     duals = [u if isinstance(u, Dual) and u.run is run else constant(run, u) for u in leaves]
 
     def d(ct):
+        """The output's backpropagator: maps a cotangent of the output to a cotangent of the input."""
         return total(run, list(zip(duals, structure.read(ct), strict=True)))
 
     return structure.rebuild([u.x for u in duals]), d

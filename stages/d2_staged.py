@@ -2,13 +2,13 @@ r"""D2, staged calls with linear factoring: a backpropagator is called once, wit
 
 Paper:   section 4, Fig. 8
 D[R] =   (R, (Int, R -o Staged c))                  Staged c = (c, Map Int (R -o Staged c, R))
-Changed: f x + f y = f (x + y), so calls are delayed and those of one backpropagator merged. Every backpropagator draws
-         an id; it can only call older ones, so resolving from the highest id calls each of them at most once. This
-         solves D1's 2^n.
-Cost:    O(size(c)) for every operation: (A) 0 and + build whole cotangents, (B) so do the one-hots of inputs; and (C)
-         the maps cost a logarithm.
+Changed: f x + f y = f (x + y), so calls are delayed, and those of one backpropagator merged. Every backpropagator
+         draws an id and can only call older ones. So resolving from the highest id down calls each at most once.
+         This solves D1's 2^n.
+Cost:    O(size(c)) for every operation: (A) 0 and + build whole cotangents, (B) one-hots of inputs build whole
+         cotangents, and (C) the maps cost a logarithm.
 
-    0 = (0, {})      (c, m) + (c', m') = (c + c', m union m'); where both have an id: one function, the sum of arguments
+    0 = (0, {})      (c, m) + (c', m') = (c + c', m union m'); an id in both keeps its d and adds the arguments
     SCotan c = (c, {})          SCall (i, d) z = (0, {i -> (d, z)})
     SResolve (c, m) = if m is empty then c
                       else let i = highest id of m; (d, z) = m[i] in SResolve (d z + (c, m without i))
@@ -51,7 +51,7 @@ def zero(run):
 
 
 def plus(s, *more):
-    """(+) : Staged c, Staged c -> Staged c, and of any number"""
+    """(+) : Staged c, Staged c -> Staged c, for any number of terms"""
     for s2 in more:
         s = Staged(pairs.add(s.c, s2.c), ordered_map.union_with(factor, s.m, s2.m))
     return s
@@ -68,12 +68,12 @@ def call(u, z):
 
 
 def one_hot(path, z):
-    """SCotan after what Interleave passes down the pairs: \\z. d (z, 0) to the left, \\z. d (0, z) to the right."""
+    """SCotan of the one-hot cotangent of Interleave: \\z. d (z, 0) at a left half, \\z. d (0, z) at a right half."""
     return Staged(pairs.one_hot(path, z), None)
 
 
 def resolve(s):
-    """SResolve: the highest id first"""
+    """SResolve: calls every delayed backpropagator, the highest id first"""
     while s.m is not None:
         _, (d, z), m = ordered_map.pop_max(s.m)
         s = plus(d(z), Staged(s.c, m))
@@ -104,6 +104,7 @@ def deinterleave(run, y):
     duals = [u if isinstance(u, Dual) and u.run is run else constant(run, u) for u in leaves]
 
     def d(ct):
+        """The output's backpropagator: a sum with one delayed call for each scalar of the output."""
         return plus(*[call(u, z) for u, z in zip(duals, structure.read(ct), strict=True)])
 
     return structure.rebuild([u.x for u in duals]), d

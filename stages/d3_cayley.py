@@ -5,12 +5,12 @@ D[R] =   (R, (Int, R -o (Staged c -> Staged c)))    Staged c = (c, Map Int (R -o
 Changed: a monoid M embeds in M -> M by m |-> (m + -): 0 becomes id and + becomes composition, both O(1), so an
          operation no longer touches whole cotangents. One 0 : c is left, where SResolve starts.
          This solves (A).
-Cost:    O(log of the pending calls) for an operation; for an input's backpropagator the DEPTH of its scalar in the
-         input: log(size) if that is balanced, size if it is list-like.
+Cost:    O(log of the pending calls) for an operation. An input's backpropagator costs the DEPTH of its scalar in the
+         input: log(size) in a balanced input, size in a list-like one.
 
     0 = id           f + g = f . g
     SCotan g (c, m) = (g c, m), for g : c -> c
-    SCall (i, d) z (c, m) = (c, m with i -> (d, z) inserted, or z added to the argument that is there)
+    SCall (i, d) z (c, m) = (c, m with i -> (d, z) inserted, or z added to the argument of i)
     SResolve u = run (u (0, {})), where run (c, m) = if m is empty then c
                    else let i = highest id of m; (d, z) = m[i] in run (d z (c, m without i))
     D[r]          = fresh i: (r, (i, \z. id))
@@ -56,7 +56,7 @@ def plus(*functions):
 
 
 def apply(function, s):
-    """The composed function, on s."""
+    """Apply a composed function to s."""
     todo = [function]
     while todo:
         f = todo.pop()
@@ -78,12 +78,12 @@ def call(u, z):
 
 
 def one_hot(path, z):
-    """SCotan after the setter that Interleave passes down the pairs: it visits the pairs on the way, nothing else."""
+    """SCotan of the setter of Interleave, which rebuilds only the pairs between the scalar and the root."""
     return lambda s: Staged(pairs.update(path, z, s.c), s.m)
 
 
 def resolve(function, c):
-    """SResolve: the highest id first, from 0 : c, the only whole zero left"""
+    """SResolve: the highest id first, from the only zero of type c that is left"""
     s = apply(function, Staged(pairs.zeros(c), None))
     while s.m is not None:
         _, (d, z), m = ordered_map.pop_max(s.m)
@@ -115,6 +115,7 @@ def deinterleave(run, y):
     duals = [u if isinstance(u, Dual) and u.run is run else constant(run, u) for u in leaves]
 
     def d(ct):
+        """The output's backpropagator: a sum with one delayed call for each scalar of the output."""
         return plus(*[call(u, z) for u, z in zip(duals, structure.read(ct), strict=True)])
 
     return structure.rebuild([u.x for u in duals]), d

@@ -1,13 +1,13 @@
-r"""D3, sparse: the input's scalars are numbered, and their cotangents collected in a map.
+r"""D3, sparse: the cotangents of the input's scalars are collected in a map, by number.
 
 Paper:   section 6
 D[R] =   (R, (Int, R -o (Staged -> Staged)))        Staged = (Map Int R, Map Int (R -o (Staged -> Staged), R))
 Changed: a cotangent of the input is a Map Int R in place of c, so an input's backpropagator costs O(log n) wherever its
-         scalar stands. Interleave also builds the rebuild function, from (Int -> R) to the input's structure. This
+         scalar is. Interleave also builds the rebuild function, from (Int -> R) to the input's structure. This
          solves (B), up to the logarithm.
 Cost:    O(log n) for everything, with n = program + input: O(n log n) in all.
 
-    SOneHot i z (c, m) = (c with i -> z inserted, or z added to what is there, m)        in place of SCotan
+    SOneHot i z (c, m) = (c with i -> z inserted, or z added to c[i], m)        in place of SCotan
     Interleave_R x = fresh i: ((x, (i, SOneHot i)), \g. g i)
     Interleave_(s,t) (x, y) = let (x', r1) = Interleave x; (y', r2) = Interleave y in ((x', y'), \g. (r1 g, r2 g))
     Wrap[f] x = let (x', rebuild) = Interleave x; (y, d) = Deinterleave (D[f] x')
@@ -51,7 +51,7 @@ def plus(*functions):
 
 
 def apply(function, s):
-    """The composed function, on s."""
+    """Apply a composed function to s."""
     todo = [function]
     while todo:
         f = todo.pop()
@@ -104,6 +104,7 @@ def interleave(run, scalars, structure):
     duals = [Dual(run, x, lambda z, i=i: one_hot(i, z)) for i, x in enumerate(scalars)]
 
     def rebuild(c):
+        """Put the collected cotangents into the input's structure; a scalar that received none gets 0."""
         return structure.cotangent([ordered_map.find(c, i, 0.0) for i in range(len(scalars))])
 
     return structure.rebuild(duals), rebuild
@@ -115,6 +116,7 @@ def deinterleave(run, y):
     duals = [u if isinstance(u, Dual) and u.run is run else constant(run, u) for u in leaves]
 
     def d(ct):
+        """The output's backpropagator: a sum with one delayed call for each scalar of the output."""
         return plus(*[call(u, z) for u, z in zip(duals, structure.read(ct), strict=True)])
 
     return structure.rebuild([u.x for u in duals]), d

@@ -1,11 +1,11 @@
-r"""D4, mutable arrays: both maps become arrays that are updated in place.
+r"""D4, mutable arrays: both maps of D3 become arrays that are updated in place.
 
 Paper:   section 7 and appendix A, Figs. 11 and 12
 D[R] =   (R, (Int, R -o (Staged -> Staged)))        Staged = (Array R, Array (R -o (Staged -> Staged), R))
 Changed: after the forward pass the numbers of input scalars, i_inp, and of backpropagators, i_out, are known, so both
-         arrays are allocated once. Nothing else ever refers to them (the paper's types guarantee it: they are
-         resource-linear), so updating them in place cannot be seen. This solves (B) and (C).
-Cost:    O(1) for everything: O(program + input) in all, the bound that reverse AD should have.
+         arrays are allocated once. Nothing else refers to them (the paper's resource-linear types guarantee it), so
+         nobody can observe that they are updated in place. This solves (B) and (C).
+Cost:    O(1) for everything: O(program + input) in all, the bound that reverse AD should meet.
 
     SAlloc i_inp i_out   = (zeros (i_inp), i_out times (\z. id, 0))
     SCall (i, d) z (c, m) = m[i] := (d, m[i].argument + z)
@@ -50,7 +50,7 @@ def plus(*functions):
 
 
 def apply(function, s):
-    """The composed function, on s."""
+    """Apply a composed function to s."""
     todo = [function]
     while todo:
         f = todo.pop()
@@ -61,7 +61,7 @@ def apply(function, s):
 
 
 def alloc(i_inp, i_out):
-    """SAlloc"""
+    """SAlloc: zero cotangents, and for every id a zero argument"""
     return Staged([0.0] * i_inp, [(lambda z: zero, 0.0)] * i_out)
 
 
@@ -69,6 +69,7 @@ def call(u, z):
     """SCall (i, d) z"""
 
     def write(s):
+        """Delay the call: add z to the argument of u's id."""
         s.m[u.i] = u.d, s.m[u.i][1] + z
 
     return write
@@ -78,6 +79,7 @@ def one_hot(i, z):
     """SOneHot i z"""
 
     def write(s):
+        """Add z to the cotangent of the input's scalar i."""
         s.c[i] = s.c[i] + z
 
     return write
@@ -116,6 +118,7 @@ def deinterleave(run, y):
     duals = [u if isinstance(u, Dual) and u.run is run else constant(run, u) for u in leaves]
 
     def d(ct):
+        """The output's backpropagator: a sum with one delayed call for each scalar of the output."""
         return plus(*[call(u, z) for u, z in zip(duals, structure.read(ct), strict=True)])
 
     return structure.rebuild([u.x for u in duals]), d
@@ -130,6 +133,7 @@ def vjp(f, *primals):
     i_out = next(run.ids)
 
     def pullback(ct):
+        """Map a cotangent of the output to the cotangents of the primals."""
         s = alloc(len(scalars), i_out)
         apply(d(ct), s)
         return rebuild(resolve(s))

@@ -2,9 +2,9 @@ r"""D4 without the collector: one mutable array.
 
 Paper:   section 8.1
 D[R] =   (R, (Int, R -o (Staged -> Staged)))        Staged = Array (R -o (Staged -> Staged), R)
-Changed: the argument that an input's backpropagator has been called with, summed up, IS the cotangent of its scalar. So
-         the array of cotangents is redundant: an input's backpropagator does nothing, and rebuild reads arguments.
-Cost:    as before, with half the arrays.
+Changed: the sum of an input backpropagator's arguments IS the cotangent of its scalar. So the array of cotangents is
+         redundant: an input's backpropagator does nothing, and rebuild reads the arguments.
+Cost:    as before, with one array in place of two.
 
     SAlloc i_out     = i_out times (\z. id, 0)
     SCall (i, d) z m = m[i] := (d, m[i].argument + z)
@@ -39,7 +39,7 @@ def plus(*functions):
 
 
 def apply(function, s):
-    """The composed function, on s."""
+    """Apply a composed function to s."""
     todo = [function]
     while todo:
         f = todo.pop()
@@ -50,7 +50,7 @@ def apply(function, s):
 
 
 def alloc(i_out):
-    """SAlloc"""
+    """SAlloc: for every id a zero argument"""
     return [(lambda z: zero, 0.0)] * i_out
 
 
@@ -58,6 +58,7 @@ def call(u, z):
     """SCall (i, d) z"""
 
     def write(m):
+        """Delay the call: add z to the argument of u's id."""
         m[u.i] = u.d, m[u.i][1] + z
 
     return write
@@ -96,6 +97,7 @@ def deinterleave(run, y):
     duals = [u if isinstance(u, Dual) and u.run is run else constant(run, u) for u in leaves]
 
     def d(ct):
+        """The output's backpropagator: a sum with one delayed call for each scalar of the output."""
         return plus(*[call(u, z) for u, z in zip(duals, structure.read(ct), strict=True)])
 
     return structure.rebuild([u.x for u in duals]), d
@@ -110,6 +112,7 @@ def vjp(f, *primals):
     i_out = next(run.ids)
 
     def pullback(ct):
+        """Map a cotangent of the output to the cotangents of the primals."""
         s = alloc(i_out)
         apply(d(ct), s)
         return rebuild(resolve(s))

@@ -2,9 +2,9 @@ r"""D4 defunctionalised and compiled: the lists of contributions are laid out fl
 
 Paper:   section 8.2
 D[R] =   (R, (Int, Contrib))                        Contrib = [(R, (Int, Contrib))]
-Changed: SResolve has no Python function to call any more, so that numba can compile its loop: the lists that the output
-         reaches are laid out flat once, from the highest id down. An array of arguments is left of Staged.
-         From here on a constant is not represented: it has no contribution to make and none to receive, so D[op]
+Changed: SResolve no longer calls Python functions, so numba can compile its loop: the lists that the output reaches are
+         laid out flat once, from the highest id down. Of Staged only an array of arguments remains.
+         From here on a constant is not represented: it neither makes nor receives contributions, so D[op]
          leaves it out of the list, and it draws no id.
 Cost:    as before, with a compiled loop.
 
@@ -36,7 +36,7 @@ class Dual(DualNumber):
 
 
 def alloc(i_out, dtype):
-    """SAlloc: the arguments; the contributions are in the lists."""
+    """SAlloc: zero arguments; the contributions stay in the lists."""
     return np.full(i_out, 0.0, dtype)
 
 
@@ -49,7 +49,7 @@ def call(i, start, end, partials, ids, arguments):
 
 @numba.njit(cache=True)
 def resolve(rows, ends, partials, ids, arguments):
-    """SResolve: the highest id first; list r ends where ends[r + 1] says and belongs to the id rows[r]"""
+    """SResolve: the highest id first; list r belongs to the id rows[r] and ends at index ends[r + 1]"""
     for r in range(len(rows)):
         call(rows[r], ends[r], ends[r + 1], partials, ids, arguments)
 
@@ -72,7 +72,7 @@ def interleave(run, scalars, structure):
 
 
 def deinterleave(run, y):
-    """The output's value; the dual numbers in it, with their places; the structure of its cotangents."""
+    """The output's value; the dual numbers in it, with their indices; the structure of its cotangents."""
     leaves, structure = outputs(y)
     duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
     for k, u in duals:
@@ -81,7 +81,7 @@ def deinterleave(run, y):
 
 
 def flat(duals, i_out):
-    """The contributions that these dual numbers reach: ids from the highest, where each list ends, partials, ids."""
+    """The lists that these dual numbers reach, flat: ids from the highest down, ends of lists, partials, ids."""
     reached, todo = {}, [(u.i, u.d) for _, u in duals]
     while todo:
         i, d = todo.pop()
@@ -106,6 +106,7 @@ def vjp(f, *primals):
     rows, ends, partials, ids = flat(duals, i_out)
 
     def pullback(ct):
+        """Map a cotangent of the output to the cotangents of the primals."""
         zs = output.read(ct)
         nested = partials.dtype == object or any(isinstance(z, DualNumber) for z in zs)
         arguments = alloc(i_out, object if nested else float)

@@ -2,10 +2,10 @@ r"""D4 defunctionalised: a backpropagator is the list of its contributions.
 
 Paper:   section 8.2, Fig. 10
 D[R] =   (R, (Int, Contrib))                        Contrib = [(R, (Int, Contrib))], Staged = Array (Contrib, R)
-Changed: backpropagators come in three forms only (inputs, constants, operations), and an operation's is linear in z, so
-         data describes them: [] for inputs and constants, [(p1, d1), ..., (pn, dn)] for operations, the partial
-         derivatives computed in the forward pass. SResolve interprets the list where it called the function.
-Cost:    as before, and no call of a closure is left.
+Changed: backpropagators have only three forms (inputs, constants, operations), and an operation's is linear in z, so
+         data describes them: [] for inputs and constants, [(p1, d1), ..., (pn, dn)] for operations, with the
+         partial derivatives computed in the forward pass. SResolve interprets the list instead of calling a function.
+Cost:    as before, without calls of closures.
 
     SAlloc i_out     = i_out times ([], 0)
     SCall (i, c) z m = m[i] := (c, m[i].argument + z)
@@ -35,7 +35,7 @@ class Dual(DualNumber):
 
 
 def alloc(i_out):
-    """SAlloc"""
+    """SAlloc: for every id no contributions and a zero argument"""
     return [([], 0.0)] * i_out
 
 
@@ -44,13 +44,14 @@ def call(u, z):
     i, d = u
 
     def write(m):
+        """Delay the call: add z to the argument of id i."""
         m[i] = d, m[i][1] + z
 
     return write
 
 
 def interpret(contributions, z, m):
-    """What the function of these contributions would do: SCall d1 (z*p1) . ... . SCall dn (z*pn)"""
+    """Interpret a list of contributions as its backpropagator: SCall d1 (z*p1) . ... . SCall dn (z*pn)"""
     for p, u in contributions:
         call(u, z * p)(m)
 
@@ -88,6 +89,7 @@ def deinterleave(run, y):
     duals = [u if isinstance(u, Dual) and u.run is run else constant(run, u) for u in leaves]
 
     def d(ct):
+        """The output's contributions at the cotangent ct."""
         return [(z, (u.i, u.d)) for u, z in zip(duals, structure.read(ct), strict=True)]
 
     return structure.rebuild([u.x for u in duals]), d
@@ -102,6 +104,7 @@ def vjp(f, *primals):
     i_out = next(run.ids)
 
     def pullback(ct):
+        """Map a cotangent of the output to the cotangents of the primals."""
         s = alloc(i_out)
         interpret(d(ct), 1.0, s)
         return rebuild(resolve(s))

@@ -1,19 +1,19 @@
 r"""Taping of programs that fork and join: the reverse pass runs on threads.
 
 Paper:   Smeding and Vákár 2025, "Parallel dual-numbers reverse AD" (JFP 35, e16)
-D[R] =   (R, (Int, Int))                            the id: a job, and a number in it; every job has a tape
-Changed: fork(f, g) makes a job of f, one of g, and one of what comes after; jobs draw ids without asking each other.
-         In the reverse pass a job resolves when those after it have: what stands between a fork and its join runs
-         beside each other, in compiled code that holds no lock, and adds to the arguments atomically. A reverse pass
-         that is as parallel as the program is the paper's; the details of this one are ours.
-Cost:    work as before. The span, the longest chain of ids that wait for each other, is that of the program.
+D[R] =   (R, (Int, Int))                            the id: a job, and a number within it; every job has a tape
+Changed: fork(f, g) makes one job for f, one for g and one for the code after both; jobs draw ids independently.
+         In the reverse pass a job resolves after all jobs that follow it. The two sides of a fork resolve in
+         parallel, in compiled code that holds no lock, and add to the arguments atomically. The paper's reverse
+         pass is as parallel as the program, too; the details of this one are ours.
+Cost:    work as before. The span, the longest chain of ids that wait for each other, is the program's.
 
-    Block              = a list of jobs and forks (Block, Block), in the order of the program
+    Block              = a list of jobs and forks (Block, Block), in program order
     fork f g           = let (x, b1) = f in a new block, (y, b2) = g in another in add (b1, b2), and a new job; (x, y)
     D[op(t1..tn)]      = let (xi, ii) = D[ti] in write [(p1, i1), ..., (pn, in)] for a fresh i of the job
                          in (op(x1..xn), i)
     Interleave_R x     = as in tape, by the first job
-    SResolve block     = for its parts, the last first: of a job as in tape; of a fork SResolve b1 beside SResolve b2
+    SResolve block     = for its parts, the last first: a job as in tape; a fork as SResolve b1 parallel to SResolve b2
     Deinterleave, Wrap: as before
 """
 
@@ -33,11 +33,11 @@ from stages.fork_join.atomic import add
 from stages.fork_join.forks import joining
 from stages.fork_join.jobs import Job, Jobs, beside, laid_out
 
-WORTH = 10_000  # ids that a thread must have to do
+WORTH = 10_000  # the fewest ids for which a thread pays
 
 
 class Dual(DualNumber):
-    """D[R]: a number x and an id i, a job's number and a number in it."""
+    """D[R]: a number x and an id i: a job's number, and a number within the job."""
 
     __slots__ = ("i", "run", "x")
 
@@ -46,7 +46,7 @@ class Dual(DualNumber):
 
 
 def alloc(i_out, dtype):
-    """SAlloc: the arguments, and which ids have been called: 0 times a partial that is infinite would be NaN."""
+    """SAlloc: zero arguments, and which ids have been called: 0 times an infinite partial derivative would be NaN."""
     return np.full(i_out, 0.0, dtype), np.zeros(i_out, np.bool_)
 
 
@@ -85,7 +85,7 @@ def interleave(run, scalars, structure):
 
 
 def deinterleave(run, y):
-    """The output's value; the dual numbers in it, with their places; the structure of its cotangents."""
+    """The output's value; the dual numbers in it, with their indices; the structure of its cotangents."""
     leaves, structure = outputs(y)
     duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
     for k, u in duals:
@@ -102,6 +102,7 @@ def vjp(f, *primals):
     starts, ends, partials, ids = laid_out(run.jobs)
 
     def pullback(ct):
+        """Map a cotangent of the output to the cotangents of the primals."""
         zs = output.read(ct)
         nested = partials.dtype == object or any(isinstance(z, DualNumber) for z in zs)
         arguments, called = alloc(starts[-1], object if nested else float)
@@ -113,6 +114,7 @@ def vjp(f, *primals):
         free, none = threading.Semaphore(0 if nested else (os.cpu_count() or 1) - 1), threading.Semaphore(0)
 
         def reverse(block):
+            """Resolve the parts of a block, the last first; the two sides of a fork resolve in parallel."""
             for part in reversed(block):
                 if isinstance(part, Job):
                     loop(starts[part.number], starts[part.number + 1], ends, partials, ids, arguments, called)

@@ -2,8 +2,8 @@ r"""D4 as taping: the contributions are written to a tape in the forward pass.
 
 Paper:   section 8.3
 D[R] =   (R, Int)                                   and a tape: Array [(R, Int)], the contributions of each id
-Changed: which contributions belong to which id is known in the forward pass already, so they are written there, to
-         flat arrays that grow. A scalar carries its id. Resolving is one compiled loop over the tape, backwards.
+Changed: the forward pass already knows which contributions belong to which id, so it writes them to flat arrays that
+         grow. A scalar carries its id. Resolving is one compiled loop over the tape, backwards.
          A constant is not represented, as in contrib.
 Cost:    as before, with the smallest constant: this is a Wengert list, arrived at from closures.
 
@@ -39,7 +39,7 @@ class Dual(DualNumber):
 
 
 def alloc(i_out, dtype):
-    """SAlloc: the arguments, and which ids have been called: 0 times a partial that is infinite would be NaN."""
+    """SAlloc: zero arguments, and which ids have been called: 0 times an infinite partial derivative would be NaN."""
     return np.full(i_out, 0.0, dtype), np.zeros(i_out, np.bool_)
 
 
@@ -69,7 +69,7 @@ def op(run, y, args, partials):
         run.partials.extend(partials)
     except ConversionError:  # a nested derivative: partials are numbers of an outer run, which no float array can hold
         run.partials = [*run.partials[: ends[-1]], *partials]
-    for u in args:  # nothing is called here that could be spared: this is the cost of an operation
+    for u in args:  # a loop without calls: this is the cost of an operation
         ids.append(u.i)
     i = len(ends) - 1
     ends.append(len(ids))
@@ -87,7 +87,7 @@ def interleave(run, scalars, structure):
 
 
 def deinterleave(run, y):
-    """The output's value; the dual numbers in it, with their places; the structure of its cotangents."""
+    """The output's value; the dual numbers in it, with their indices; the structure of its cotangents."""
     leaves, structure = outputs(y)
     duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
     for k, u in duals:
@@ -104,6 +104,7 @@ def vjp(f, *primals):
     ends, partials, ids = np.array(run.ends), np.array(run.partials), np.array(run.ids)
 
     def pullback(ct):
+        """Map a cotangent of the output to the cotangents of the primals."""
         zs = output.read(ct)
         nested = partials.dtype == object or any(isinstance(z, DualNumber) for z in zs)
         arguments, called = alloc(len(ends) - 1, object if nested else float)

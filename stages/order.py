@@ -1,4 +1,4 @@
-"""The stages by name, in the paper's order; and any algorithm by name, the neighbours of stages/relatives/ included."""
+"""The stages by name, in the paper's order, and a lookup that also finds the related algorithms of relatives/."""
 
 from types import ModuleType
 
@@ -32,9 +32,9 @@ STAGES: dict[str, ModuleType] = {
 
 
 def algorithm(name: str) -> ModuleType:
-    """The stage of that name, or the neighbour. KeyError if there is none."""
+    """Return the module of a stage or of a related algorithm. KeyError for an unknown name."""
     if name in STAGES:
         return STAGES[name]
-    from stages.relatives import RELATIVES  # only where one is asked for
+    from stages.relatives import RELATIVES  # imported only when needed
 
     return RELATIVES[name]

@@ -1,13 +1,13 @@
-"""The persistent ordered map of the paper: Map Int a, with union, insert, find and the removal of the highest key.
+"""The paper's persistent ordered map, Map Int a, with union, insertion, lookup and removal of the highest key.
 
 A weight-balanced search tree (Adams; the parameters are those of Haskell's Data.Map, proved right by Hirai and
-Yamamoto, 2011). Nothing is ever changed: every operation returns a new map that shares most of its nodes with the old
-one. `None` is the empty map. With n the size of the larger and m of the smaller map:
+Yamamoto, 2011). Maps are immutable: every operation returns a new map that shares most of its nodes with the old one.
+ `None` is the empty map. With n keys in the larger map and m in the smaller one:
 
     find, insert_with, pop_max    O(log n)
     union_with                    O(m log(n/m + 1))
 
-Python's persistent maps (immutables, pyrsistent) have no order, its ordered ones (sortedcontainers) are not persistent.
+Python's persistent maps (immutables, pyrsistent) are unordered; its ordered maps (sortedcontainers) are mutable.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def find(t: Map, key: int, default: Any = None) -> Any:
 
 
 def insert_with(f: Callable[[Any, Any], Any], t: Map, key: int, value: Any) -> Map:
-    """{key: value} added; where the key is there already, its value becomes f(old, value)."""
+    """Add {key: value}; a key that the map already has gets the value f(old, value)."""
     if t is None:
         return singleton(key, value)
     if key == t.key:
@@ -81,7 +81,7 @@ def pop_max(t: Node) -> tuple[int, Any, Map]:
 
 
 def union_with(f: Callable[[Any, Any], Any], a: Map, b: Map) -> Map:
-    """The keys of both maps; where both have one, f(value in a, value in b)."""
+    """The union of two maps; a key of both gets the value f(value in a, value in b)."""
     if a is None:
         return b
     if b is None:
@@ -114,7 +114,7 @@ def _node(key: int, value: Any, left: Map, right: Map) -> Node:
 
 
 def _balance(key: int, value: Any, left: Map, right: Map) -> Node:
-    """A node from two subtrees of which one is at most a little too heavy (one insertion or removal)."""
+    """Build a node from two subtrees, one of them at most a little too heavy (by one insertion or removal)."""
     weights = size(left), size(right)
     if sum(weights) > 1:
         if right is not None and weights[1] > _DELTA * weights[0]:
@@ -141,7 +141,7 @@ def _balance(key: int, value: Any, left: Map, right: Map) -> Node:
 
 
 def _join(key: int, value: Any, left: Map, right: Map) -> Node:
-    """A node from two subtrees of any weights."""
+    """Build a node from two subtrees of any weights."""
     if right is not None and size(right) > _DELTA * size(left):
         return _balance(right.key, right.value, _join(key, value, left, right.left), right.right)
     if left is not None and size(left) > _DELTA * size(right):
@@ -150,7 +150,7 @@ def _join(key: int, value: Any, left: Map, right: Map) -> Node:
 
 
 def _split(t: Map, key: int) -> tuple[Map, bool, Any, Map]:
-    """The smaller keys, whether the key is there, its value, the larger keys."""
+    """Split at a key: the smaller keys, whether t has the key, its value, the larger keys."""
     if t is None:
         return None, False, None, None
     if key == t.key:

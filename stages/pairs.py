@@ -2,12 +2,12 @@
 
     c ::= R | () | (c, c)
 
-Python's data has nodes with many children; a node becomes a balanced tree of pairs of its children, without those that
-hold no scalar. So a flat list of n scalars is log n deep, and a linked list of n cells is n deep, as in the paper.
+A node of Python data may have many children; it becomes a balanced tree of pairs, without the children that hold no
+scalar. So a flat list of n scalars is log n deep, and a linked list of n cells is n deep, as in the paper.
 
-`paths` walks through a product as Interleave does. What Interleave hands down from pair to pair (\\z. d (z, 0) in D1, a
-setter in D3) is kept as the way back to the root, a `Path`, so that neither building nor calling it grows Python's
-stack. All walks use a list in its place, too.
+`paths` walks through a product as Interleave does. Interleave passes functions down (\\z. d (z, 0) in D1, a setter in
+D3); a `Path` stores the same as data, the way from a scalar up to the root, so that neither building nor calling it
+grows Python's stack. All walks use an explicit list in place of recursion, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Path", "add", "of", "one_hot", "paths", "scalars", "scale", "update"
 
 
 class Path(NamedTuple):
-    """The way from a component of a product to the root: which half of which pair it is, and that pair's way."""
+    """The path from a component of a product up to the root: its half of its pair, its sibling, the pair's path."""
 
     half: int
     sibling: Any
@@ -29,7 +29,7 @@ class Path(NamedTuple):
 
 
 def of(structure: Structure, scalars: Sequence[Any]) -> Any:
-    """Nested data with these scalars, as a product."""
+    """Turn nested data with these scalars into a product."""
     leaves = structure.grouped(scalars, array=_balanced)
     return structure.fold(leaves, node=lambda node, children: _balanced(children), discrete=lambda x: ())
 
@@ -47,7 +47,7 @@ def _between(children: list[Any], start: int, end: int) -> Any:
 
 
 def paths(c: Any) -> Iterator[tuple[Any, Path | None]]:
-    """Every scalar, from left to right, with the way from it to the root.
+    """Yield every scalar, from left to right, with its path to the root.
 
     >>> [(x, path.half) for x, path in paths((1.0, 2.0))]
     [(1.0, 0), (2.0, 1)]
@@ -104,7 +104,7 @@ def one_hot(path: Path | None, z: Any) -> Any:
 
 
 def update(path: Path | None, z: Any, c: Any) -> Any:
-    """c with z added at the end of the path: (g v, w) or (v, g w) at every pair on the way; the rest is shared.
+    """Add z at the end of the path in c: (g v, w) or (v, g w) at every pair on the path; the rest is shared.
 
     >>> [update(path, 5.0, (1.0, (1.0, 1.0))) for _, path in paths((0.0, (0.0, 0.0)))]
     [(6.0, (1.0, 1.0)), (1.0, (6.0, 1.0)), (1.0, (1.0, 6.0))]
@@ -124,7 +124,7 @@ def update(path: Path | None, z: Any, c: Any) -> Any:
 
 
 def _map(f: Callable[..., Any], *products: Any) -> Any:
-    """f on the scalars that stand in the same place of products of one type."""
+    """Apply f to the scalars at the same positions of products of one type."""
     todo = [products]
     order = []  # every pair before its halves
     while todo:

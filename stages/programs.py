@@ -1,8 +1,8 @@
-"""The paper's example programs, in a teaching order, with inputs of any size from a seed.
+"""The paper's example programs, in teaching order, with inputs of any size from a seed.
 
-They serve the step-by-step comparison, the tests, the benchmarks and the figures. Each is ordinary Python, and gives
-the same value on floats as inside a stage. It is differentiable in its arguments; what is discrete (a number of steps,
-a label) is an int argument, whose cotangent is None. `Program.about` is the first line of the program's docstring.
+The step-by-step comparison, the tests, the benchmarks and the figures use them. Each is ordinary Python, and gives the
+same value on floats as inside a stage. It is differentiable in its arguments; discrete data (a number of steps, a
+label) is an int argument, whose cotangent is None. `Program.about` is the first line of the program's docstring.
 
 >>> doublings = PROGRAMS["doublings"]
 >>> x, n = doublings.make(10, 0)  # size, seed
@@ -31,7 +31,7 @@ __all__ = ["LOOP_OPERATIONS", "PROGRAMS", "Program", "rotate_vec_by_quat", "wide
 
 @dataclass(frozen=True)
 class Program:
-    """A program, where it comes from, and how to make inputs for it."""
+    """A program, its source, and a maker of inputs for it."""
 
     name: str
     paper: str  # where it comes from
@@ -46,12 +46,14 @@ PROGRAMS: dict[str, Program] = {}
 
 
 def _program(paper: str, size: int, unit: str, inputs: Callable[[int, np.random.Generator], tuple[Any, ...]]) -> Any:
-    """Enter the function that follows in `PROGRAMS`; `inputs(size, random numbers)` makes its primals."""
+    """Decorate a function to enter it in `PROGRAMS`; `inputs(size, random numbers)` makes its primals."""
 
     def enter(f: Callable[..., Any]) -> Callable[..., Any]:
+        """Enter f in `PROGRAMS` under its name; the first line of its docstring says what it computes."""
         about = (inspect.getdoc(f) or "").partition("\n")[0]
 
         def make(size: int, seed: int) -> tuple[Any, ...]:
+            """The primals of a size and a seed. ValueError for a size below 1."""
             if size < 1:
                 raise ValueError(f"the size of a program's input is at least 1, got {size}")
             return inputs(size, np.random.default_rng(seed))
@@ -211,6 +213,7 @@ def neural(layers, xs, label):
     """A relu layer, a softmax layer and the loss of one label: a branch for every neuron, and max of all outputs."""
 
     def affine(layer, xs):
+        """The weighted sums of a layer before its activation function: W x + b."""
         return [dot(row, xs) + bias for row, bias in zip(layer.weights, layer.biases, strict=True)]
 
     *hidden, last = layers
@@ -333,9 +336,11 @@ def compose(pairs, x):
     """
 
     def link(k, a, b):
+        """The k-th closure, which captures the scalars a and b."""
         return (lambda x: b - a * x) if k % 2 == 0 else (lambda x: x + b * sin(a * x))
 
     def whole(links):
+        """The composition of all closures, the first one innermost."""
         if len(links) == 1:
             return links[0]
         first, second = whole(links[: len(links) // 2]), whole(links[len(links) // 2 :])

@@ -1,5 +1,6 @@
 """The step-by-step comparison of the stages: counts, times, growth, tables and pages.
 
-measure.py compares values and derivatives, counts and times; counting.py and space.py count; steps.py follows a stage
-step by step. report.py shows all of it in the terminal, page/ as a page to step through. api.py has `stages.compare`.
+measure.py compares values and derivatives, counts and times; counting.py and space.py count operations and memory.
+steps.py records every step of a stage. report.py prints the results in the terminal, page/ writes them as a page to
+step through. api.py has `stages.compare`.
 """

@@ -1,4 +1,4 @@
-"""`stages.compare(f, *args)`: the comparison as an object, for notebooks and for programs."""
+"""`stages.compare(f, *args)`: the comparison as an object, for notebooks and programs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Compared:
     limit: float
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers, as nested data: those of a comparison in `python -m stages --json`."""
+        """The numbers as nested data, as one comparison of `python -m stages --json`."""
         return dataclasses.asdict(self.result)
 
     def to_html(self, path: Path | str, growth: bool = False) -> None:
         """Write the page of `python -m stages --html`, for this function.
 
-        With `growth`, the plots of how the stages' work grows on three of the paper's programs are on it, too; they
-        take some ten seconds. OSError if the file cannot be written.
+        With `growth`, the page also plots how the stages' work grows on three of the paper's programs, which takes
+        some ten seconds. OSError if the file cannot be written.
         """
         from stages.comparison.page import Shown, write  # needs jinja2
 
@@ -81,10 +81,10 @@ GROWTH_LIMIT = 2e5
 def compare(
     f: Callable[..., Any], *primals: Any, stages: Sequence[str] = tuple(STAGES), limit: float = 1.5e6
 ) -> Compared:
-    """Run f through the stages: counts, times, and whether all agree with each other and with differences.
+    """Run f through all stages, and compare their counts, times, values and gradients.
 
-    A stage whose counts together exceed `limit` is cut off. ValueError for a stage that is not known; errors of f, and
-    those of `dualrev.errors`, are passed on.
+    The gradients are also compared with central differences. A stage whose counts together exceed `limit` is cut off.
+    ValueError for an unknown stage; errors of f and of `dualrev.errors` propagate.
 
     >>> found = compare(lambda x, y: x * (x + y), 3.0, 2.0)
     >>> [stage["counts"]["calls"] for stage in found.to_dict()["stages"]]

@@ -1,4 +1,4 @@
-"""A table of the terminal whose columns stay whole: where they do not fit beside each other, they stand below."""
+"""A terminal table that never breaks a column: columns that do not fit side by side continue in a table below."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def empty_table(title: str = "") -> Table:
 
 
 class Columns:
-    """Rows of cells under headings. As many tables as are needed for the width; the first column is in each of them.
+    """Rows of cells under headings, in as many tables as the width requires; each repeats the first column.
 
-    `left` are headings of columns of text; the others are numbers, on the right.
+    `left` lists the headings of text columns, which are aligned left; numbers are aligned right.
     """
 
     def __init__(self, title: str, headings: Sequence[str], left: Sequence[str] = ()) -> None:
@@ -30,7 +30,7 @@ class Columns:
         self.rows: list[list[Any]] = []
 
     def add_row(self, *cells: Any) -> None:
-        """One more row: a cell for each heading; those that are left out are empty."""
+        """Add a row with a cell for each heading; missing cells are empty."""
         self.rows.append([*cells, *[""] * (len(self.headings) - len(cells))])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:

@@ -1,9 +1,9 @@
 """Exact operation counts of a stage, without counting code in the stage.
 
-`count` and `trace` load a copy of the stage's module of their own, in which the names of the common skeleton are
-wrapped: the constructor of dual numbers, `call`, `interpret`, `alloc`, `flat`, the tape's `array`, and the functions of
-pairs.py and ordered_map.py. The copy of a compiled loop is the Python function that numba was given. So the counts are
-those of the code that runs in earnest, and counting in one thread disturbs nothing elsewhere.
+`count` and `trace` load a private copy of the stage's module, and wrap the names of the common skeleton in it:
+ the constructor of dual numbers, `call`, `interpret`, `alloc`, `flat`, the tape's `array`, and the functions of
+pairs.py and ordered_map.py. A compiled loop is replaced by its Python function. So the counts are those of the
+real code, and counting in one thread disturbs no other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Recorder", "WatchedArray", "count", "fresh", "trace"]
 
 
 class Recorder:
-    """Counts, the calls in order if asked for, and the wrappers that keep both."""
+    """Counts, the calls in order if wanted, and the wrappers that keep both."""
 
     def __init__(self, limit: float) -> None:
         self.counts = Counts()
@@ -37,19 +37,19 @@ class Recorder:
         self._lists: dict[int, tuple[int, list[Any]]] = {}  # id(contributions) -> the id that has them
 
     def add(self, field: str, n: int = 1) -> None:
-        """Count n more. LimitReached if that is too much."""
+        """Count n more operations of a kind. LimitReached above the limit."""
         setattr(self.counts, field, getattr(self.counts, field) + n)
         self.work += n
         if self.work > self.limit:
             raise LimitReached(f"more than {self.limit:,.0f} steps")
 
     def called(self, i: int, z: float) -> None:
-        """Count a call, and keep it."""
+        """Count a call of backpropagator i with the argument z, and record it."""
         self.calls.append((i, float(z)))
         self.add("calls")
 
     def instrument(self, stage: ModuleType) -> ModuleType:
-        """A copy of the stage that counts."""
+        """Return a copy of the stage that counts."""
         copy: Any = fresh(stage)
         self._duals(copy.Dual)
         if hasattr(copy, "pairs"):
@@ -87,6 +87,7 @@ class Recorder:
             if callable(d):
 
                 def counted(z: Any) -> Any:
+                    """Count a call of this backpropagator, and make it."""
                     self.called(i, z)
                     return d(z)
 
@@ -96,6 +97,7 @@ class Recorder:
 
     def _interpreted(self, interpret: Callable[..., None]) -> Callable[..., None]:
         def counted(contributions: list[Any], z: Any, *more: Any) -> None:
+            """Count a call of the id that these contributions belong to, and interpret them."""
             if id(contributions) in self._lists:  # those of an id that was called
                 self.called(self._lists[id(contributions)][0], z)
             interpret(contributions, z, *more)
@@ -104,6 +106,7 @@ class Recorder:
 
     def _visited(self, visit: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any) -> Any:
+            """Count a visit of a term as a call, and make it."""
             self.add("calls")
             return visit(*args)
 
@@ -111,6 +114,7 @@ class Recorder:
 
     def _row(self, call: Callable[..., None]) -> Callable[..., None]:
         def counted(i: int, start: int, end: int, partials: Any, ids: Any, arguments: Any, *more: Any) -> None:
+            """Count a call of the id i, and of its span in a stage with jobs, and make it."""
             self.called(int(i), arguments[i])
             self.counts.span += int(self.knows_jobs and end > start)
             call(i, start, end, partials, ids, arguments, *more)
@@ -118,7 +122,7 @@ class Recorder:
         return counted
 
     def _beside(self, first: Callable[[], None], second: Callable[[], None], free: Any) -> None:
-        """One after the other, with the span of the longer one: the loops of Python add one at a time."""
+        """Run both one after the other, and count the longer span: Python's loops add one at a time."""
         before = self.counts.span
         first()
         longer, self.counts.span = self.counts.span, before
@@ -130,14 +134,20 @@ class Recorder:
         plain_map = copy._map
 
         def each(f: Callable[..., Any], *products: Any) -> Any:
+            """Map f over the scalars of products, and count every scalar."""
+
             def counted(*scalars: Any) -> Any:
+                """Count one scalar, and apply f to it."""
                 self.add("scalars")
                 return f(*scalars)
 
             return plain_map(counted, *products)
 
         def along(function: Callable[..., Any]) -> Callable[..., Any]:
+            """Wrap a function of a path."""
+
             def counted(path: Any, *more: Any) -> Any:
+                """Count the scalar at the end of the path, and every pair on the path."""
                 self.add("scalars")
                 step = path
                 while step is not None:
@@ -158,6 +168,7 @@ class Recorder:
 
     def _visit(self, function: Callable[..., Any], map_argument: int) -> Callable[..., Any]:
         def counted(*args: Any) -> Any:
+            """Count a visit of a node, unless the map is empty."""
             if args[map_argument] is not None:
                 self.add("map_steps")
             return function(*args)
@@ -166,6 +177,7 @@ class Recorder:
 
     def _alloc(self, alloc: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any) -> Any:
+            """Allocate the staged object, with arrays and tables that count their accesses."""
             made = alloc(*args)
             if isinstance(made, dict):
                 return _Table(self)
@@ -178,6 +190,7 @@ class Recorder:
 
     def _flat(self, flat: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any) -> Any:
+            """Count one write for every element that is laid out."""
             made = flat(*args)
             self.add("array_writes", sum(map(len, made)))
             return made
@@ -208,7 +221,7 @@ class _List(list):
 
 
 class WatchedArray(np.ndarray):
-    """An array whose writes are counted."""
+    """A NumPy array that counts its writes."""
 
     recorder: Recorder
 
@@ -223,10 +236,12 @@ class _Table(dict):
         self.recorder = recorder
 
     def get(self, key: Any, default: Any = None) -> Any:
+        """Count one step of the table, and look up a key."""
         self.recorder.add("map_steps")
         return super().get(key, default)
 
     def pop(self, key: Any, *default: Any) -> Any:
+        """Count one step of the table, and remove a key."""
         self.recorder.add("map_steps")
         return super().pop(key, *default)
 
@@ -248,10 +263,12 @@ class _Tape(array.array):
     recorder: Recorder
 
     def append(self, x: Any) -> None:
+        """Count one write, and append x."""
         self.recorder.add("array_writes")
         super().append(x)
 
     def extend(self, xs: Any) -> None:
+        """Count a write for each element, and append them all."""
         self.recorder.add("array_writes", len(xs))
         super().extend(xs)
 
@@ -275,7 +292,7 @@ def count(name: str, f: Callable[..., Any], *primals: Any, limit: float = float(
 
 
 def trace(name: str, f: Callable[..., Any], *primals: Any, limit: float = float("inf")) -> list[tuple[int, float]]:
-    """The calls of backpropagators in their order: (id, argument). In `naive`, ids are numbers of creation.
+    """The calls of backpropagators in order: (id, argument). In `naive`, ids number the backpropagators by creation.
 
     >>> trace("tape", lambda x, y: x * (x + y), 3.0, 2.0)
     [(3, 1.0), (2, 3.0), (1, 3.0), (0, 8.0)]
@@ -293,7 +310,7 @@ def _run(module: ModuleType, f: Callable[..., Any], primals: tuple[Any, ...], li
 
 
 def fresh(module: ModuleType) -> ModuleType:
-    """A copy of the module, executed anew; the imported one is not touched."""
+    """Execute a module anew, and return the copy; the imported module is untouched."""
     assert module.__file__ is not None
     spec = importlib.util.spec_from_file_location(module.__name__, module.__file__)
     assert spec is not None

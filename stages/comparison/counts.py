@@ -1,4 +1,4 @@
-"""The operation counts of an algorithm: a stage, or a related one."""
+"""The operation counts of an algorithm: of a stage or of a related algorithm."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Counts:
 
     @property
     def work(self) -> int:
-        """All of them together but the span: what the growth of a stage is fitted to."""
+        """The sum of all counts except the span; the growth laws are fitted to it."""
         return sum(dataclasses.astuple(self)) - self.span
 
 
 class LimitReached(Exception):  # noqa: N818 - not an error: the answer of a count that was told when to stop
-    """The stage has done more work than the count allowed."""
+    """The stage has exceeded the limit on counted work."""

@@ -1,4 +1,4 @@
-"""The derivative as a program: what each stage does at run time, done to the text of a function.
+"""The derivative as a program: each stage's transformation, applied to the source text of a function.
 
 >>> from stages.programs import PROGRAMS
 >>> print(as_programs(PROGRAMS["fig1"].function, (3.0, 2.0), ("naive",))["naive"])
@@ -36,8 +36,8 @@ AS_PROGRAM: Mapping[str, str] = {
 def as_programs(f: Callable[..., Any], primals: Sequence[Any], stages: Sequence[str]) -> dict[str, str]:
     """Return D[f] as text, for the stages that are program transformations.
 
-    The primals tell the types of parameters: float, int, bool, tuples of these, and lists. NotTranslated is raised for
-    others, and where f is outside the subset of Python that stages.calculus.python takes.
+    The primals determine the parameters' types: float, int, bool, tuples and lists of these. NotTranslated for other
+    types, and for a function outside of the subset of Python that stages.calculus.python translates.
     """
     program = translate(f, *map(_annotation, primals))
     kind = check(program, "source")
@@ -46,7 +46,7 @@ def as_programs(f: Callable[..., Any], primals: Sequence[Any], stages: Sequence[
 
 
 def _annotation(x: Any) -> Any:
-    """Return the annotation of a parameter that takes x."""
+    """Return the type annotation of a parameter with the value x."""
     if isinstance(x, (bool, int, float)):
         return next(kind for kind in (bool, int, float) if isinstance(x, kind))
     if isinstance(x, tuple):

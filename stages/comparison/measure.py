@@ -1,4 +1,4 @@
-"""The comparison's numbers: agreement, counts, times and growth of the stages on a program. report.py shows them."""
+"""The comparison's numbers: agreement, counts, times and growth of the stages on a program. report.py prints them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["FAMILIES", "LAWS", "Comparison", "Family", "Fit", "Growth", "StageRe
 
 @dataclasses.dataclass
 class StageResult:
-    """The result of one stage on a program; if the stage was cut off or refused it, `cut_off` says why."""
+    """The result of one stage on a program; `cut_off` says why a stage was cut off or refused the program."""
 
     stage: str
     cut_off: str = ""
@@ -41,7 +41,7 @@ class StageResult:
 
 @dataclasses.dataclass
 class Comparison:
-    """All stages on one program at one size."""
+    """The results of all stages on one program at one size."""
 
     program: str
     paper: str
@@ -59,7 +59,7 @@ class Comparison:
 
     @property
     def sized(self) -> str:
-        """The size as text; nothing where it counts nothing."""
+        """The size as text; empty for a program without a size."""
         if not self.size or not self.unit:
             return ""
         return f"size {self.size:,}" if self.unit == "size" else f"{self.size:,} {self.unit}"
@@ -76,12 +76,13 @@ def compare(
     """Run a program through the stages.
 
     A stage whose counts together exceed `limit` is cut off. `progress` is called with the name of each stage before it
-    runs. Errors of the program, and the stages' own (`dualrev.errors`), are passed on.
+    runs. Errors of the program, and the stages' own (`dualrev.errors`), propagate.
     """
     f = program.function
     scalars, structure = tree.inputs(primals)
 
     def copies() -> tuple[Any, ...]:
+        """Fresh copies of the primals, since f may change its arguments."""
         return structure.rebuild(scalars)  # f may change its arguments
 
     values, plain_seconds = np.array(tree.outputs(f(*copies()))[0]), _best(f, copies)
@@ -138,10 +139,11 @@ def refusals(name: str) -> tuple[type[Exception], ...]:
 
 
 def _value_and_gradient(stage: str, f: Callable[..., Any], primals: tuple[Any, ...]) -> Callable[[], Any]:
-    """The value, and the gradient of the sum of its real scalars as a flat list: one forward pass and one pullback."""
+    """Return a function for the value, and the gradient of the sum of its real scalars as a flat list."""
     _, input_structure = tree.inputs(primals)
 
     def run() -> tuple[Any, list[float]]:
+        """Run one forward pass, and one pullback of ones."""
         y, pullback = algorithm(stage).vjp(f, *primals)
         scalars, structure = tree.outputs(y)
         return y, input_structure.read(pullback(structure.cotangent([1.0] * len(scalars))))
@@ -152,8 +154,8 @@ def _value_and_gradient(stage: str, f: Callable[..., Any], primals: tuple[Any, .
 def _central_differences(f: Callable[..., Any], primals: tuple[Any, ...]) -> list[tuple[np.ndarray, float]]:
     """Random directions v, with the slope of the sum of f's scalars along each: (f(x + h v) - f(x - h v)) / 2h.
 
-    Extrapolated from h and h / 2 (Richardson), which leaves an error of order h^4. No direction, if a step leads out of
-    f's domain, or to an output of another size.
+    Extrapolated from h and h / 2 (Richardson), which leaves an error of order h^4. Empty if a step leaves
+    f's domain, or changes the size of the output.
     """
     scalars, structure = tree.inputs(primals)
     x = np.array(scalars)
@@ -163,6 +165,7 @@ def _central_differences(f: Callable[..., Any], primals: tuple[Any, ...]) -> lis
         v = random.standard_normal(len(x)) * np.maximum(1.0, np.abs(x)) / math.sqrt(len(x))
 
         def slope(h: float, v: np.ndarray = v) -> float:
+            """The central difference with step h along v."""
             above, below = (tree.outputs(f(*structure.rebuild((x + d * v).tolist())))[0] for d in (h, -h))
             return sum(a - b for a, b in zip(above, below, strict=True)) / (2 * h)
 
@@ -175,7 +178,7 @@ def _central_differences(f: Callable[..., Any], primals: tuple[Any, ...]) -> lis
 
 
 def _distance(found: np.ndarray, expected: np.ndarray) -> float:
-    """The largest difference over the largest magnitude; NaN if there is one."""
+    """The largest absolute difference over the largest absolute value; NaN if any entry is NaN."""
     if np.array_equal(found, expected, equal_nan=True):
         return 0.0
     scale = float(np.max(np.abs(expected)))
@@ -183,9 +186,9 @@ def _distance(found: np.ndarray, expected: np.ndarray) -> float:
 
 
 def _best(run: Callable[..., Any], arguments: Callable[[], tuple[Any, ...]] = tuple, budget: float = 0.1) -> float:
-    """The shortest of at least 3 runs, in seconds, without the garbage collector and without making the arguments.
+    """The shortest of at least 3 runs, in seconds, without garbage collection and without making the arguments.
 
-    What is too short for the clock is run many times at once.
+    Functions too short for the clock run many times per measurement.
     """
     enabled = gc.isenabled()
     gc.collect()
@@ -238,9 +241,9 @@ FAMILIES = (
 
 @dataclasses.dataclass
 class Growth:
-    """A stage on a family: the work (all counts together) at each size, None where it was cut off, and the law.
+    """The growth of a stage on a family: its work at each size, None where it was cut off, and the fitted law.
 
-    `misfit` is the largest factor between the work and the law, less 1: 0.03 is 3 per cent.
+    Work is the sum of all counts. `misfit` is the largest factor between work and law, minus 1: 0.03 is 3 per cent.
     """
 
     program: str
@@ -257,9 +260,9 @@ def grow(
     progress: Callable[[str], None] = lambda stage: None,
     program: Program | None = None,
 ) -> Iterator[Growth]:
-    """The growth of each stage on a family, one at a time. A stage that was cut off is not tried at larger sizes.
+    """Measure the growth of each stage on a family; a stage that was cut off is not tried at larger sizes.
 
-    The family's program is one of ours, unless another one is given.
+    The family's program is looked up in PROGRAMS unless `program` is given.
     """
     program = program or PROGRAMS[family.program]
     for stage in stages:
@@ -280,16 +283,16 @@ POOR = 0.25
 
 
 class Fit(NamedTuple):
-    """A law, and the largest factor between the work and it, less 1; None for fewer than three sizes."""
+    """A law, and the largest factor between the work and it, minus 1; None for fewer than three sizes."""
 
     law: str | None
     misfit: float | None
 
 
 def fit(work: dict[int, int]) -> Fit:
-    """The law that the work follows best: least squares on its logarithm, over the larger half of the sizes.
+    """The law that fits the work best, by least squares on its logarithm, over the larger half of the sizes.
 
-    Where none of LAWS does, the best power n^b or exponential b^n. At small sizes fixed costs hide the law.
+    If none of LAWS fits: the best power n^b or exponential b^n. Small sizes are left out: fixed costs hide the law.
 
     >>> fit({n: 7 * n * n + 100 * n for n in (100, 200, 400, 800, 1600, 3200)}).law
     'n^2'
@@ -303,6 +306,7 @@ def fit(work: dict[int, int]) -> Fit:
     logs, ns = np.log([work[n] for n in sizes]), np.array(sizes, float)
 
     def misfit(expected: Any) -> float:
+        """The largest factor between the work and this law, up to a constant factor, minus 1."""
         residuals = logs - np.asarray(expected)
         return float(np.expm1(np.max(np.abs(residuals - np.mean(residuals)))))
 

@@ -1,4 +1,4 @@
-"""Names for what a program computes: its input's scalars, and the operations on them."""
+"""Names for the values of a program: its input's scalars, and the operations on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["input_names", "named_inputs", "operation", "primitive_of"]
 
 
 def input_names(f: Callable[..., Any], primals: Sequence[Any]) -> list[str]:
-    """A name for every real scalar of the primals: that of its parameter, and where it stands in it.
+    """A name for every real scalar of the primals: its parameter, and its position in it.
 
     >>> input_names(lambda x, ys, n: None, (1.0, [2.0, (3.0, 4.0)], 5))
     ['x', 'ys[0]', 'ys[1][0]', 'ys[1][1]']
@@ -57,7 +57,7 @@ def _holds_scalars(primal: Any) -> bool:
 
 
 def _places(x: Any, name: str) -> list[str]:
-    """The scalars of the data types that are known, in the order in which they are taken apart."""
+    """The scalars of a value of a known data type, as expressions: x, x[0], x.w; in the order of dualrev.tree."""
     if isinstance(x, float):
         return [name]
     if isinstance(x, dict):
@@ -81,9 +81,9 @@ def _indices(shape: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def operation(frame: FrameType | None, run: overload.Run, number: Callable[[Any], int]) -> str:
-    """The operation that is going on in a frame or around it, as text: v0 * v2, where the scalar v0 has the number 0.
+    """The operation that a frame, or one around it, executes, as text: v0 * v2, where the scalar v0 has the number 0.
 
-    It is read off the line of the table of primitives that the frame, one of the library's, is about.
+    It is found from the entry in the table of primitives that the frame, one of the library's, works on.
     """
     primitive, frame = primitive_of(frame)
     if primitive is None or frame is None:
@@ -100,7 +100,7 @@ def operation(frame: FrameType | None, run: overload.Run, number: Callable[[Any]
 
 
 def primitive_of(frame: FrameType | None) -> tuple[Primitive | None, FrameType | None]:
-    """The line of the table that a frame or one around it is about, and that frame."""
+    """The entry of the table of primitives that a frame or one around it works on, and that frame."""
     while frame is not None:
         primitive = frame.f_locals.get("primitive") or frame.f_globals.get("primitive")
         if primitive is not None:

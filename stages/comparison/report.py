@@ -1,4 +1,4 @@
-"""The comparison in the terminal: rich tables of what measure.py found."""
+"""The comparison in the terminal: rich tables of the results of measure.py."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DIFFERENCES = 1e-5  # what central differences can resolve
 
 
 def fields(stage: str) -> dict[str, str]:
-    """The four fields of a stage's docstring: Paper, D[R], Changed, Cost; a neighbour's has Needs, too.
+    """The fields of a stage's docstring: Paper, D[R], Changed, Cost; a related algorithm also has Needs.
 
     >>> fields("sparse")["Paper"]
     'section 6'
@@ -36,11 +36,11 @@ def fields(stage: str) -> dict[str, str]:
 
 
 def overview(stages: Sequence[str]) -> RenderableType:
-    """Return the table of the stages, with what each one changes; a related algorithm has its whole description."""
+    """Return the table of the stages and their changes; a related algorithm has its whole description."""
     ours = set(stages) <= set(STAGES)
-    table = empty_table("The stages, in the paper's order" if ours else "The neighbours, by paper")
+    table = empty_table("The stages, in the paper's order" if ours else "Related algorithms, by paper")
     table.add_column("stage", style="bold", no_wrap=True)
-    table.add_column("D[R] (where); what changes, and why")
+    table.add_column("D[R], the type of a real number; what this stage changes")
     for stage in stages:
         about = fields(stage)
         carried = about["D[R]"].partition("  ")[0]
@@ -51,7 +51,7 @@ def overview(stages: Sequence[str]) -> RenderableType:
 
 
 def comparison(result: Comparison) -> RenderableType:
-    """One program: a line for every stage."""
+    """The table of one program, with a row for every stage."""
     size = f", {result.sized}" if result.sized else ""
     counted = ("created", "calls", "scalars", "pairs", "map", "writes")
     measured = ("time", "x plain", "value", "grad", "diffs")
@@ -65,7 +65,7 @@ def comparison(result: Comparison) -> RenderableType:
         if stage.cut_off
     )
     spans = "".join(
-        f"span of {stage.stage} {stage.counts.span:,}: the longest chain of calls that wait for each other\n"
+        f"span of {stage.stage}: {stage.counts.span:,} calls, the longest chain of calls that wait for each other\n"
         for stage in result.stages
         if stage.counts is not None and stage.counts.span
     )
@@ -73,13 +73,17 @@ def comparison(result: Comparison) -> RenderableType:
     space = f"words kept for the pullback: {kept}\n" if kept else ""
     more = ", ..." if result.scalars > len(result.gradient) else ""
     entries = ", ".join(f"{g:.6g}" for g in result.gradient) + more
-    gradient = f"gradient ({entries}), of norm {result.norm:.6g}" if result.gradient else "no gradient: all cut off"
+    gradient = (
+        f"gradient ({entries}), of norm {result.norm:.6g}"
+        if result.gradient
+        else "no gradient: every stage was cut off"
+    )
     caption = Text.assemble(
         (cut_off, "yellow"),
         spans,
         space,
         (f"{result.about}\n" if result.about else "", "italic"),
-        f"sum of the value {result.value:.10g}   its {gradient}   plain Python {_seconds(result.plain_seconds)}",
+        f"sum of the value {result.value:.10g}   {gradient}   plain Python {_seconds(result.plain_seconds)}",
     )
     return Group(table, caption, Text())
 
@@ -108,7 +112,7 @@ def _cells(stage: StageResult, reference: bool) -> list[Any]:
 
 
 def growth(family: Family, results: Sequence[Growth]) -> RenderableType:
-    """A family of sizes: the work of every stage at each size, and the law that it follows."""
+    """The table of a family: the work of every stage at each size, and the law that it follows."""
     headings = ("stage", *(f"n={n}" for n in family.sizes), "misfit", "work grows as")
     table = Columns(f"growth: {family.program}, {family.problem}", headings, left=headings[-1:])
     before = None
@@ -121,8 +125,8 @@ def growth(family: Family, results: Sequence[Growth]) -> RenderableType:
         table.add_row(result.stage, *cells, within, Text(f"{law}  <" if changed else law, style=style))
         before = law
     caption = Text(
-        "work: all counts together; the law is fitted to the larger sizes, and misses none of them by more than misfit."
-        "  <: this stage changed it",
+        "work: the sum of all counts, with a law fitted to the larger sizes. Misfit: the law's largest relative error."
+        "  <: this stage changes the law",
         style="italic",
     )
     return Group(table, caption, Text())
@@ -130,7 +134,7 @@ def growth(family: Family, results: Sequence[Growth]) -> RenderableType:
 
 def _fig_10(program: Program, result: Comparison) -> RenderableType:
     """The sharing structures of Fig. 10, before and after defunctionalisation."""
-    table = empty_table("Fig. 10, at x = 3 and y = 2: value = (id, backpropagator); d0 is the one with the id 0")
+    table = empty_table("Fig. 10, at x = 3 and y = 2: value = (id, backpropagator); d0 has the id 0")
     names = ("collectorless", "lists")
     for name in names:
         table.add_column(name)
@@ -140,18 +144,20 @@ def _fig_10(program: Program, result: Comparison) -> RenderableType:
 
 
 def _section_4(program: Program, result: Comparison) -> RenderableType:
-    """Section 4's example: who is called, in which order, with what; plainly, staged, and by rewriting the calls."""
+    """Section 4's example: the calls with their arguments, in order, in naive and staged, and as a program."""
     from stages.relatives.factored import reduction  # only where it is shown
 
     primals = program.make(1, 0)
-    table = empty_table("Section 4, calls in their order: f4(1) is f4 called with 1")
+    table = empty_table("Section 4, calls in order: f4(1) is a call of f4 with the argument 1")
     table.add_column("stage", style="bold", no_wrap=True)
     table.add_column("calls")
     for stage in ("naive", "staged"):
         calls = trace(stage, program.function, *primals)
         table.add_row(stage, " ".join(f"f{i + 1}({z:g})" for i, z in calls))
     table.add_row("factored", " = ".join(reduction(program.function, *primals)))
-    return Group(table, Text("factored: section 3.4, the calls as a program that is rewritten\n", style="italic"))
+    return Group(
+        table, Text("factored: section 3.4, symbolic linear factoring rewrites the sum of calls\n", style="italic")
+    )
 
 
 def _per_operation(program: Program, result: Comparison) -> RenderableType:
@@ -159,10 +165,10 @@ def _per_operation(program: Program, result: Comparison) -> RenderableType:
     assert result.size is not None
     operations = LOOP_OPERATIONS * result.size
     times = ", ".join(f"{s.stage} {s.seconds / operations * 1e6:.2f} us" for s in result.stages if s.seconds)
-    return Text(f"time for each of the {operations:,} operations: {times or 'all cut off'}\n")
+    return Text(f"time per operation, of {operations:,}: {times or 'every stage was cut off'}\n")
 
 
-#: What is shown of some programs besides, by name.
+#: Additional output for some programs, by name.
 MORE: dict[str, Callable[[Program, Comparison], RenderableType]] = {
     "fig1": _fig_10,
     "section4": _section_4,
@@ -171,7 +177,7 @@ MORE: dict[str, Callable[[Program, Comparison], RenderableType]] = {
 
 
 def derivatives(texts: dict[str, str]) -> RenderableType:
-    """D[f] of each stage, as a program."""
+    """D[f] of each stage, printed as a program."""
     parts: list[RenderableType] = []
     for stage, text in texts.items():
         parts += [Text(f"{stage}: the derivative as a program", style="bold")] if stage else []
@@ -188,17 +194,17 @@ def legend() -> RenderableType:
 
 
 _COLUMNS = {
-    "created": "backpropagators",
-    "calls": "of backpropagators; where these are data, ids resolved",
-    "scalars": "touched by 0, + and one-hots on whole cotangents of the input",
-    "pairs": "built by one-hots and setters on the way to a scalar of the input",
-    "map": "nodes of maps visited",
-    "writes": "to mutable arrays, the tape among them",
-    "time": "for the value and one gradient; x plain: times slower than plain Python (small programs: mostly set-up)",
-    "value": "largest difference from the plain program's value, relative to its largest entry",
-    "grad": "the same for the gradient, compared with the last stage; diffs: with central differences",
-    "!": "disagreement larger than rounding error (value, grad), or than the error of differences (diffs)",
-    "cut off": "the stage took more than the limit of steps (all counts together)",
+    "created": "backpropagators created",
+    "calls": "calls of backpropagators; from lists on, ids resolved",
+    "scalars": "real numbers touched by 0, + and one-hots on whole cotangents of the input",
+    "pairs": "pairs built by one-hots and setters on the path to a number of the input",
+    "map": "map nodes visited",
+    "writes": "elements written to mutable arrays, including the tape",
+    "time": "of the value and one gradient; x plain: times slower than plain Python (small programs: mostly set-up)",
+    "value": "largest error of the value, compared with plain Python, relative to its largest entry",
+    "grad": "the same for the gradient, compared with the last stage (ref); diffs: with central differences",
+    "!": "disagreement beyond rounding error (value, grad), or beyond the error of differences (diffs)",
+    "cut off": "the sum of all counts exceeded the limit",
 }
 
 
@@ -214,6 +220,6 @@ def _seconds(t: float) -> str:
 
 
 def console() -> Console:
-    """Wide enough for the tables, also into a file or a pipe."""
+    """Return a console that is wide enough for the tables, also into a file or a pipe."""
     made = Console()
     return made if made.width >= 120 or made.is_terminal else Console(width=120)

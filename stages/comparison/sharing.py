@@ -1,7 +1,7 @@
-"""Fig. 10: which backpropagators refer to which, before and after defunctionalisation.
+"""Fig. 10: the sharing structure of backpropagators, before and after defunctionalisation.
 
-The references are read off the real dual numbers: off the closures of a stage whose backpropagators are functions, off
-the lists of `lists` and `contrib`, off the tape of `tape`.
+The references are read from the real dual numbers: from the closures of a stage whose backpropagators are functions,
+from the lists of `lists` and `contrib`, from the tape of `tape`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Shared(NamedTuple):
 def sharing(name: str, f: Callable[..., Any], *primals: Any) -> list[Shared]:
     """The backpropagators that a stage creates for f at the primals, by id.
 
-    ValueError for stages whose input backpropagators do more than nothing: all before `collectorless`.
+    ValueError for the stages before `collectorless`, as their input backpropagators write to the collector.
 
     >>> for backpropagator in sharing("lists", lambda x, y: x * (x + y), 3.0, 2.0):
     ...     print(backpropagator)

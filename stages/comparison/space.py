@@ -1,12 +1,13 @@
-"""Space: how many words an algorithm keeps between the forward pass and the pullback.
+"""Space: the number of words that an algorithm keeps between the forward pass and the pullback.
 
     a tuple, a list, an array of n elements      a header and n words
     a table of n keys                            a header and two words for each
-    a function                                   a header and a word for every variable that it has captured
+    a function                                   a header and a word for every captured variable
     an object of a stage, a run                  a header and a word for every attribute
-    numbers, ids, the input's structure          the word in what holds them
 
-What is shared counts once. These are the words of stages/calculus/space.py, for Python's objects: those that are
+    numbers, ids, the input's structure          the word in their container
+
+Shared objects count once. This is the measure of stages/calculus/space.py, applied to the Python objects that are
 reachable from the pullback.
 """
 
@@ -26,9 +27,9 @@ __all__ = ["kept", "reachable"]
 
 
 def kept(name: str, f: Callable[..., Any], *primals: Any) -> int:
-    """The words that the stage of that name, or the neighbour, keeps for the pullback of f at the primals.
+    """The words that a stage or related algorithm keeps for the pullback of f at the primals.
 
-    KeyError for an unknown name; what the algorithm raises is passed on.
+    KeyError for an unknown name; errors of the algorithm propagate.
 
     >>> def doublings(x):
     ...     for _ in range(100):
@@ -59,7 +60,7 @@ def reachable(value: Any, *others: Any) -> int:
 
 
 def _held(v: Any) -> tuple[int, list[Any]] | None:
-    """How many words a value has besides its header, and what they refer to; None for what is in one word."""
+    """How many words a value has besides its header, and what they refer to; None for a value of one word."""
     if isinstance(v, (tuple, list)):
         return len(v), list(v)
     if isinstance(v, dict):

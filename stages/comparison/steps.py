@@ -1,9 +1,8 @@
 """The steps of a stage: every scalar that the forward pass makes, every call in the reverse pass.
 
-`walk` runs a copy of the stage's module, like `count`, and looks at its state after each of them: the map of delayed
-calls, the arrays, the tape. The names of the common skeleton are wrapped, and the variables of the loop that resolves
-are read where it stands; no algorithm is written down a second time. The counts are those of `count`, as far as the
-stage has come.
+`walk` runs a copy of the stage's module, like `count`, and records its state after each step: the map of delayed calls,
+the arrays, the tape. It wraps the names of the common skeleton, and reads the local variables of the resolving loop; no
+algorithm is written a second time. The counts at a step are those of `count` up to it.
 
 >>> run = walk("staged", lambda x, y: x * (x + y), 3.0, 2.0)
 >>> for scalar in run.scalars:
@@ -49,7 +48,7 @@ __all__ = ["Area", "Scalar", "Step", "Walk", "walk"]
 
 @dataclasses.dataclass(frozen=True)
 class Scalar:
-    """A dual number: a scalar of the program, and what its backpropagator refers to."""
+    """A dual number: a scalar of the program, and the backpropagators that its own refers to."""
 
     id: int  #: in `naive`, which draws none, the number of creation
     kind: Literal["input", "constant", "operation"]
@@ -61,7 +60,7 @@ class Scalar:
 
 @dataclasses.dataclass(frozen=True)
 class Area:
-    """A part of a stage's state: keys (ids, or places in an array) and values."""
+    """A part of a stage's state: keys (ids or array indices) and values."""
 
     name: str
     kind: Literal["map", "array", "pairs", "stack"]
@@ -82,7 +81,7 @@ class Step:
 
 @dataclasses.dataclass
 class Walk:
-    """A stage's run: the scalars in their order, the steps, and what came out."""
+    """A stage's run: the scalars in order, the steps, the value and the gradient."""
 
     stage: str
     inputs: list[str]  #: the names of the input's scalars
@@ -102,10 +101,10 @@ class Walk:
 def walk(
     name: str, f: Callable[..., Any], *primals: Any, most: int = 200, limit: float = float("inf"), widest: int = 400
 ) -> Walk:
-    """The steps of the stage of that name for f's value at the primals and one pullback of ones.
+    """Record the steps of a stage for f's value at the primals and one pullback of ones.
 
-    After `most` steps, or once the state has more than `widest` cells, no further step is kept, and `left_out` says so;
-    counts and calls go on. Once the counts together exceed `limit` the run ends. KeyError for an unknown name.
+    After `most` steps, or once the state has more than `widest` cells, no further step is recorded, and `left_out` says
+    why; counts and calls go on. The run ends once the counts together exceed `limit`. KeyError for an unknown name.
     """
     recorder = _Walker(limit, most, widest, f, input_names(f, primals))
     value, gradient = None, []
@@ -132,7 +131,7 @@ def walk(
 
 
 class _Walker(Recorder):
-    """A recorder that looks at the state, too."""
+    """A recorder of counts that also records the state after each step."""
 
     def __init__(self, limit: float, most: int, widest: int, f: Callable[..., Any], inputs: list[str]) -> None:
         super().__init__(limit)
@@ -152,7 +151,7 @@ class _Walker(Recorder):
         self._taking = False
 
     def instrument(self, stage: ModuleType) -> ModuleType:
-        """A copy of the stage that counts, and shows its steps."""
+        """Return a copy of the stage that counts and records its steps."""
         copy: Any = super().instrument(stage)
         loop = "total" if hasattr(copy, "total") else "resolve"
         if hasattr(copy, "call") and not hasattr(stage.resolve, "py_func"):
@@ -163,7 +162,7 @@ class _Walker(Recorder):
         return copy
 
     def keep(self, kind: Literal["make", "seed", "call", "result"]) -> None:
-        """Record what has happened since the last step."""
+        """Record a step: what has happened since the last one."""
         counts, self._counts = self._counts or dataclasses.replace(self.counts), None
         (i, z), self._now = self._now, (None, None)
         passed, self._passed = self._passed, []
@@ -179,6 +178,7 @@ class _Walker(Recorder):
 
     def _interleaved(self, interleave: Callable[..., Any]) -> Callable[..., Any]:
         def seen(*args: Any) -> Any:
+            """Interleave, and note that the scalars made meanwhile are inputs."""
             self._interleaving = True
             made = interleave(*args)
             self._interleaving = False
@@ -227,7 +227,7 @@ class _Walker(Recorder):
         self.scalars.append(Scalar(i, kind, value, text, plain, self._line(frame)))
 
     def _number(self, u: Any) -> int:
-        """The id of a dual number, or else the number of its creation."""
+        """The id of a dual number; in a stage without ids, the number of its creation."""
         i = u[0] if isinstance(u, tuple) else getattr(u, "i", None)  # (id, contributions)
         if isinstance(i, tuple):  # a job and a number in it
             return self._of_jobs.setdefault(i, len(self._of_jobs))
@@ -244,6 +244,7 @@ class _Walker(Recorder):
         names = list(inspect.signature(resolve).parameters)
 
         def seen(*args: Any) -> Any:
+            """Resolve; the arguments are the state before, the result is the state after."""
             self._seen = dict(zip(names, args, strict=True))
             self._passed += [(self._number(u), float(z)) for u, z in self._seen.get("calls", ())]
             result = resolve(*args)
@@ -257,7 +258,7 @@ class _Walker(Recorder):
         return seen
 
     def called(self, i: int, z: float) -> None:
-        """The state before a call is the one after the last."""
+        """Record the state after the last call, which is the state before this one."""
         if self.left_out:
             return super().called(i, z)
         frame: FrameType | None = sys._getframe(1)
@@ -272,9 +273,10 @@ class _Walker(Recorder):
         return super().called(i, z)
 
     def _answering(self, d: Callable[..., Any]) -> Callable[..., Any]:
-        """A backpropagator of D1 answers with the calls that are to be made."""
+        """Wrap a backpropagator of D1, which returns the calls that it passes on."""
 
         def seen(z: Any) -> Any:
+            """Call the backpropagator, and record the calls that it passes on."""
             result = d(z)
             if isinstance(result, list) and not self.left_out:
                 self._passed += [(self._number(u), float(z)) for u, z in result]
@@ -284,6 +286,7 @@ class _Walker(Recorder):
 
     def _delayed(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def seen(u: Any, z: Any) -> Any:
+            """Record a call that is passed on, and make it."""
             if not self.left_out:
                 self._passed.append((self._number(u), float(z)))
             return call(u, z)
@@ -295,6 +298,7 @@ class _Walker(Recorder):
         pop_max = copy.pop_max
 
         def seen(m: Any) -> Any:  # it calls itself
+            """Pop the highest key; the counts so far, without this pop, belong to the last step."""
             outermost, self._taking = not self._taking, True
             if outermost:
                 self._counts = dataclasses.replace(self.counts)
@@ -314,14 +318,14 @@ class _Walker(Recorder):
         return written
 
     def written(self, i: int, x: float) -> None:
-        """An argument was written."""
+        """Record a write to an argument."""
         if not self.left_out:
             self._passed.append((i, x))
 
     # ---- the state ----
 
     def _state(self) -> Any:
-        """The staged object of the stages that have one in one piece."""
+        """The staged object, in the stages that have one."""
         return self._seen.get("s")
 
     def _areas(self) -> list[Area]:
@@ -341,7 +345,7 @@ _SHOWN = ("m", "c", "arguments", "called", "rows", "ends", "partials", "ids")
 
 
 def _area(name: str, x: Any) -> Area:
-    """A variable: a map, an array, or a product of pairs (which has the numbers of its scalars for keys)."""
+    """A variable as an area: a map, an array, or a product of pairs (with the numbers of its scalars as keys)."""
     if x is None or hasattr(x, "key"):  # a node of a map
         return Area(name, "map", [(key, _plain(y)) for key, y in ordered_map.items(x)])
     if isinstance(x, (tuple, float)):
@@ -350,7 +354,7 @@ def _area(name: str, x: Any) -> Area:
 
 
 def _plain(x: Any) -> Any:
-    """A number, or the argument of a delayed call."""
+    """The value to show: a number, or the argument of a delayed call."""
     x = overload.value(x[1] if isinstance(x, tuple) else x)
     return bool(x) if isinstance(x, np.bool_) else float(x) if isinstance(x, float) else int(x)
 
@@ -363,7 +367,7 @@ def _captured(d: Any) -> dict[str, Any]:
 
 
 class _Written(WatchedArray):
-    """Arguments that report every write."""
+    """An array of arguments that reports every write."""
 
     recorder: _Walker
 

@@ -1,1 +1,1 @@
-"""Fork and join, for programs whose parts run on threads: what `stages/d4_parallel.py` stands on."""
+"""Fork and join, for programs whose parts run on threads: the support code of `stages/d4_parallel.py`."""

@@ -1,4 +1,4 @@
-"""Adding to an element of an array that other threads add to as well.
+"""Atomic addition to an array element that other threads add to as well.
 
 >>> import numpy as np
 >>> a = np.zeros(2)
@@ -19,7 +19,7 @@ __all__ = ["add"]
 
 
 def add(a: Any, i: Any, z: Any) -> None:
-    """a[i] += z. In compiled code no other thread comes in between; Python's own threads may."""
+    """Add z to a[i], atomically in compiled code; not atomically in plain Python."""
     a[i] += z
 
 
@@ -28,6 +28,7 @@ def _atomic_add(context: Any, array: Any, index: Any, number: Any) -> Any:
     """LLVM's atomicrmw fadd on an element of an array of floats."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the atomic addition; the index is cast to numba's intp."""
         kind, index_kind, _ = signature.args
         made = context.make_array(kind)(context, builder, args[0])
         at = context.cast(builder, args[1], index_kind, types.intp)
@@ -43,6 +44,7 @@ def _add(a, i, z):  # numba compares its signature with that of what it returns
     if isinstance(a, types.Array) and a.dtype == types.float64 and a.ndim == 1:
 
         def atomic(a, i, z):
+            """Add z to a[i] by the intrinsic."""
             _atomic_add(a, i, z)
 
         return atomic

@@ -1,6 +1,6 @@
-"""Fork and join: two parts of a program that need nothing of each other.
+"""Fork and join: two parts of a program that do not depend on each other.
 
-`fork` calls both. The stage `parallel`, which has to know, asks to be told by `joining`.
+`fork` calls both. The stage `parallel` has to know of forks: it registers its run with `joining`.
 
 >>> fork(lambda: 1 + 1, lambda: "two")
 (2, 'two')
@@ -20,28 +20,28 @@ B = TypeVar("B")
 
 
 class Forking(Protocol):
-    """A run that wants to know of forks. `block` is the part of the program that it is in."""
+    """A run that is told of forks. `block` is the part of the program that runs now."""
 
     block: Any
 
     def begin(self) -> Any:
-        """A part begins, and is given back."""
+        """Begin a part, and return its block."""
 
     def part(self, first: Any) -> Any:
-        """The second part begins."""
+        """Begin the second part of a fork."""
 
     def join(self, outer: Any, first: Any, second: Any) -> None:
-        """Both parts have ended, and the program goes on in the one around them."""
+        """End both parts; the program goes on in the block around them."""
 
 
 _RUNS: ContextVar[tuple[Forking, ...]] = ContextVar("runs", default=())
 
 
 def fork(f: Callable[[], A], g: Callable[[], B]) -> tuple[A, B]:
-    """(f(), g()): each a job of its own, of which the stage `parallel` runs the reverse passes beside each other.
+    """Return (f(), g()); the stage `parallel` makes each a job, and runs their reverse passes in parallel.
 
-    The forward pass calls f and then g, in the thread that it is in. g may use no number that f has computed: in the
-    stage `parallel` that is a ForkError. What both need is computed before.
+    The forward pass calls f and then g, in the current thread. g may not use numbers that f has computed: in the stage
+    `parallel` that is a ForkError. Compute what both need before the fork.
     """
     runs = _RUNS.get()
     outer = [run.block for run in runs]
@@ -59,7 +59,7 @@ def fork(f: Callable[[], A], g: Callable[[], B]) -> tuple[A, B]:
 
 @contextlib.contextmanager
 def joining(run: Forking) -> Iterator[None]:
-    """The run is told of the forks inside of `with`."""
+    """Tell the run of the forks inside of `with`."""
     token = _RUNS.set((*_RUNS.get(), run))
     try:
         yield

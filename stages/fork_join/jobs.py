@@ -1,8 +1,8 @@
 """Jobs: the parts of a program between its forks and joins, each with a tape of its own.
 
-    Block = a list of jobs and forks (Block, Block), in the order of the program
+    Block = a list of jobs and forks (Block, Block), in program order
 
-An id is a pair of a job's number and a number in it, so that jobs draw ids without asking each other.
+An id is a pair of a job's number and a number within the job, so that jobs draw ids independently.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class ForkError(DualrevError):
 
     def __init__(self) -> None:
         super().__init__(
-            "fork(f, g): g uses a number that f has computed, so that their reverse passes cannot run beside each "
-            "other. Compute it before the fork, or call f and g one after the other."
+            "fork(f, g): g uses a number that f has computed, so their reverse passes cannot run in parallel. "
+            "Compute the number before the fork, or call f and g one after the other."
         )
 
 
 class Job:
-    """A part without forks: its number, and its tape. `partials` may hold numbers of an outer run.
+    """A part of a program without forks: its number, and its tape. `partials` may hold numbers of an outer run.
 
-    `visible` says whether other jobs may use its numbers now: not those beside it.
+    `visible` says whether the current job may use its numbers: not while the other side of its fork runs.
     """
 
     __slots__ = ("ends", "ids", "jobs", "number", "partials", "visible")
@@ -45,7 +45,7 @@ class Job:
         self.ids, self.jobs, self.ends = array("q"), array("q"), array("q", [0])
 
     def write(self, args: Sequence[Any], partials: Sequence[Any]) -> tuple[int, int]:
-        """A row of contributions: its id."""
+        """Write a row of contributions, and return its id."""
         self.partials.extend(partials)
         for u in args:
             self.jobs.append(u.i[0])
@@ -58,24 +58,24 @@ Block = list[Any]
 
 
 class Jobs(Run):
-    """All jobs, in the order in which they began, and the block that the program is in: its last job writes."""
+    """All jobs, in the order in which they began, and the current block, whose last job writes."""
 
     def __init__(self) -> None:
         super().__init__(jobs=[], block=[])
 
     def begin(self) -> Block:
-        """A new block, with its first job."""
+        """Begin a new block with one job, and return it."""
         self.jobs.append(Job(len(self.jobs)))
         self.block = [self.jobs[-1]]
         return self.block
 
     def part(self, first: Block) -> Block:
-        """The second block of a fork, which sees nothing of the first."""
+        """Begin the second block of a fork; the first one becomes invisible to it."""
         self._show(first, self.jobs[-1].number, False)
         return self.begin()
 
     def join(self, outer: Block, first: Block, second: Block) -> None:
-        """The program goes on after a fork, in another job of the block around it."""
+        """End a fork: the program goes on in a new job of the block around it."""
         self._show(first, second[0].number - 1, True)
         outer += [(first, second), *self.begin()]
         self.block = outer
@@ -85,14 +85,14 @@ class Jobs(Run):
             job.visible = visible
 
     def write(self, args: Sequence[Any], partials: Sequence[Any]) -> tuple[int, int]:
-        """A row of contributions in the job that the program is in: its id. ForkError, if it uses a job beside it."""
+        """Write a row of contributions in the current job, and return its id. ForkError if it uses an invisible job."""
         if not all(self.jobs[u.i[0]].visible for u in args):
             raise ForkError
         return self.block[-1].write(args, partials)
 
 
 def laid_out(jobs: Sequence[Job]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The tapes one after the other: where each job begins, where each row ends, partials, ids."""
+    """Concatenate the tapes of all jobs: where each job begins, where each row ends, partials, ids."""
     starts = np.cumsum([0] + [len(job.ends) - 1 for job in jobs])
     before = np.cumsum([0] + [len(job.ids) for job in jobs])
     ends = np.concatenate([[0], *(n + np.array(job.ends[1:]) for n, job in zip(before, jobs, strict=False))])
@@ -103,7 +103,7 @@ def laid_out(jobs: Sequence[Job]) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
 
 
 def beside(first: Callable[[], None], second: Callable[[], None], free: threading.Semaphore) -> None:
-    """Run both, the second on a thread of its own if there is a processor for it."""
+    """Run both functions, the second one on a thread of its own if a processor is free."""
     if not free.acquire(blocking=False):
         first()
         second()

@@ -1,14 +1,14 @@
-"""The neighbours: the algorithms of five other papers, behind the same `vjp` as the stages.
+"""The related algorithms: the algorithms of five other papers, behind the same `vjp` as the stages.
 
     RELATIVES                       the algorithms by name, by paper
-    python -m stages --relatives    compares them, with the stage `tape` beside
+    python -m stages --relatives    compares them with the stage `tape`
 
-Krawiec et al. 2022 begin with vectorised forward mode where our paper begins with naive backpropagators, and arrive at
-the same place. Pearlmutter and Siskind 2008 transform programs of a language that can look into closures. In Wang et
-al. 2019, and in ad-delcont, an operation has its continuation: what follows it, there and back. Two more are what our
-paper says of others: Brunel et al.'s symbolic linear factoring (section 3.4), and ids from memory addresses (12.2).
+Krawiec et al. 2022 start from vectorised forward mode, as our paper starts from naive backpropagators, and arrive at
+the same algorithm. Pearlmutter and Siskind 2008 transform programs of a language that can look into closures. In Wang
+et al. 2019, and in ad-delcont, an operation receives its continuation, the rest of the program. Two more are mentioned
+in our paper: the symbolic linear factoring of Brunel et al. (section 3.4), and ids from memory addresses (12.2).
 
-An algorithm that takes only programs of its own kind has REFUSALS: the errors that say so.
+An algorithm that takes only some programs has REFUSALS: the exceptions by which it refuses the others.
 """
 
 from types import ModuleType

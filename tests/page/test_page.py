@@ -398,13 +398,16 @@ def test_growth_of_the_user_s_function_at_sizes_of_his_own(tmp_path, capsys, sma
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--sizes", "1,2,3"], "--inputs FUNCTION makes the arguments for each of --sizes"),
+        (["--sizes", "1,2,3"], "--inputs FUNCTION makes the arguments for each size of --sizes"),
         (["--inputs", "inputs"], "give both"),
         (["--inputs", "inputs", "--sizes", "1,2"], "at least three sizes"),
-        (["--inputs", "inputs", "--sizes", "1,b,3"], "--sizes 1,b,3: expected whole numbers"),
-        (["--inputs", "nothing", "--sizes", "1,2,3"], "--inputs nothing: there is no such function in"),
+        (["--inputs", "inputs", "--sizes", "1,b,3"], "--sizes 1,b,3: expected comma-separated integers"),
+        (["--inputs", "nothing", "--sizes", "1,2,3"], "mine.py has no such function"),
         (["--inputs", "wrong", "--sizes", "1,2,3"], "wrong(1) gave [1.0]; expected a tuple"),
-        (["--inputs", "inputs", "--sizes", "1,2,3", "--args", "1.0"], "leave them out where --inputs"),
+        (
+            ["--inputs", "inputs", "--sizes", "1,2,3", "--args", "1.0"],
+            "--args and --inputs both give arguments: drop --args",
+        ),
     ],
 )
 def test_wrong_sizes_are_refused(options, said, tmp_path, capsys):

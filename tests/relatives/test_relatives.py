@@ -127,7 +127,7 @@ def test_the_comparison_of_neighbours(capsys, tmp_path):
     file = tmp_path / "numbers.json"
     assert __main__.main(["--relatives", "--program", "fig1", "--size", "1", "--json", str(file)]) == 0
     out = capsys.readouterr().out
-    assert "The neighbours, by paper" in out
+    assert "Related algorithms, by paper" in out
     (found,) = json.loads(file.read_text(encoding="utf-8"))["comparisons"]
     stages = {stage["stage"]: stage for stage in found["stages"]}
     assert list(stages) == [*RELATIVES, "tape"]
@@ -141,7 +141,7 @@ def test_one_neighbour_can_be_chosen_and_a_stage_is_none(capsys):
     assert "delta" not in capsys.readouterr().out
     with pytest.raises(SystemExit):
         __main__.main(["--relatives", "--stage", "naive"])
-    assert "there is no stage 'naive'" in capsys.readouterr().err
+    assert "unknown stage 'naive'" in capsys.readouterr().err
 
 
 def test_the_counts_of_neighbours_are_those_of_their_modules():

@@ -96,7 +96,7 @@ def test_no_word_of_the_overview_is_cut(width, names):
             assert any(word.rstrip(".") in one for one in shown), (name, word)
 
 
-def test_the_overview_has_all_of_what_a_neighbour_changes(capsys):
+def test_the_overview_has_the_whole_description_of_a_related_algorithm(capsys):
     assert main(["--relatives", "--program", "fig1", "--stage", "cps", "--stage", "shift_reset"]) == 0
     words = " ".join(capsys.readouterr().out.split())
     for name in ("cps", "shift_reset"):  # the first sentences are about the algorithm before
@@ -106,14 +106,14 @@ def test_the_overview_has_all_of_what_a_neighbour_changes(capsys):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--program", "doubling"], ["no program 'doubling'", "Did you mean doublings?", "fig1", "wide"]),
-        (["--stage", "d1"], ["no stage 'd1'", *STAGES]),
+        (["--program", "doubling"], ["unknown program 'doubling'", "Did you mean doublings?", "fig1", "wide"]),
+        (["--stage", "d1"], ["unknown stage 'd1'", *STAGES]),
         (["--size", "0"], ["--size 0", "at least 1"]),
-        (["--args", "1.0"], ["--args goes with --file"]),
+        (["--args", "1.0"], ["--args needs --file FILE.py:FUNCTION"]),
         (["--seed", "-1"], ["--seed -1", "at least 0"]),
         (["--limit", "nan"], ["--limit nan", "above 0"]),
-        (["--program", "dot", "--size", "9" * 23], ["dot cannot be made so large"]),
-        (["--json", "no/such/folder/x.json"], ["not a file in a folder that is there"]),
+        (["--program", "dot", "--size", "9" * 23], ["cannot make the input of dot at this size"]),
+        (["--json", "no/such/folder/x.json"], ["expected a file in an existing folder"]),
         (["--file", "nowhere.py:f"], ["nowhere.py:f", "FILE.py:FUNCTION"]),
         (["--file", "nowhere.py"], ["FILE.py:FUNCTION"]),
         (["--unknown"], ["unrecognized arguments"]),

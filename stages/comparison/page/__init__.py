@@ -1,20 +1,20 @@
 """The comparison as one self-contained HTML page: `python -m stages --html OUT.html`, `stages.compare(...).to_html()`.
 
-A reader steps through the stages at inputs, sizes and orders of calls of his choice. So the page has no recorded steps:
-its script runs the eight stages on the programs' operations, which Python has recorded.
+A reader steps through the stages, and chooses inputs, sizes and the order of calls. So the page contains no recorded
+steps: its script runs the stages on the programs' operations, which Python has recorded.
 
-samples.py    which programs it shows, at which sizes
+samples.py    the programs on the page, and their sizes
 recording.py  a program as the list of its operations
 rules.py      the table of primitives, for the script
 script/       the stages in JavaScript, the stepper, and the reader's choices
-words.py      what it says of each stage, and what there is to try
+words.py      its text about each stage, and things to try
 notation.py   the symbols of the calculus
 code.py       a stage's code against its predecessor's
-drawing.py    who calls whom
+drawing.py    the graph of backpropagators and their calls
 plots.py      how the work grows
-data.py       what the script is given
+data.py       the script's data
 build.py      puts all of it into template.html
-relatives.py  the page of the neighbouring algorithms
+relatives.py  the page of the related algorithms
 """
 
 from stages.comparison.page.build import Shown, page, short, write

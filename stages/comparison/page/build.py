@@ -1,4 +1,4 @@
-"""The page's content: what the stages did on each program, as data for template.html and the script."""
+"""The page's content: the results of the stages on each program, as data for template.html and the script."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Shown(NamedTuple):
 
 
 def write(path: Path | str, shown: Sequence[Shown], measured: Sequence[Growth] = ()) -> int:
-    """Write the page; the number of its bytes."""
+    """Write the page, and return the number of its bytes."""
     return Path(path).write_bytes(page(shown, measured).encode())
 
 
 def page(shown: Sequence[Shown], measured: Sequence[Growth] = ()) -> str:
-    """The page, as one string of HTML without references to anything outside of it."""
+    """The page as one string of HTML, without references to anything outside of it."""
     rules: dict[str, str] = {}
     programs = [program(k, one) for k, one in enumerate(shown)]
     found = [_data(one, made, rules) for one, made in zip(shown, programs, strict=True)]
@@ -60,7 +60,7 @@ def page(shown: Sequence[Shown], measured: Sequence[Growth] = ()) -> str:
 
 
 def short(one: Shown, limit: float = 1.5e6) -> str:
-    """A program on all stages, as a piece of HTML for a notebook: no script, and colours of the notebook's."""
+    """A program on all stages, as HTML for a notebook: without a script, in the notebook's colours."""
     key = f"p{uuid.uuid4().hex[:8]}"  # a notebook may have more than one
     made = program(0, one)
     for row in made["stages"].values():
@@ -74,12 +74,12 @@ def short(one: Shown, limit: float = 1.5e6) -> str:
 
 
 def style() -> str:
-    """Return the style sheet of both pages: of the stages, and of the related algorithms."""
+    """Return the style sheet of both pages: the stages' and the related algorithms'."""
     return "".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("style.css", "stepper.css"))
 
 
 def template(name: str) -> Any:
-    """A template of this folder, with what all of them use."""
+    """A template of this folder, with the filters that all templates use."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # an extra: only pages need it
 
     made = Environment(
@@ -130,7 +130,7 @@ def _stage(name: str, programs: Sequence[str] | set[str] = (), stages: Sequence[
 
 
 def sentence(text: str) -> str:
-    """With a capital letter, unless it begins with a formula."""
+    """Capitalize the first letter, unless the text begins with a formula."""
     return text if re.match(r"[b-z] |O\(", text) else text[:1].upper() + text[1:]
 
 
@@ -138,7 +138,7 @@ def sentence(text: str) -> str:
 
 
 def program(k: int, one: Shown) -> dict[str, Any]:
-    """A program, and what each stage did with it."""
+    """A program, and the results of each stage on it."""
     result = one.result
     size = f", {result.sized}" if result.sized else ""
     return {
@@ -188,7 +188,7 @@ def _row(result: StageResult, one: Shown) -> dict[str, Any]:
 
 
 def _drawn(key: str, stage: str, one: Shown, limit: float) -> dict[str, Any]:
-    """The drawing of who calls whom in a stage, if it can be read."""
+    """The drawing of a stage's backpropagators and calls, if it is small enough to read."""
     run = walk(stage, one.function, *one.primals, most=data.DRAWN, limit=limit)
     small = 0 < run.counts.created <= data.DRAWN and len(run.scalars) == run.counts.created
     return {
@@ -208,7 +208,7 @@ def _agreement(result: StageResult) -> str:
 
 
 def growths(measured: Sequence[Growth], names: Sequence[str] = tuple(STAGES)) -> list[dict[str, Any]]:
-    """A plot and a table of laws for each program that was measured, the reader's own first."""
+    """A plot and a table of laws for each program that was measured, the reader's own program first."""
     known = {family.program: family for family in FAMILIES}
     programs = dict.fromkeys(g.program for g in measured)
     made = []

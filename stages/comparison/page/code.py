@@ -1,4 +1,4 @@
-"""The code on the page: a stage's file against the one before it, and the program, highlighted by pygments."""
+"""The code on the page: a stage's file against its predecessor, and the program, highlighted by pygments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTEXT = 2  # lines that stayed, around those that changed
 
 
 class Line(NamedTuple):
-    """A line of code: its sign (+, -, a space, or ... for lines that are left out), numbers and highlighted text."""
+    """A line of code: its sign (+, -, a space, or ... for omitted lines), line numbers and highlighted text."""
 
     sign: str
     old: int | None
@@ -31,7 +31,7 @@ class Line(NamedTuple):
 
 
 def changes(stage: str) -> list[Line]:
-    """The code of a stage against its predecessor's, without the docstrings of both files; all of it for the first."""
+    """The diff of a stage against its predecessor, without module docstrings; the whole code of the first stage."""
     names = list(STAGES)
     at = names.index(stage)
     new, after = _body(stage)
@@ -60,7 +60,7 @@ def _hunk(old: _Body, new: _Body, before: int, after: int, a0: int, a1: int, b0:
 
 
 def _trimmed(hunk: list[Line]) -> list[Line]:
-    """Without empty lines around what changed."""
+    """Remove the empty lines around a change."""
     kept = [k for k, line in enumerate(hunk) if line.sign != " " or line.html.strip()]
     return hunk[kept[0] : kept[-1] + 1]
 

@@ -34,7 +34,7 @@ _FOLDER = Path(__file__).parent / "script"
 
 
 def script(rules: dict[str, str], stages: Sequence[str]) -> str:
-    """The whole script, with the lines of the table of primitives that the programs need: text -> name."""
+    """The whole script, with the entries of the table of primitives that the programs need: text -> name."""
     constants = {
         "AREAS": words.AREAS,
         "HEADINGS": {name: heading for name, (heading, _) in words.COUNTS.items()},
@@ -48,7 +48,7 @@ def script(rules: dict[str, str], stages: Sequence[str]) -> str:
 
 
 def program_data(f: Callable[..., Any], sample: Sample, rules: dict[str, str]) -> dict[str, Any]:
-    """A program at every size of the sample. The lines of the table that it needs are added to the rules."""
+    """A program at every size of the sample. The table entries that it needs are added to `rules`."""
     return {
         "start": sample.sizes.index(sample.start),
         "recordings": [_at_size(f, n, sample.make(n), rules) for n in sample.sizes],
@@ -77,7 +77,7 @@ def _at_size(f: Callable[..., Any], n: int, primals: tuple[Any, ...], rules: dic
 
 
 def _scalars(recording: Recording, fixed: bool, rules: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """The scalars; where the script cannot compute them, with the numbers that were recorded."""
+    """The scalars; those that the script cannot compute come with their recorded numbers."""
     for one in recording.scalars:
         made: dict[str, Any] = {"kind": one.kind, "text": one.text, "line": one.line}
         if one.args:
@@ -92,12 +92,12 @@ def _scalars(recording: Recording, fixed: bool, rules: dict[str, str]) -> Iterat
 
 
 def _number(x: float) -> float | str:
-    """JSON has no infinities and no NaN: the script makes numbers of their names."""
+    """A number for JSON, which has no infinities and no NaN: the script converts their names."""
     return x if math.isfinite(x) else "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
 
 
 def _layout(recording: Recording) -> dict[str, Any] | None:
-    """Where the drawing has what; inputs that are not used are not in it."""
+    """The positions of the drawing's parts; unused inputs are not in it."""
     used = {i for one in recording.scalars for i in one.args} | set(recording.outputs)
     shown = {i: list(one.args) for i, one in enumerate(recording.scalars) if one.kind != "input" or i in used}
     if not 0 < len(shown) <= DRAWN:
@@ -124,7 +124,7 @@ def arguments(f: Callable[..., Any], primals: Sequence[Any]) -> list[tuple[str, 
 
 
 def script_data(data: Any) -> Any:
-    """JSON that can stand in a <script> element."""
+    """JSON that is safe inside a <script> element."""
     from markupsafe import Markup
 
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -1,9 +1,9 @@
-"""The drawing of the backpropagators: who calls whom, and how often each is called (the paper's Fig. 2, f1 to f4).
+"""The drawing of the backpropagators: which calls which, and how often each is called (the paper's Fig. 2, f1 to f4).
 
 The output's backpropagator is at the top; every arrow goes down, to a backpropagator of a lower id, and is marked with
-the factor that it is called with. Layers are the longest ways from an output; an arrow over several layers bends around
-what is between. The order within a layer is that of the arguments at first, and then follows the neighbours above and
-below (Sugiyama's method). Inputs that are never called are left out.
+the factor that it is called with. The layer of a box is its longest distance from an output; an arrow over several
+layers bends around the boxes between. The boxes of a layer start in the order of the arguments, and are then reordered
+by their neighbours above and below (Sugiyama's method). Inputs that are never called are left out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Drawing(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """An arrow from the caller for its argument number `at`: the path of the line, and where its factor stands."""
+    """An arrow from the caller for its argument number `at`: the path of its line, and the position of its factor."""
 
     caller: int
     called: int
@@ -43,7 +43,7 @@ class Arrow(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where everything stands: the middles of the boxes by id, and the arrows."""
+    """The positions of everything: the centres of the boxes by id, and the arrows."""
 
     width: float
     height: float
@@ -60,7 +60,7 @@ class _Edge(NamedTuple):
 
 
 def layout(refers: dict[int, list[int]]) -> Layout:
-    """The drawing of backpropagators, given the ids that each refers to, in the order of their creation."""
+    """Lay out the backpropagators, given the ids that each refers to, in the order of their creation."""
     layers, edges = _layers(refers)
     _order(layers, edges)
     x = _places(layers, edges)
@@ -73,7 +73,7 @@ def layout(refers: dict[int, list[int]]) -> Layout:
 
 
 def drawing(scalars: Sequence[Scalar], times: Mapping[int, int], name: str) -> Drawing:
-    """The drawing; `times` says how often each backpropagator was called, `name` tells it from others."""
+    """Draw the backpropagators; `times` says how often each was called, `name` makes the SVG's ids unique."""
     scalars = [s for s in scalars if s.refers or times.get(s.id) or s.kind != "input"] or scalars
     made = layout({s.id: [i for _, i in s.refers] for s in scalars})
     factors = {(s.id, k): p for s in scalars for k, (p, _) in enumerate(s.refers)}
@@ -104,7 +104,7 @@ def _description(scalars: Sequence[Scalar], times: Mapping[int, int]) -> str:
 
 
 def _layers(refers: dict[int, list[int]]) -> tuple[list[list[Hashable]], list[_Edge]]:
-    """The boxes of every layer from the outputs down, with the bends of the arrows that pass it; and the arrows."""
+    """The boxes of every layer from the outputs down, with the bends of arrows that pass through; and the arrows."""
     level = dict.fromkeys(refers, 0)
     for caller in reversed(refers):  # results before their arguments
         for i in refers[caller]:
@@ -141,7 +141,7 @@ def _neighbours(edges: Sequence[_Edge]) -> tuple[dict[Hashable, list[Hashable]],
 
 
 def _order(layers: list[list[Hashable]], edges: Sequence[_Edge]) -> None:
-    """Put every layer in the order of its neighbours' mean places, a few times up and down."""
+    """Sort every layer by the mean positions of its neighbours, a few times up and down."""
     above, below = _neighbours(edges)
     for sweep in range(8):
         near, layered = (above, layers) if sweep % 2 == 0 else (below, layers[::-1])
@@ -159,7 +159,7 @@ def _width(v: Hashable) -> float:
 
 
 def _places(layers: list[list[Hashable]], edges: Sequence[_Edge]) -> dict[Hashable, float]:
-    """Where boxes and bends stand from left to right: near their neighbours, and apart from each other."""
+    """The horizontal positions of boxes and bends: near their neighbours, and apart from each other."""
     above, below = _neighbours(edges)
     x: dict[Hashable, float] = {}
     for layer in layers:
@@ -176,7 +176,7 @@ def _places(layers: list[list[Hashable]], edges: Sequence[_Edge]) -> dict[Hashab
 
 
 def _apart(layer: list[Hashable], wanted: list[float], x: dict[Hashable, float]) -> None:
-    """As near to the wanted places as order and room allow: the mean of pushing right and of pushing left."""
+    """The positions nearest to the wanted ones that keep order and distance: the mean of pushing right and left."""
     room = [(_width(v) + _width(w)) / 2 + GAP for v, w in itertools.pairwise(layer)]
     right, left = list(wanted), list(wanted)
     for k, r in enumerate(room):
@@ -206,7 +206,7 @@ def _arrow(edge: _Edge, place: Mapping[Hashable, tuple[float, float]]) -> Arrow:
 
 
 def _line(arrow: Arrow, factor: float, name: str) -> tuple[str, str]:
-    """The line, and the factor on it."""
+    """An arrow's line, and the factor on it."""
     text = f"{factor:.4g}z"
     room = 7.0 * len(text) + 6
     group = f'<g class="call" data-from="{arrow.caller}" data-to="{arrow.called}">'

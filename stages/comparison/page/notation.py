@@ -1,4 +1,4 @@
-r"""The notation of the calculus for what the stages' docstrings say in ASCII.
+r"""The notation of the calculus, from the ASCII of the stages' docstrings.
 
 >>> print(notation(r"(R, (Int, R -o Staged c)), 2^n paths, \z. d (z, 0), m |-> (m + -)"))
 (ℝ, (Int, ℝ ⊸ Staged c)), 2ⁿ paths, λz. d (z, 0), m ↦ (m + -)
@@ -18,7 +18,7 @@ _POWER = re.compile(r"(?<=[\w)])\^(\(n[+-]1\)|-?\w+)")
 
 
 def notation(text: str) -> str:
-    """The text with ℝ, ⊸, →, ↦, λ and raised exponents."""
+    """Rewrite ASCII with ℝ, ⊸, →, ↦, λ and raised exponents."""
     spelled = _SYMBOLS.sub(lambda found: SPELLINGS[found[0]], text)
     return _POWER.sub(_raised, spelled)
 

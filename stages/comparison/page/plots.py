@@ -1,4 +1,4 @@
-"""How the work grows: one plot for each family, as SVG. Both axes are logarithmic."""
+"""Growth plots: one SVG for each family, with logarithmic axes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _mark(k: int) -> str:
 
 
 def plot(family: Family, growths: Sequence[Growth], stages: Sequence[str]) -> str:
-    """The work of every stage at the family's sizes."""
+    """Plot the work of every stage at the family's sizes."""
     points = {g.stage: [(n, w) for n, w in g.work.items() if w] for g in growths}
     every = [point for line in points.values() for point in line] or [(1, 1)]
     low, high = min(n for n, _ in every), max(n for n, _ in every)
@@ -48,9 +48,11 @@ def plot(family: Family, growths: Sequence[Growth], stages: Sequence[str]) -> st
     least, most = 10 ** math.floor(math.log10(least)), 10 ** math.ceil(math.log10(max(most, least + 1)))
 
     def across(n: float) -> float:
+        """The horizontal position of size n."""
         return LEFT + (WIDTH - LEFT - RIGHT) * math.log(n / low) / math.log(max(high / low, 1.0001))
 
     def up(w: float) -> float:
+        """The vertical position of work w."""
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * math.log(w / least) / math.log(max(most / least, 1.0001))
 
     parts = []

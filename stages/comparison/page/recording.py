@@ -1,8 +1,8 @@
 """A program as the page's script runs it: the list of its operations, recorded once.
 
-Control flow, data and functions are gone from such a list; what is left are numbers, and which of them each operation
-takes. With other inputs the list computes what the program would, as long as the program does not look at its numbers:
-one that compares them may take another way. `fixed` says so, and the page then shows the recorded inputs only.
+The list has no control flow, data structures or functions: only numbers, and the operands of each operation. At other
+inputs the list computes the program's value, unless the program inspects its numbers: after a comparison it may take
+another branch. `fixed` then says why, and the page shows only the recorded inputs.
 
 >>> recording = record(lambda x, y: x * (x + y), (3.0, 2.0))
 >>> for one in recording.scalars:
@@ -66,7 +66,7 @@ class Recording:
 
 
 class Dual(DualNumber):
-    """A number x, and its id i. It tells its run when a program looks at its value."""
+    """A number x, and its id i. It tells its run when a program inspects its value."""
 
     __slots__ = ("i", "run", "x")
 
@@ -85,6 +85,7 @@ def _looking(name: str) -> Callable[..., Any]:
     plain = getattr(DualNumber, name)
 
     def looks(self: Any, *args: Any) -> Any:
+        """Note that the program inspects its numbers, and return the plain result."""
         self.run.looked = True
         return plain(self, *args)
 
@@ -97,12 +98,12 @@ for _name in (*(f"__{name}__" for name in _LOOKS), "is_integer"):
 
 
 def constant(run: Any, r: Any) -> Dual:
-    """A constant is a scalar of its own."""
+    """A constant as a scalar of its own."""
     return Dual(run, r, "constant", text=f"{value(r):.6g}", line=_line(run, sys._getframe(1)))
 
 
 def op(run: Any, y: Any, args: Any, partials: Any) -> Dual:
-    """An operation, with its line of the table if that is what was computed."""
+    """An operation, with its entry in the table of primitives if the table computed it."""
     frame: FrameType | None = sys._getframe(1)
     primitive, _ = primitive_of(frame)
     if primitive is not None and not _computes(primitive, args, y, partials):
@@ -133,7 +134,7 @@ def _line(run: Any, frame: FrameType | None) -> int | None:
 
 
 def record(f: Callable[..., Any], primals: tuple[Any, ...]) -> Recording | None:
-    """The program's operations at the primals; None if there are more than a reader would step through."""
+    """Record the program's operations at the primals; None if there are too many to step through."""
     try:
         recording, looked = _recorded(f, primals)
         return dataclasses.replace(recording, fixed=LOOKS if looked else _fixed(recording, f, primals))
@@ -154,7 +155,7 @@ def _recorded(f: Callable[..., Any], primals: tuple[Any, ...]) -> tuple[Recordin
 
 
 def _fixed(recording: Recording, f: Callable[..., Any], primals: tuple[Any, ...]) -> str:
-    """Nothing, if the program does the same operations, with the same constants, at inputs nearby."""
+    """Why the recording holds at these inputs only; empty if nearby inputs lead to the same operations."""
     scalars, structure = inputs(primals)
     try:
         other, looked = _recorded(f, tuple(structure.rebuild([x + 1e-3 * (k + 1) for k, x in enumerate(scalars)])))

@@ -1,4 +1,4 @@
-"""The page of the neighbours: `python -m stages --relatives --html OUT.html`."""
+"""The page of the related algorithms: `python -m stages --relatives --html OUT.html`."""
 
 from __future__ import annotations
 
@@ -27,42 +27,42 @@ class Said(NamedTuple):
 SAID = {
     "vectorised": Said(
         "Forward mode in all directions at once: every number carries the whole vector of its derivatives.",
-        "It is where Krawiec et al. begin, as Smeding and Vákár begin with naive: easy to prove right, and too slow.",
+        "Krawiec et al. begin here, as Smeding and Vákár begin with naive: easy to prove right, and too slow.",
     ),
     "delta": Said(
-        "The vector is not computed but written down, as an expression, and evaluated at the end.",
-        "It loses sharing as naive does: what is used twice is evaluated twice.",
+        "The vector is written down as an expression, and evaluated at the end.",
+        "It loses sharing as naive does: a number that is used twice is evaluated twice.",
     ),
     "delta_map": Said(
         "Every expression gets a name, and an expression that is used twice is evaluated once, with the sum.",
         "The names are the ids of staged, and the map of sums is its map of delayed calls.",
     ),
     "delta_array": Said(
-        "The names are numbers, and what they stand for is in an array that grows.",
-        "It is the tape: from forward mode to the same place as from closures.",
+        "The names are indices of an array that grows.",
+        "It is the tape: reached from forward mode, as the stages reach it from closures.",
     ),
     "vlad": Said(
-        "Reverse mode is a function of a language, which takes functions to functions, its own results too.",
-        "Its backpropagators are those of naive, and return what a function's free variables receive, too.",
+        "Reverse mode is a function of the language: it maps functions to functions, and applies to its own results.",
+        "Its backpropagators are naive's, and also return the cotangents of a function's free variables.",
     ),
     "tagged_forward": Said(
         "Forward mode, with a tag for each call of the derivative, so that nested ones are not confused.",
-        "It is what reverse mode is compared with: one run for every input.",
+        "It is the baseline of reverse mode: one run for every input.",
     ),
     "cps": Said(
-        "An operation is given what follows it as a function, calls it, and then adds to its arguments.",
-        "The order of the way back is that of ids from the highest down: it comes from calls and returns.",
+        "An operation is given its continuation as a function, calls it, and then adds to its arguments' cotangents.",
+        "The reverse pass visits operations in the order of ids from the highest down; here calls and returns make it.",
     ),
     "shift_reset": Said(
-        "The same, but the operation takes what follows by itself, so that programs stay as they are.",
-        "The operations that wait for what follows are the tape: it is the stack.",
+        "The same, but the operation captures its continuation itself, so that programs need no change.",
+        "The operations that wait for their continuation are the tape: it is the stack.",
     ),
     "global_tape": Said(
-        "What would wait on the stack is written down as a function, on a tape.",
-        "With data in place of the functions it is the stage tape: contrib's step, made here too.",
+        "The work that would wait on the stack becomes a function on a tape.",
+        "With data in place of the functions it is the stage tape: the step of lists and contrib, made here too.",
     ),
     "functional": Said(
-        "Nothing is changed in place: what follows returns a map from numbers to what they receive.",
+        "Nothing is updated in place: the continuation returns a map from numbers to their cotangents.",
         "The map is that of sparse, and so is the logarithm that it costs.",
     ),
     "delcont": Said(
@@ -70,31 +70,31 @@ SAID = {
         "It is shift_reset, ready for arrays: value and cotangent need not have one type.",
     ),
     "lantern": Said(
-        "The program runs once, on names of numbers, and leaves the program of its derivative behind.",
-        "That is shift_reset, without the cost of running it: what waits for what follows is in the text.",
+        "The program runs once, on symbolic numbers, and generates the program of its derivative.",
+        "It is shift_reset without the cost of running it: the waiting work is in the generated text.",
     ),
     "factored": Said(
-        "What calls the backpropagators is a program, which is rewritten until it calls each of them once.",
-        "staged does it to functions that run: its ids are the order of the lets, its map the sum of calls.",
+        "The calls of backpropagators are a program, which is rewritten until it calls each of them once.",
+        "staged does the same at run time: its ids are the order of the lets, its map the sum of calls.",
     ),
     "addresses": Said(
-        "A number is known by where it lies in memory: nothing counts, and what nobody needs is garbage.",
-        "It is lists without ids; the order, which addresses do not give, is searched for.",
+        "A number's address in memory is its id: there is no counter, and unused numbers are garbage at once.",
+        "It is lists without ids; a search finds the order, which addresses do not give.",
     ),
     "tape": Said(
-        "Where the stages of Smeding and Vákár arrive: every operation writes a row, and a loop reads them backwards.",
-        "delta_array and global_tape come to the same place.",
+        "Where Smeding and Vákár's stages end: every operation writes a row, and a loop reads the rows backwards.",
+        "delta_array and global_tape arrive at the same algorithm.",
     ),
 }
 
 
 def write_relatives(path: Path | str, shown: Sequence[build.Shown], growths: Sequence[Growth] = ()) -> int:
-    """Write the page; the number of its bytes."""
+    """Write the page, and return the number of its bytes."""
     return Path(path).write_bytes(relatives_page(shown, growths).encode())
 
 
 def relatives_page(shown: Sequence[build.Shown], growths: Sequence[Growth] = ()) -> str:
-    """The page, as one string of HTML without references to anything outside of it."""
+    """The page as one string of HTML, without references to anything outside of it."""
     names = list(dict.fromkeys(result.stage for one in shown for result in one.result.stages))
     groups: set[str] = set()
     return build.template("relatives.html").render(
@@ -133,7 +133,7 @@ def _algorithm(name: str, groups: set[str]) -> dict[str, Any]:
 
 
 def _rules(name: str) -> str:
-    """The indented lines below the fields of a docstring."""
+    """The indented rules below the fields of a docstring."""
     text = inspect.cleandoc(algorithm(name).__doc__ or "").partition("\nCost:")[2]
     lines = text.partition("\n\n")[2].splitlines()
     indented = [line[4:] for line in lines if line.startswith("    ")]

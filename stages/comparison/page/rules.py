@@ -1,4 +1,4 @@
-"""The lines of the table of primitives, as functions of the page's script.
+"""The entries of the table of primitives, as functions of the page's script.
 
 >>> from dualrev.rules.primitives import PRIMITIVES
 >>> print(rule(PRIMITIVES["div"]))
@@ -27,7 +27,7 @@ _NAMES = {"inf": "Infinity", "nan": "NaN"}
 
 
 def rule(primitive: Primitive) -> str | None:
-    """The value and the partial derivatives as text of the script; None if it lacks a function for them."""
+    """The value and the partial derivatives as text of the script; None if the script has no function for them."""
     arguments = ", ".join(primitive.parameters)
     try:
         value, *partials = (_text(ast.parse(text, mode="eval").body) for text in (primitive.value, *primitive.partials))
@@ -38,7 +38,7 @@ def rule(primitive: Primitive) -> str | None:
 
 
 def _text(node: ast.expr, inner: bool = False) -> str:
-    """The expression; what stands inside another one gets brackets. KeyError where there is no text for it."""
+    """An expression as text, in brackets inside another one. KeyError for an expression without a text."""
     match node:
         case ast.Constant(float(x)):
             return repr(x)

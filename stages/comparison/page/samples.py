@@ -16,7 +16,7 @@ DEFAULTS = ("fig1", "doublings", "section4", "wide", "deep")
 
 
 class Sample(NamedTuple):
-    """The sizes of a program that a reader can choose from, the first that is shown, and the arguments of a size."""
+    """The sizes of a program that a reader can choose, the initial size, and the arguments of a size."""
 
     sizes: tuple[int, ...]
     start: int
@@ -70,6 +70,7 @@ def sample(name: str, size: int | None = None, seed: int = 0) -> Sample:
     program = PROGRAMS[name]
 
     def make(n: int) -> tuple[Any, ...]:
+        """The program's arguments of size n from the seed, rounded to two decimals."""
         scalars, structure = tree.inputs(program.make(n, seed))
         return structure.rebuild([round(x, 2) for x in scalars])
 
@@ -83,10 +84,10 @@ def sample(name: str, size: int | None = None, seed: int = 0) -> Sample:
 
 
 def only(primals: tuple[Any, ...]) -> Sample:
-    """Arguments of one size."""
+    """A sample of one size, with these arguments."""
     return Sample((1,), 1, lambda n: primals)
 
 
 def of_sizes(sizes: tuple[int, ...], make: Callable[[int], tuple[Any, ...]]) -> Sample:
-    """A function of the user's, with arguments of sizes of their own."""
+    """A sample of the user's function, at the sizes given."""
     return Sample(tuple(sorted(itertools.chain(sizes))), sizes[0], make)

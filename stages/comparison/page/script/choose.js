@@ -1,4 +1,4 @@
-// The page of the neighbours: one program is shown at a time.
+// The page of the related algorithms: it shows one program at a time.
 
 const chooseProgram = (program) => {
   for (const part of document.querySelectorAll("[data-program]")) part.hidden = part.dataset.program !== program;
