@@ -1,10 +1,10 @@
-"""Section 4.1, measured: what the gradient costs beside the program, in steps and in space, for growing programs.
+"""Section 4.1, measured: the cost of the gradient relative to the program, in steps and in space, for growing programs.
 
-The paper demands there one constant c with cost (snd (Wrap[P] x) dy) <= c (cost (P x) + size x) for all programs P, and
-says where D2 breaks that (A, B, C); sections 5 to 7 mend it, and D4 keeps it. Section 8 changes the constant.
+The paper requires a constant c with cost (snd (Wrap[P] x) dy) <= c (cost (P x) + size x) for all programs P, and shows
+where D2 violates this (A, B, C). Sections 5 to 7 repair it, and D4 meets it. Section 8 changes the constant.
 
-The costs are steps of the calculus' evaluator, not times, and words that the forward pass keeps for the reverse pass;
-so they are the same everywhere: complexity.json. The test measures the small sizes again.
+The costs are steps of the calculus' evaluator, not times, and the words that the forward pass keeps for the reverse
+pass. So they are the same on every machine (complexity.json). The test measures the small sizes again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stages.calculus.complexity import FAMILIES, kept, measure
 from stages.calculus.language.errors import StepLimit
 
 SIZES = (4, 8, 16, 32, 64, 128, 256, 512)
-MORE = {"doublings": (6, 10, 12)}  # where a line ends before it is seen to bend
+MORE = {"doublings": (6, 10, 12)}  # for lines that would end before their bend shows
 LIMIT = 1e6  # steps, after which a line ends
 
 TABLE = FOLDER / "complexity.json"
@@ -64,7 +64,7 @@ def ratios(sizes: tuple[int, ...] = SIZES) -> dict[str, Ratios]:
 
 
 def draw(found: dict[str, Ratios], path: Path) -> None:
-    """The picture: a row for each measure, a panel for each family, a line for each transformation."""
+    """Draw a row for each measure, with a panel for each family and a line for each transformation."""
     import matplotlib
 
     matplotlib.use("svg")
@@ -84,7 +84,7 @@ def draw(found: dict[str, Ratios], path: Path) -> None:
 
 
 def _panel(panel: Any, name: str, lines: dict[str, dict[str, float]]) -> None:
-    """One family."""
+    """Draw the panel of one family."""
     for transformation, line in lines.items():
         colour, marker, label = STYLES[transformation]
         ns, values = [int(n) for n in line], list(line.values())
@@ -99,7 +99,7 @@ def _panel(panel: Any, name: str, lines: dict[str, dict[str, float]]) -> None:
 
 
 def figure(found: dict[str, Ratios] | None = None) -> Figure:
-    """The page, with the ratios as tables. Without an argument: of what was measured last."""
+    """The page: the ratios as tables; by default of the last measurement."""
     found = saved() if found is None else found
     body = ["![Cost of the gradient relative to the program, for three families of programs.](complexity.svg)"]
     for (what, name), lines in {(m, name): lines for m in found for name, lines in found[m].items()}.items():
@@ -115,8 +115,8 @@ def figure(found: dict[str, Ratios] | None = None) -> Figure:
     words = max(ratio for lines in found["words"].values() for line in lines.values() for ratio in line.values())
     body.append(
         "A number is cost (snd (Wrap[P] x) dy) / (cost (P x) + size x), or the words that Wrap[P] x keeps for the "
-        "pullback over the same ([stages/calculus/space.py](../stages/calculus/space.py)); - where it was not "
-        f"measured, or took more than {LIMIT:,.0f} steps. The programs are in "
+        "pullback, divided by the same ([stages/calculus/space.py](../stages/calculus/space.py)). - means that it "
+        f"was not measured, or took more than {LIMIT:,.0f} steps. The programs are in "
         "[stages/calculus/complexity.py](../stages/calculus/complexity.py)."
     )
     said = "; ".join(f"{t} on {', '.join(f'`{name}`' for name in names)}" for t, names in broken.items())
@@ -124,10 +124,10 @@ def figure(found: dict[str, Ratios] | None = None) -> Figure:
         "complexity",
         "Section 4.1, criterion",
         "the cost of the gradient relative to the program",
-        "the gradient has to cost at most a constant times the program and the size of its input, for all programs. "
-        "D1 and D2 break that; after Cayley a scalar's depth is left, then logarithms; with arrays it holds.",
-        f"broken by {said}; sparse maps leave a logarithm; D4 stays at {highest:.1f} or below on all three, "
-        f"and section 8 near it. No transformation keeps more than {words:.1f} words for a step.",
+        "for all programs, the gradient must cost at most a constant times the cost of the program plus the size of "
+        "its input. D1 and D2 violate this; after Cayley, a scalar's depth is left, then logarithms; arrays meet it.",
+        f"violated by {said}; sparse maps leave a logarithm. The ratio of D4 is at most {highest:.1f} on all three, "
+        f"and section 8's are close to it. No transformation keeps more than {words:.1f} words per step.",
         "\n\n".join(body),
     )
 

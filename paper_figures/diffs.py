@@ -1,11 +1,11 @@
-"""Figs. 6 to 9 and 12: the transformations as the stages' code, and what each changes in the one before.
+"""Figs. 6 to 9 and 12: the transformations as the stages' code, and the changes from each to the next.
 
-The paper gives there the rules of D1 with its wrapper (Figs. 6 and 7), D2 (Fig. 8), D3 (Fig. 9) and D4 (Fig. 12, which
-uses the arrays of Fig. 11), each as a change of the one before: what stays is set in grey. Sections 6 and 8 describe
-their changes in words.
+The paper gives here the rules of D1 with its wrapper (Figs. 6 and 7), D2 (Fig. 8), D3 (Fig. 9) and D4 (Fig. 12, which
+uses the arrays of Fig. 11), each as a change of its predecessor, with the unchanged parts in grey. Sections 6 and 8
+describe their changes in words.
 
-A stage is a module that opens with the figure in plain notation. The differences between neighbours are generated, and
-the page has beside them what the typed transformation of stages.calculus makes of Fig. 1's program.
+A stage is a module that opens with the figure in plain notation. The page has the generated differences between
+consecutive stages, and Fig. 1's program after the typed transformation of stages.calculus.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from stages.comparison.report import fields
 
 FOLDER = HERE / "diffs"
 
-#: What a stage is in the paper.
+#: The place of a stage in the paper.
 FIGURES = {
     "naive": "Figs. 6 and 7: D1",
     "staged": "Fig. 8: D2",
@@ -64,21 +64,21 @@ def source(stage: ModuleType) -> str:
 
 
 def code(stage: ModuleType) -> str:
-    """The same without the module's docstring."""
+    """The text of a stage's file without the module's docstring."""
     text = source(stage)
     docstring = ast.parse(text).body[0]
     return "".join(text.splitlines(True)[docstring.end_lineno :]).lstrip("\n")
 
 
 def notation(stage: ModuleType) -> str:
-    """The figure in plain notation: what is indented at the end of the docstring."""
+    """The figure in plain notation: the indented end of the docstring."""
     lines = inspect.cleandoc(stage.__doc__ or "").splitlines()
     start = max(k for k, line in enumerate(lines) if not line) + 1
     return "\n".join(line.removeprefix("    ") for line in lines[start:])
 
 
 def changed(before: str, after: str) -> tuple[str, int, int, int]:
-    """The difference in code, without docstrings: as text, the lines gone and new, and those that stay."""
+    """The difference without module docstrings: as text, and the numbers of removed, new and kept lines."""
     old, new = code(STAGES[before]), code(STAGES[after])
     text = _difference(before, after, old, new, context=1)
     body = text.splitlines()[2:]
@@ -109,7 +109,7 @@ def section(before: str | None, stage: str) -> list[str]:
     if before is not None:
         text, removed, added, kept = changed(before, stage)
         made += [
-            f"The code: {removed} lines of `{before}` give way to {added}, and {kept} stay. With docstrings: "
+            f"The code: {added} lines replace {removed} of `{before}`, and {kept} stay. With docstrings: "
             f"[diffs/{before}-{stage}.diff](diffs/{before}-{stage}.diff).",
             f"<details>\n<summary>What changes in the code</summary>\n\n{fence(text, 'diff')}\n\n</details>",
         ]
@@ -119,7 +119,7 @@ def section(before: str | None, stage: str) -> list[str]:
 
 
 def _parts(text: str) -> str:
-    """A type, and what its names stand for."""
+    """A type, and the definitions of its names."""
     kind, _, names = text.partition("  ")
     names = f"`{names.strip()}`" if "=" in names else names.strip()
     return f"`{kind}`; {names}" if names else f"`{kind}`"
@@ -134,28 +134,29 @@ def types() -> set[str]:
 
 
 def figure() -> Figure:
-    """The page, and a file for each difference."""
+    """The page, with a file for each difference."""
     pairs = list(itertools.pairwise(STAGES))
     sizes = [changed(*pair)[1:] for pair in pairs]
     rows = [[f"`{a}` to `{b}`", str(-r), f"+{n}", str(k)] for (a, b), (r, n, k) in zip(pairs, sizes, strict=True)]
     body = [
-        "All stages have one skeleton and one order of names, so that the difference between neighbours is the lesson. "
-        "Lines of code, without the module's docstring:",
-        table(["", "gone", "new", "stay"], rows, range(1, 4)),
+        "All stages have the same skeleton and the same order of names, so the difference between consecutive stages "
+        "is the lesson. Lines of code, without the module's docstring:",
+        table(["", "removed", "new", "kept"], rows, range(1, 4)),
     ]
     for before, stage in zip([None, *STAGES], STAGES, strict=False):
         body += section(before, stage)
     (kind,) = types()
+    longest = max(len(source(stage).splitlines()) for stage in STAGES.values())
     least, most = min(n for _, n, _ in sizes), max(n for _, n, _ in sizes)
     return Figure(
         "diffs",
         "Figs. 6 to 9 and 12",
-        "the transformations, and what each changes",
-        "D1 is a homomorphism but for scalars; D2, D3 and D4 are small changes of it, in the type of a scalar, the "
+        "the transformations, and the changes of each",
+        "D1 is a homomorphism except on scalars; D2, D3 and D4 are small changes of it, in the type of a scalar, the "
         "wrapper and the `Staged` interface.",
-        f"eight modules of at most {max(len(source(s).splitlines()) for s in STAGES.values())} lines; from one to the "
-        f"next {least} to {most} lines of code are new. As typed transformations D1 to D4 give Fig. 1's program the "
-        f"type `{kind}`, by type checkers for the paper's target languages.",
+        f"{len(STAGES)} modules of at most {longest} lines; from one to the next, {least} to {most} lines of code are "
+        "new. The typed transformations D1 to D4 give Fig. 1's program the "
+        f"type `{kind}`, according to type checkers for the paper's target languages.",
         "\n\n".join(body),
         {f"diffs/{name}": text for name, text in diffs().items()},
     )

@@ -1,9 +1,9 @@
 r"""Fig. 1: a program, its forward derivative and its reverse derivative, printed as programs.
 
-The paper shows there (section 2) that dual-numbers reverse AD is the mirror image of dual-numbers forward AD: the same
+The paper shows here (section 2) that dual-numbers reverse AD is the mirror image of dual-numbers forward AD: the same
 rules, with a function from cotangents to the input's cotangents in place of the tangent.
 
-The three programs are printed by stages.calculus, after its transformations `forward` and D1; then all of them run.
+stages.calculus transforms the program by `forward` and D1, and prints and runs all three programs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WIDTH = 80
 
 
 def programs() -> dict[str, Program]:
-    """(a), (b) and (c)."""
+    """The programs of the parts (a), (b) and (c): original, forward and reverse."""
     program = parse_program(PROGRAM)
     kind = check(program, "source")
     derivatives = {name: readable(TRANSFORMATIONS[name].of(program, kind)) for name in ("forward", "D1")}
@@ -40,7 +40,7 @@ def run() -> tuple[float, tuple[float, float], tuple[float, float]]:
 
 
 def figure() -> Figure:
-    """The programs, and what they compute."""
+    """The page: the programs, and their results."""
     original, forward, reverse = programs().values()
     value, slopes, gradient = run()
     assert slopes == gradient
@@ -57,22 +57,23 @@ def figure() -> Figure:
         fence(show_program(forward, width=WIDTH)),
         "(c) Dual-numbers reverse AD:",
         fence(show_program(reverse, width=WIDTH)),
-        "`∂1 mul(x, z)(d)` is the partial derivative of the product by its first argument, times d: the paper writes "
-        "`z · d`. `λ̲` makes a function that is linear, `⊸` is its type. What becomes of a scalar:",
+        "`∂1 mul(x, z)(d)` is the partial derivative of the product with respect to its first argument, times d; the "
+        "paper writes `z · d`. `λ̲` makes a linear function, `⊸` is its type. The type of a scalar after the "
+        "transformation:",
         table(["", "D[R]"], types),
         f"At x = {X:g} and y = {Y:g} the value is {value:g}. (b) runs once for every direction: {slopes[0]:g} for "
         f"(1, 0) and {slopes[1]:g} for (0, 1). (c), with `λ̲z. (z, 0)` for dx and `λ̲z. (0, z)` for dy, runs once and "
-        f"gives a function that maps 1 to the whole gradient, ({gradient[0]:g}, {gradient[1]:g}). What puts those "
-        "two there is the wrapper: [Figs. 6 and 7](diffs.md).",
+        f"returns a function that maps 1 to the whole gradient, ({gradient[0]:g}, {gradient[1]:g}). The wrapper "
+        "supplies these two functions: [Figs. 6 and 7](diffs.md).",
     ]
     return Figure(
         "fig1",
         "Fig. 1",
         "a program and its two derivatives",
-        "reverse AD needs no more than forward AD does: the same rules for every construct, with a linear function "
-        "(a backpropagator) beside each scalar in place of its tangent.",
-        "both derivatives, printed by the transformations themselves, are the paper's; only the two terms of the sum "
-        f"in the last line stand the other way round. They agree: the gradient at ({X:g}, {Y:g}) is "
+        "reverse AD has the same rules for every construct as forward AD; only, each scalar carries a linear function "
+        "(a backpropagator) in place of a tangent.",
+        "the transformations print both derivatives as in the paper, except that the two terms of the sum in the last "
+        f"line are swapped. Both derivatives agree: the gradient at ({X:g}, {Y:g}) is "
         f"({gradient[0]:g}, {gradient[1]:g}).",
         "\n\n".join(body),
     )

@@ -1,11 +1,11 @@
-r"""Fig. 10: which backpropagators share which, before and after defunctionalisation.
+r"""Fig. 10: the sharing of backpropagators, before and after defunctionalisation.
 
-The paper shows there (section 8.2) the scalars of \(x, y). let z = x + y in x * z after the algorithm of section 7:
+The paper shows here (section 8.2) the scalars of \(x, y). let z = x + y in x * z after the algorithm of section 7:
 (a) with backpropagators as functions, whose closures refer to earlier ones, and (b) with lists of contributions in
 their place. The references, and so the sharing, are the same.
 
-Both are read off the dual numbers of our stages: off the closures of `collectorless`, off the lists of `lists`; and
-the tape off `tape`. Our ids start at 0, the paper's at 1.
+The script reads both from the dual numbers of our stages: from the closures of `collectorless` and from the lists of
+`lists`; and the tape from `tape`. Our ids start at 0, the paper's at 1.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ FUNCTION = PROGRAMS["fig1"].function
 PRIMALS = (3.0, 2.0)
 NAMES = ("x", "y", "z", "x·z")
 
-#: Where the scalars stand in the drawing, by id; and from where an arrow comes to one: (referring, referred to).
+#: The positions of the scalars in the drawing, by id; and the side at which an arrow ends: (from, to) -> side.
 PLACES = ((20, 44), (330, 44), (160, 116), (20, 188))
 ENDS = {(2, 0): "right", (2, 1): "below", (3, 0): "below", (3, 2): "below"}
-LETTER = 7.83  # the width of one of 13 pixels' height
+LETTER = 7.83  # the width of a letter of 13 pixels' height
 
 
 def nodes() -> dict[str, list[Shared]]:
@@ -31,7 +31,7 @@ def nodes() -> dict[str, list[Shared]]:
 
 
 def _pieces(node: Shared) -> list[str | int]:
-    """The text of a scalar as the figure has it, with the id of what is referred to where the figure has a box."""
+    """The figure's text of a scalar; in place of the figure's boxes, the ids of the scalars that they refer to."""
     made: list[str | int] = [f"({NAMES[node.id]}, ({node.id}, "]
     if node.closure:
         made.append("λd. " if node.refers else "λd. id")
@@ -46,7 +46,7 @@ def _pieces(node: Shared) -> list[str | int]:
 
 
 def draw(found: dict[str, list[Shared]]) -> str:
-    """Both structures, one above the other; an arrow from each box to the scalar whose backpropagator it is."""
+    """Draw both structures, one above the other; an arrow leads from each box to the scalar that it refers to."""
     references = "; ".join(
         f"{NAMES[n.id]} to {' and '.join(NAMES[i] for _, i in n.refers)}" for n in found["lists"] if n.refers
     )
@@ -68,7 +68,7 @@ def draw(found: dict[str, list[Shared]]) -> str:
 
 
 def _row(picture: Drawing, node: Shared, others: list[Shared], top: int) -> None:
-    """A scalar, and its references."""
+    """Draw a scalar and its references."""
     x, y = float(PLACES[node.id][0]), top + PLACES[node.id][1]
     for piece in _pieces(node):
         if isinstance(piece, str):
@@ -86,7 +86,7 @@ def _row(picture: Drawing, node: Shared, others: list[Shared], top: int) -> None
 
 
 def figure() -> Figure:
-    """The drawing, the structures as text, and the tape."""
+    """The page: the drawing, the structures as text, and the tape."""
     found = nodes()
     references = {stage: [node.refers for node in made] for stage, made in found.items()}
     assert references["collectorless"] == references["lists"] == references["tape"]
@@ -95,27 +95,26 @@ def figure() -> Figure:
     resolved = trace("tape", FUNCTION, *PRIMALS)
     gradient = dict(resolved)
     body = [
-        "![Four scalars, x, y, z and their product, before and after defunctionalisation; boxes point to what they "
-        "refer to.](fig10.svg)",
-        f"At x = {PRIMALS[0]:g} and y = {PRIMALS[1]:g}; ids start at 0 here, at 1 in the paper. SCall is left out in "
-        "(a), as it is there. As `stages.sharing` prints them, the value, its id, and its backpropagator, first of "
-        "`collectorless`:",
+        "![Four scalars, x, y, z and their product, before and after defunctionalisation; boxes point to the "
+        "scalars that they refer to.](fig10.svg)",
+        f"At x = {PRIMALS[0]:g} and y = {PRIMALS[1]:g}; ids start at 0 here, at 1 in the paper. (a) omits SCall, as "
+        "the paper does. `stages.sharing` prints the value, its id, and its backpropagator; for `collectorless`:",
         fence("\n".join(map(str, found["collectorless"]))),
-        "Then of `lists`, where a backpropagator is a list of partial derivatives and whom they go to:",
+        "For `lists`, a backpropagator is a list of partial derivatives, each with the backpropagator that it goes to:",
         fence("\n".join(map(str, found["lists"]))),
-        "Section 8.3 then writes these lists down in the forward pass. That is the tape of `tape`, a line for each id:",
+        "Section 8.3 then writes these lists in the forward pass. This is the tape of `tape`, a line for each id:",
         fence("\n".join(f"{node.id}: {[(float(p), i) for p, i in node.refers]}" for node in found["tape"])),
-        f"Resolved from the highest id, as (id, cotangent): {', '.join(f'({i}, {z:g})' for i, z in resolved)}. So the "
-        f"gradient is ({gradient[0]:g}, {gradient[1]:g}).",
+        f"Resolving from the highest id down gives (id, cotangent): "
+        f"{', '.join(f'({i}, {z:g})' for i, z in resolved)}. So the gradient is ({gradient[0]:g}, {gradient[1]:g}).",
     ]
     return Figure(
         "fig10",
         "Fig. 10",
         "sharing before and after defunctionalisation",
-        "backpropagators become lists of contributions; what refers to what, and so what is shared, stays as it was. "
-        "Written to an array in the forward pass (section 8.3), they are a tape.",
+        "backpropagators become lists of contributions; all references, and so the sharing, stay the same. Written to "
+        "an array in the forward pass (section 8.3), the lists are a tape.",
         "the references in the closures of `collectorless`, in the lists of `lists` and on the tape of `tape` are "
-        "the same. x is the backpropagator that is shared.",
+        "the same. The backpropagator of x is shared.",
         "\n\n".join(body),
         {"fig10.svg": draw(found)},
     )

@@ -1,10 +1,10 @@
-r"""Fig. 2: sharing makes naive reverse AD exponential; and the call graph of section 4.1, in which each is called once.
+r"""Fig. 2: sharing makes naive reverse AD exponential; and the call graph of section 4.1, with one call of each.
 
-The paper shows there (sections 2 and 3.4) a chain x1 = x0 + x0, .., xn = x(n-1) + x(n-1), its naive derivative, in
+The paper shows here (sections 2 and 3.4) a chain x1 = x0 + x0, .., xn = x(n-1) + x(n-1), its naive derivative, in
 which every backpropagator calls the one before it twice, and the graph of these calls: dx_n takes time exponential in
 n. Section 4.1 shows the graph after staging: every backpropagator is called exactly once.
 
-The programs are printed by stages.calculus; the calls are counted in runs of the stages `naive` and `staged`.
+stages.calculus prints the programs; runs of the stages `naive` and `staged` count the calls.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def chain(n: int) -> str:
 
 
 def draw(graph: CallGraph, n: int) -> str:
-    """Both graphs, side by side: an arrow is a call for every call of the box that it leaves."""
+    """Draw both graphs side by side; an arrow stands for a call in each call of the box that it leaves."""
     top, step, height = 84, 92, 46
     picture = Drawing(
         500,
@@ -71,7 +71,7 @@ def draw(graph: CallGraph, n: int) -> str:
 
 
 def figure() -> Figure:
-    """The programs, the graph, and the number of calls for growing n."""
+    """The page: the programs, the graph, and the number of calls for growing n."""
     graph = call_graph(DOUBLINGS, 1.0, N)
     program = parse_program(chain(N))
     derivative = readable(TRANSFORMATIONS["D1"].of(program, check(program, "source")))
@@ -83,7 +83,7 @@ def figure() -> Figure:
         f"{graph.total('staged')} calls.](fig2.svg)",
         f"The program, here for n = {N}:",
         fence(show_program(program, width=40)),
-        "Its naive derivative, in which every `dx` occurs twice in the backpropagator of the next number:",
+        "Its naive derivative, where every `dx` occurs twice in the backpropagator of the next number:",
         fence(show_program(derivative, width=88)),
         "Calls of backpropagators, counted:",
         table(
@@ -91,20 +91,20 @@ def figure() -> Figure:
             [[str(n), f"{a:,}", f"{2 ** (n + 1) - 1:,}", str(b), str(n + 1)] for n, (a, b) in calls.items()],
             range(5),
         ),
-        "A box is a backpropagator, created by the addition that made the number of its name; dx0 is the input's. An "
-        "arrow is a call, made as often as the box that it leaves is called. `staged` delays both calls, finds that "
-        "they are calls of the same function, and adds their arguments: `f x + f y = f (x + y)`. Both give the "
-        f"derivative 2^{N} = {2**N}: as {2**N} calls of dx0 with 1, or one with {2**N}.",
+        "A box is a backpropagator: dx0 of the input, the others of the additions. An arrow is a call, which is made "
+        "in each call of the box that it leaves. `staged` delays both calls, finds that they are calls of the same "
+        "function, and adds their arguments: `f x + f y = f (x + y)`. Both compute the "
+        f"derivative 2^{N} = {2**N}: by {2**N} calls of dx0 with 1, or by one call with {2**N}.",
     ]
     n = SIZES[-1]
     return Figure(
         "fig2",
         "Fig. 2",
         "sharing, and the exponential blow-up",
-        "calling the backpropagator of xn takes time exponential in n, as each is called once for every use of its "
-        "number. After staging (section 4.1) each is called exactly once.",
-        f"2^(n+1) - 1 calls for n doublings, {calls[n][0]:,} at n = {n}; staged, n + 1, each of them once: "
-        f"{calls[n][1]} at n = {n}.",
+        "calling the backpropagator of xn takes time exponential in n, because each backpropagator is called once for "
+        "every use of its number. After staging (section 4.1), each is called exactly once.",
+        f"`naive` makes 2^(n+1) - 1 calls for n doublings, {calls[n][0]:,} at n = {n}; `staged` makes n + 1, one of "
+        f"each backpropagator, {calls[n][1]} at n = {n}.",
         "\n\n".join(body),
         {"fig2.svg": picture},
     )

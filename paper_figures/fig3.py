@@ -1,12 +1,12 @@
-"""Fig. 3: the overview of the optimisations, with the growth that we measure before and after each.
+"""Fig. 3: the overview of the optimisations, with the measured growth before and after each.
 
-The paper shows there (section 2) the way from D1 to the final algorithm: a box for each version, and on each arrow what
-turns one into the next. What each is to solve it says in sections 4.1 and 5.2: staging, that backpropagators are called
-exponentially often; Cayley, zeros and sums of whole cotangents (A); a Map as collector, the depth of the input (B);
+The paper shows here (section 2) the path from D1 to the final algorithm: a box for each version, and on each arrow the
+change to the next. Sections 4.1 and 5.2 say which problem each change solves: staging, the exponential number of calls
+of backpropagators; Cayley, zeros and sums of whole cotangents (A); a Map as collector, the depth of the input (B);
 arrays, the logarithms (B, C).
 
-Measured are the counts of all stages on three families of programs, each of which exposes one of these problems:
-fig3.json. The law is the one that fits them best (stages/comparison/measure.py). Section 8's stages follow below.
+The script counts the work of all stages on three families of programs, each of which exposes one of these problems
+(fig3.json), and fits a law of growth (stages/comparison/measure.py). Section 8's stages follow below.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from stages.comparison.report import fields
 MEASURED = FOLDER / "fig3.json"
 LIMIT = 500_000  # counts, after which a stage is not tried at a larger size
 
-#: What turns a stage into the next: the words on the paper's arrows; those of section 8 are from its headings.
+#: The change that leads to a stage: the words on the paper's arrows, and the headings of section 8.
 ARROWS = {
     "staged": "Stage calls, with linear factoring",
     "cayley": "Cayley-transform",
@@ -42,7 +42,7 @@ Measured = dict[str, dict[str, dict[str, Any]]]
 
 
 def measure(limit: float = LIMIT) -> Measured:
-    """family -> stage -> the law, and the work (all counts together) at each size; None where it was cut off."""
+    """family -> stage -> the law, and the work (the sum of all counts) at each size; None if it was cut off."""
     return {
         family.program: {
             growth.stage: {"law": growth.law, "work": {str(n): w for n, w in growth.work.items()}}
@@ -58,7 +58,7 @@ def saved() -> Measured:
 
 
 def changes(measured: Measured) -> dict[str, dict[str, tuple[str, str]]]:
-    """For each stage but the first, by family: the law of the stage before, and its own where that is another one."""
+    """For each stage but the first, by family: the old and the new law, where the stage changes the law."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
     for before, after in itertools.pairwise(STAGES):
         laws = {family: (lines[before]["law"], lines[after]["law"]) for family, lines in measured.items()}
@@ -67,7 +67,7 @@ def changes(measured: Measured) -> dict[str, dict[str, tuple[str, str]]]:
 
 
 def draw(measured: Measured) -> str:
-    """A box for each stage, from top to bottom."""
+    """Draw a box for each stage, from top to bottom."""
     changed = changes(measured)
     left, width, height, x = 20, 480, 58, 60
     gaps = {stage: 58 + 22 * max(1, len(changed[stage])) for stage in changed}
@@ -110,7 +110,7 @@ def draw(measured: Measured) -> str:
 
 
 def figure(measured: Measured | None = None) -> Figure:
-    """The picture, and the counts as a table for each family. Without an argument: of what was measured last."""
+    """The page: the picture, and a table of counts for each family; by default of the last measurement."""
     measured = saved() if measured is None else measured
     changed = changes(measured)
     heading = ["stage", *(f"{family.program}: {family.problem}" for family in FAMILIES)]
@@ -119,8 +119,8 @@ def figure(measured: Measured | None = None) -> Figure:
         for column, name in enumerate(measured, start=1):
             row[column] = f"**{row[column]}**" if name in changed.get(stage, {}) else row[column]
     body = [
-        "![The stages from top to bottom; on the arrows what changes, and the growth before and after.](fig3.svg)",
-        "The laws, bold where a stage changed one:",
+        "![The stages from top to bottom; on each arrow the change, and the growth before and after it.](fig3.svg)",
+        "The laws of growth; a law is bold where the stage changes it:",
         table(heading, laws),
     ]
     for family in FAMILIES:
@@ -135,10 +135,10 @@ def figure(measured: Measured | None = None) -> Figure:
             table(["stage", *sizes, "law"], rows, range(1, len(sizes) + 1)),
         ]
     body.append(
-        "Work is the sum of what `stages.count` counts: backpropagators created and called, scalars and pairs of "
+        "Work is the sum of the counts of `stages.count`: backpropagators created and called, scalars and pairs of "
         f"cotangents touched, steps of maps, writes to arrays. A stage is cut off above {LIMIT:,}. The constants of "
-        "`contrib` and `tape` are no smaller here, since what they write to lists and to the tape counts, and what the "
-        "others allocate for closures does not: their gain is in the times, [Table 1](table1.md)."
+        "`contrib` and `tape` are no smaller here, because writes to lists and to the tape count, but allocations of "
+        "closures do not. Their gain shows in the times: [Table 1](table1.md)."
     )
     final = {lines["arrays"]["law"] for lines in measured.values()}
     assert final == {"n"}
@@ -152,8 +152,8 @@ def figure(measured: Measured | None = None) -> Figure:
         "Fig. 3",
         "the overview of the optimisations",
         "staging removes the exponential; Cayley makes zero and plus cheap; a Map as collector makes one-hots "
-        "logarithmic for any input; arrays remove the last logarithms. Then the cost is that of the program.",
-        f"every step changes the growth that it should, and no other. {found}. From `arrays` on all is linear.",
+        "logarithmic for any input; arrays remove the last logarithms. Then the cost is proportional to the program's.",
+        f"every step changes the growth that it should, and no other. {found}. From `arrays` on, all growth is linear.",
         "\n\n".join(body),
         {"fig3.svg": draw(measured)},
     )

@@ -1,11 +1,11 @@
-"""Section 5.2: the backpropagator of one scalar of the input, before and after the Cayley transform.
+"""Section 5.2: the backpropagator of an input scalar, before and after the Cayley transform.
 
-The paper shows there, for the input type ((R, Int), (R, R)), what the backpropagator of the second scalar passes to
-SCotan: before, the whole one-hot cotangent; after, a function that goes down to that scalar and leaves the rest as it
-is (id). So its cost falls from the size of the input to the depth of the scalar in it: logarithmic for a balanced
-input, linear for a list-like one. Sections 6 and 7 make it logarithmic for all, then constant.
+The paper shows here, for the input type ((R, Int), (R, R)), the argument of SCotan in the backpropagator of the second
+scalar: before, the whole one-hot cotangent; after, a function that descends to the scalar and leaves the rest unchanged
+(id). So the cost falls from the size of the input to the depth of the scalar: logarithmic for a balanced input, linear
+for a list-like one. Sections 6 and 7 make it logarithmic for all inputs, then constant.
 
-Both are made by stages.pairs, as D2 and D3 make them; what is new in the result is found by identity.
+stages.pairs makes both, as in D2 and D3; object identity tells which parts of the result are new.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ INPUT = ((1.0, ()), (2.0, 3.0))
 
 
 def built(made: Any, known: Any) -> int:
-    """How many pairs and scalars of a product are new; `known` has the parts that are not."""
+    """The number of new pairs and scalars in a product; the parts of `known` are old."""
     old = {id(part) for part in _walk(known)}
     return sum(1 for part in _walk(made, old) if id(part) not in old and part != ())
 
 
 def _walk(product: Any, stop: set[int] | frozenset[int] = frozenset()) -> list[Any]:
-    """A product's parts, itself among them, but for those inside of the ones to stop at."""
+    """All parts of a product, including itself, except those inside of the parts to stop at."""
     found, todo = [], [product]
     while todo:
         part = todo.pop()
@@ -41,18 +41,18 @@ def _walk(product: Any, stop: set[int] | frozenset[int] = frozenset()) -> list[A
 
 
 def example() -> tuple[Any, Any, Any]:
-    """The collector, and both backpropagators of the second scalar: the one-hot, and the collector after the update."""
+    """The collector, the one-hot of the second scalar, and the collector updated at this scalar."""
     _, path = list(pairs.paths(INPUT))[1]
     return INPUT, pairs.one_hot(path, COTANGENT), pairs.update(path, COTANGENT, INPUT)
 
 
 def balanced(n: int) -> Any:
-    """A product of n scalars, log n deep; n a power of 2."""
+    """A balanced product of n scalars, log n deep; n is a power of 2."""
     return 1.0 + n if n == 1 else (balanced(n // 2), balanced(n // 2))
 
 
 def linked(n: int) -> Any:
-    """A product of n scalars, n deep, as a linked list is one."""
+    """A list-like product of n scalars, n deep."""
     c: Any = ()
     for k in range(n):
         c = (float(k), c)
@@ -60,9 +60,9 @@ def linked(n: int) -> Any:
 
 
 def costs(n: int) -> list[int]:
-    """Count what the backpropagator of the last of n scalars builds.
+    """Count the parts that the backpropagator of the last of n scalars builds.
 
-    Before Cayley; after it, in a balanced input and in a list; an entry of a Map (section 6), of an array (section 7).
+    Before Cayley; after it, in a balanced input and in a list; Map nodes (section 6); array entries (section 7).
     """
     tree, chain = balanced(n), linked(n)
     *_, (_, in_tree) = pairs.paths(tree)
@@ -95,7 +95,7 @@ def _nodes(m: ordered_map.Map) -> list[ordered_map.Node]:
 
 
 def _tree(picture: Drawing, part: Any, x: float, y: float, spread: float, label: Any) -> None:
-    """A product as a tree below a point; `label` gives the text of a part, or None to go on into it."""
+    """Draw a product as a tree below a point; `label` returns a part's text, or None to draw its halves."""
     text, kind = label(part)
     if text is None:
         for side, child in zip((-1, 1), part, strict=True):
@@ -107,16 +107,18 @@ def _tree(picture: Drawing, part: Any, x: float, y: float, spread: float, label:
 
 
 def draw() -> str:
-    """Both trees."""
+    """Draw both trees."""
     collector, before, after = example()
     untouched = {id(part) for part in _walk(collector) if part != ()}
 
     def whole(part: Any) -> tuple[str | None, str]:
+        """The label of a part before Cayley: all parts are built."""
         if isinstance(part, tuple) and part:
             return None, "lit"
         return ("d" if part == COTANGENT else "0"), "lit"
 
     def update(part: Any) -> tuple[str | None, str]:
+        """The label of a part after Cayley: id for the untouched ones."""
         if id(part) in untouched:
             return "id", "slot"
         return (None if isinstance(part, tuple) else "+ d"), "lit"
@@ -135,12 +137,12 @@ def draw() -> str:
         picture.text(x, 26, heading, "strong", "middle")
         _tree(picture, part, x, 76, 62, label)
     picture.text(132, 252, "all of it is built", "small soft", "middle")
-    picture.text(388, 252, "id: left as it is in the collector", "small soft", "middle")
+    picture.text(388, 252, "id: unchanged in the collector", "small soft", "middle")
     return picture.svg()
 
 
 def figure() -> Figure:
-    """The trees, and what is built for growing inputs."""
+    """The page: the trees, and the cost for growing inputs."""
     collector, before, after = example()
     (_, unit), (second, third) = collector
     assert after == ((1.0, unit), (second + COTANGENT, third))
@@ -150,15 +152,15 @@ def figure() -> Figure:
     body = [
         "![Before: a tree of pairs with d at the second scalar and 0 elsewhere. After: a pair of id and a pair of + d "
         "and id.](onehot.svg)",
-        f"Run with d = {COTANGENT:g}; the Int has no cotangent, and our products have () in its place:",
+        f"A run with d = {COTANGENT:g}; the Int has no cotangent, and our products have () in its place:",
         fence(
             f"before   SCotan {before}\n"
             f"after    SCotan (\\c. ...), which makes {after}\n"
             f"         of the collector           {collector}"
         ),
-        "Only the pairs on the way to the scalar are made anew: the left half of the result is the same object as the "
-        "collector's. What the backpropagator of the last of n scalars builds, pairs and scalars counted by identity; "
-        "in the last two columns nodes of the Map, and entries of the array:",
+        "Only the pairs on the path to the scalar are rebuilt: the left half of the result is the same object as the "
+        "collector's. The table counts the parts that the backpropagator of the last of n scalars builds: pairs and "
+        "scalars; in the last two columns nodes of the Map and entries of the array:",
         table(
             ["n", "before", "after, balanced input", "after, list-like input", "Map (section 6)", "array (section 7)"],
             rows,
@@ -170,10 +172,10 @@ def figure() -> Figure:
         "onehot",
         "Section 5.2, table",
         "one-hot backpropagators before and after Cayley",
-        "the backpropagator of an input's scalar built a whole cotangent; after Cayley it costs the scalar's depth: "
-        "logarithmic for a balanced input, linear in the worst case.",
+        "before, the backpropagator of an input scalar builds a whole cotangent; after Cayley, it costs the scalar's "
+        "depth: logarithmic for a balanced input, linear in the worst case.",
         f"at n = {n:,}: {last[0]:,} pairs and scalars before; after, {last[1]} in a balanced input, {last[2]:,} in a "
-        f"list. With a Map {last[3]} nodes, with an array {last[4]} entry.",
+        f"list. A Map takes {last[3]} nodes, an array {last[4]} entry.",
         "\n\n".join(body),
         {"onehot.svg": draw()},
     )

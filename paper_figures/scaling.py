@@ -1,8 +1,8 @@
-"""The plots of the appendix: the times of Table 1 over n, with the lines that are fitted to them.
+"""The plots of the appendix: the times of Table 1 over n, with fitted lines.
 
-The paper shows there that the time of each benchmark grows linearly with n, by criterion's regression; Table 1 has the
-slopes. Ours are from the same published run as our Table 1 (table1.py), of `contrib`, which is the algorithm that the
-paper measured, and of the two tapes. bench/published/table1.svg has all columns, on logarithmic axes.
+The paper shows here that the time of each benchmark grows linearly with n, by criterion's regression; Table 1 has the
+slopes. Our times come from the same published run as our Table 1 (table1.py), for `contrib`, the algorithm that the
+paper measured, and for the two tapes. bench/published/table1.svg has all columns, on logarithmic axes.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ NAMES = tuple(name for name, row in ROWS.items() if row.paper)  # the paper's fo
 
 
 def points(run: Run, name: str, column: str) -> tuple[list[int], list[float]]:
-    """n, and seconds."""
+    """The sizes n, and the times in seconds."""
     measures = run.select("table1", row=name, column=column)
     return [m.labels["n"] for m in measures], [m.seconds for m in measures]
 
 
 def fits(run: Run) -> dict[str, dict[str, tuple[Slope, float]]]:
-    """function -> column -> the line a + b n, and the largest distance of a time from it, as a share of the time."""
+    """function -> column -> the line a + b n, and the largest relative distance of a time from it."""
     found: dict[str, dict[str, tuple[Slope, float]]] = {}
     for name in NAMES:
         for column in COLUMNS:
@@ -42,7 +42,7 @@ def fits(run: Run) -> dict[str, dict[str, tuple[Slope, float]]]:
 
 
 def draw(run: Run) -> str:
-    """A panel for each function, on linear axes."""
+    """Draw a panel for each function, with linear axes."""
     import matplotlib
     from matplotlib import pyplot
 
@@ -74,7 +74,7 @@ def draw(run: Run) -> str:
 
 
 def figure(run: Run | None = None) -> Figure:
-    """The plots, and the fits as a table; without an argument, of the published run."""
+    """The page: the plots, and the fits as a table; by default of the published run."""
     run = run or published()
     found = fits(run)
     rows = []
@@ -90,16 +90,17 @@ def figure(run: Run | None = None) -> Figure:
     }
     body = [
         "![Time over n for four functions: the points lie on straight lines.](scaling.svg)",
-        "The lines are a + b n by least squares, each time weighted by its size:",
-        table(["", "", "b, us per n", "a, us", "farthest point off by"], rows, range(2, 5)),
+        "The lines a + b n are fitted by least squares on relative errors:",
+        table(["", "", "b, us per n", "a, us", "largest relative error"], rows, range(2, 5)),
     ]
     return Figure(
         "scaling",
         "Appendix, plots",
         "linear scaling",
         "the times of all four benchmarks scale linearly with n.",
-        f"so do ours: the times of `contrib`, the algorithm that the paper measured, lie within {worst['contrib']}% of "
-        f"straight lines over n, those of `tape` and dualrev's tape within {max(worst['tape'], worst['dualrev'])}%.",
+        f"our times do, too: they lie close to straight lines over n, within {worst['contrib']}% for `contrib`, the "
+        f"algorithm that the paper measured, and within {max(worst['tape'], worst['dualrev'])}% for `tape` and "
+        "dualrev's tape.",
         "\n\n".join(body),
         {"scaling.svg": draw(run)},
     )

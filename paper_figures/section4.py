@@ -1,11 +1,11 @@
-r"""Section 4: four backpropagators, who calls whom, and the order of calls in which each is called once.
+r"""Section 4: the call graph of four backpropagators, and the order of calls in which each is called once.
 
-The paper shows there f1 = \z. (0, (z, 0)), f2 = \z. f1 (2z) + f1 (3z), f3 = \z. f2 (4z) + f1 (5z) and
-f4 = \z. f2 z + f3 (2z), and says that plain evaluation of f4 calls f2 twice and f1 five times; staged, from the highest
-id, every one is called exactly once: {f2: 1, f3: 2}, then {f2: 9, f1: 10}.
+The paper shows here f1 = \z. (0, (z, 0)), f2 = \z. f1 (2z) + f1 (3z), f3 = \z. f2 (4z) + f1 (5z) and
+f4 = \z. f2 z + f3 (2z). Plain evaluation of f4 calls f2 twice and f1 five times; staged, from the highest id down, each
+is called exactly once: {f2: 1, f3: 2}, then {f2: 9, f1: 10}.
 
-The graph and all calls are those of the program `section4` in the stages `naive` and `staged`; the staging maps are
-recorded where `staged` takes its highest id out of them.
+The graph and all calls come from the program `section4` in the stages `naive` and `staged`; the staging maps are
+recorded when `staged` removes their highest id.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from stages.programs import PROGRAMS
 FUNCTION = PROGRAMS["section4"].function
 X = 1.0
 
-#: Where the arrows bend to: (caller, callee) -> one for each.
+#: The bends of the arrows: (caller, callee) -> one for each arrow.
 BENDS = {(1, 0): (-14, 14), (2, 1): (0,), (2, 0): (60,), (3, 1): (-60,), (3, 2): (0,)}
 
 
@@ -34,6 +34,7 @@ def staging_maps() -> list[dict[int, float]]:
     found = []
 
     def pop_max(m: Any) -> Any:
+        """Record the staging map, and pop its highest id."""
         found.append({i: z for i, (_, z) in ordered_map.items(m)})
         return ordered_map.pop_max(m)
 
@@ -44,7 +45,7 @@ def staging_maps() -> list[dict[int, float]]:
 
 
 def formulas(graph: CallGraph) -> list[str]:
-    r"""The backpropagators as the paper writes them, from the edges of the graph."""
+    r"""The backpropagators in the paper's notation, from the edges of the graph."""
     made = [r"f1 = \z. (the input's)"]
     for i in range(1, 4):
         calls = [f"f{e.callee + 1} ({e.factor:g}z)" for e in graph.edges if e.caller == i]
@@ -53,16 +54,16 @@ def formulas(graph: CallGraph) -> list[str]:
 
 
 def draw(graph: CallGraph) -> str:
-    """Plain calls on the left, staged ones on the right."""
+    """Draw plain calls on the left, staged calls on the right."""
     top, step, height = 84, 104, 46
     picture = Drawing(
         520,
         top + 3 * step + height + 24,
         "Section 4: calls of f1 to f4, plainly and staged",
-        "Who calls whom: "
+        "The calls: "
         + "; ".join(formulas(graph)[1:])
         + ". Left, naive: f4 and f3 are called once, f2 twice and f1 five times. Right, staged: each is called once, "
-        + "with the sum of what the arrows bring: "
+        + "with the sum of the arrows' numbers: "
         + ", ".join(f"f{i + 1} with {graph.calls['staged'][i][0]:g}" for i in range(3, -1, -1))
         + ".",
     )
@@ -95,7 +96,7 @@ def draw(graph: CallGraph) -> str:
 
 
 def steps(graph: CallGraph) -> list[list[str]]:
-    """A row for each step of SResolve: the map, the call of its highest id, what that adds, the map after it."""
+    """A row for each step of SResolve: the map, the call of its highest id, its result, the map after it."""
     maps = staging_maps()
     rows = []
     for before, after in itertools.pairwise(maps):
@@ -116,7 +117,7 @@ def _written(m: dict[int, float]) -> str:
 
 
 def figure() -> Figure:
-    """The graph, the calls in their order, and the staging maps."""
+    """The page: the graph, the calls in order, and the staging maps."""
     graph = call_graph(FUNCTION, X)
     order = {s: " ".join(f"f{i + 1}({z:g})" for i, z in trace(s, FUNCTION, X)) for s in ("naive", "staged")}
     naive = {i + 1: graph.count("naive", i) for i in range(4)}
@@ -124,24 +125,24 @@ def figure() -> Figure:
     rows = steps(graph)
     body = [
         f"![Calls of f1 to f4: naive, {graph.total('naive')}; staged, {graph.total('staged')}.](section4.svg)",
-        "The backpropagators, as they refer to each other in the closures of our stages:",
+        "The backpropagators, read from the closures of our stages:",
         fence("\n".join(formulas(graph))),
-        "An arrow on the left is a call as it stands in these formulas; on the right it is what the call adds to the "
-        "argument of the box that it leads to. The calls in their order, from f4 1:",
+        "An arrow on the left has the argument of the call in these formulas; on the right, the number that the call "
+        "adds to the argument of its target. The calls in order, from f4 1:",
         table(["stage", "calls"], [[f"`{stage}`", calls] for stage, calls in order.items()]),
         "SResolve in `staged`, step by step. Ids grow in the order of creation, and a backpropagator can only call "
-        "what was there before it: nobody is left to call the one with the highest id, so its argument is complete.",
+        "older ones. So nobody is left to call the backpropagator with the highest id: its argument is complete.",
         table(["staging map", "highest id: call", "returns", "the map after it"], rows),
-        "Had f2 been called first, with 1, f3 would have called it a second time, with 8. That is why a node waits "
+        "If f2 were called first, with 1, f3 would call it a second time, with 8. That is why a backpropagator waits "
         "until all its callers have contributed.",
     ]
     return Figure(
         "section4",
         "Section 4, call graph",
         "the order in which backpropagators are called",
-        "plain evaluation of f4 calls f2 twice and f1 five times; from the highest id down, with calls of one function "
-        "merged, the maps are {f2: 1, f3: 2} and {f2: 9, f1: 10}, and each is called exactly once.",
-        f"{naive[2]} calls of f2 and {naive[1]} of f1 in `naive`; one of each in `staged`, with the maps {rows[1][0]}, "
+        "plain evaluation of f4 calls f2 twice and f1 five times. With merged calls, resolved from the highest id "
+        "down, the maps are {f2: 1, f3: 2} and {f2: 9, f1: 10}, and each function is called exactly once.",
+        f"`naive` makes {naive[2]} calls of f2 and {naive[1]} of f1; `staged` one of each, with the maps {rows[1][0]}, "
         f"{rows[2][0]} and {rows[3][0]}.",
         "\n\n".join(body),
         {"section4.svg": draw(graph)},

@@ -1,11 +1,11 @@
-"""Table 1: time per unit of n for the paper's four functions, beside ours; and ratios to taping libraries.
+"""Table 1: time per unit of n for the paper's four functions, compared with ours; and ratios to taping libraries.
 
 The paper's table (section 10) gives for four functions the time of the authors' implementation in Haskell ("TH":
 section 7 with 8.1 and 8.2), of Kmett's library `ad` 4.5, a tape in Haskell, and the ratio, 0.27 to 1.50: the algorithm
-has reasonable constants beside a tuned library in the same language.
+has reasonable constants, compared with a tuned library in the same language.
 
-Ours is made from the published run of the benchmarks, bench/published/run.json (`make bench`, `make bench-publish`).
-Its table has the paper's columns. The counterpart of the ratio are the Python libraries that tape scalars.
+Ours comes from the published run of the benchmarks, bench/published/run.json (`make bench`, `make bench-publish`). Its
+table has the paper's columns. In place of the ratio to `ad`, it has the ratios to Python libraries that tape scalars.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ COUNTERPARTS = {"dot": "dot_loop", "sum_mat_vec": "matvec_loop", "rotate": "rota
 
 
 def published() -> Run:
-    """The run that is checked in."""
+    """The published run of the benchmarks."""
     return load(RUN)
 
 
 def ratios(run: Run) -> dict[str, dict[str, float]]:
-    """function -> library -> time of dualrev's tape over that of the library; for those that the run has."""
+    """function -> library -> dualrev's tape time divided by the library's, for the pairs that the run has."""
     found: dict[str, dict[str, float]] = {}
     for name, program in COUNTERPARTS.items():
         ours = content.best(run, program, "dualrev")
@@ -49,7 +49,7 @@ def ratios(run: Run) -> dict[str, dict[str, float]]:
 
 
 def figure(run: Run | None = None) -> Figure:
-    """Both tables; without an argument, of the published run. ValueError for a run without Table 1."""
+    """The page: both tables; by default of the published run. ValueError for a run without Table 1."""
     run = run or published()
     section = content.table1(run)
     if section is None:
@@ -63,13 +63,13 @@ def figure(run: Run | None = None) -> Figure:
         rows.append([ROWS[name].title, th, ad, ratio, *ours])
     titles = [f"dualrev / {LIBRARIES[library].title}" for library in TAPING]
     body += [
-        "The paper's own table, whose last column is the ratio to a library in the same language that is a tape of "
-        "operations on scalars, too; and that ratio for dualrev's tape, from the comparison with other libraries, "
-        "where that has the function:",
+        "The paper's own table, with the ratio to `ad`, a library in the same language that also tapes operations on "
+        "scalars; then the same ratio for dualrev's tape and Python libraries, for functions in the comparison with "
+        "other libraries:",
         table(["", "TH us", "ad us", "TH / ad", *titles], rows, range(1, 4 + len(titles))),
     ]
     programs = ", ".join(f"*{PEERS[COUNTERPARTS[name]].title}*" for name in found)
-    body += [f"There they are called {programs}."] if found else []
+    body += [f"In that comparison, they are called {programs}."] if found else []
     body += [
         "All libraries: [the report](../bench/published/report.md). Times over n: [the appendix's plots](scaling.md).",
         f"The run: {run.date}, commit {run.commit}, Python {run.about['Python']}, {run.about['processor']}.",
@@ -78,7 +78,7 @@ def figure(run: Run | None = None) -> Figure:
         "table1",
         "Table 1",
         "time per unit of n",
-        "the implementation's constants are in the right ballpark: it takes 0.27 to 1.50 times as long as `ad`.",
+        "the implementation's constants are in the right ballpark: it takes 0.27 to 1.50 times the time of `ad`.",
         _found(found),
         "\n\n".join(body),
     )
@@ -91,12 +91,10 @@ def _found(found: dict[str, dict[str, float]]) -> str:
         known = [ratio for ratios_ in found.values() for name, ratio in ratios_.items() if name == library]
         if known:
             low, high = (content.significant(x, 2) for x in (min(known), max(known)))
-            parts.append(f"{low} to {high} times that of {LIBRARIES[library].title}")
+            parts.append(f"{low} to {high} times {LIBRARIES[library].title}'s")
     if not parts:
         return "the run has no times of other libraries."
-    return (
-        f"the time of dualrev's tape is {' and '.join(parts)}. Its absolute times are those of Python, not of Haskell."
-    )
+    return f"dualrev's tape takes {' and '.join(parts)} time. Its absolute times are Python's, not Haskell's."
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
-"""The pictures of walkthrough.md: who calls whom for x * (x + y), and the calls of section 4's f1 to f4.
+"""The pictures of walkthrough.md: the calls of backpropagators for x * (x + y), and for section 4's f1 to f4.
 
-`make figures` (or `python -m paper_figures.walkthrough_pictures`) writes them; a test fails when they are stale. The
-scalars, partial derivatives and calls in them are read off the stages by `stages.sharing` and `stages.trace`.
+`make figures` (or `python -m paper_figures.walkthrough_pictures`) writes them; a test fails when they are stale. Their
+scalars, partial derivatives and calls come from the stages, by `stages.sharing` and `stages.trace`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ FILLS = ("#d5ecf9", "#fdecc0", "#cdeee2", "#f6dbea")
 
 
 class Point(NamedTuple):
-    """A place in a picture, in pixels from its upper left corner."""
+    """A position in a picture, in pixels from its upper left corner."""
 
     x: float
     y: float
 
 
-#: Where the scalars of x * (x + y) stand, by id, and what they are.
+#: The positions and names of the scalars of x * (x + y), by id.
 SCALARS = (
     (Point(70, 60), "x"),
     (Point(70, 170), "y"),
@@ -52,8 +52,8 @@ def graph() -> str:
         place, name = SCALARS[u.id]
         body += [box(place, f"{u.value:g}", FILLS[u.id]), text(place, name, -24 if place.y < 100 else 34)]
     count = len(trace("naive", PROGRAMS["fig1"].function, 3.0, 2.0))
-    title = "The scalars of x * (x + y) at (3, 2), and whose backpropagator calls whose"
-    said = f"An arrow is a call, with what it does to z. With that of the result, there are {count} calls."
+    title = "The scalars of x * (x + y) at (3, 2), and the calls between their backpropagators"
+    said = f"An arrow is a call, labelled with its argument. With the first call, of the result's, there are {count}."
     return document(540, 225, title, said, body)
 
 
@@ -90,13 +90,13 @@ def _said(plain: list[tuple[int, float]]) -> str:
 
 
 def _called(plain: Iterator[tuple[int, float]], shared: list[Shared]) -> Call:
-    """The next call, and those that it makes: `trace` lists a call before them."""
+    """The next call, and the calls that it makes: `trace` lists a call before them."""
     i, z = next(plain)
     return Call(i, z, [_called(plain, shared) for _ in shared[i].refers])
 
 
 def _tree(call: Call, leaves: Iterator[int], depth: int) -> tuple[Point, list[str]]:
-    """Where the call stands, above the middle of the calls that it makes, and its part of the picture."""
+    """The position of a call, above the middle of the calls that it makes, and its part of the picture."""
     below = [_tree(more, leaves, depth + 1) for more in call.makes]
     x = sum(place.x for place, _ in below) / len(below) if below else 42 + 68 * next(leaves)
     place = Point(x, 75 + 85 * depth)
@@ -116,12 +116,12 @@ def box(at: Point, label: str, fill: str) -> str:
 
 
 def text(at: Point, label: str, down: float = 0) -> str:
-    """Text around a point."""
+    """Text centred at a point."""
     return f'<text x="{at.x:g}" y="{at.y + down:g}">{escape(label)}</text>'
 
 
 def arrow(start: Point, end: Point, label: str, bend: float) -> str:
-    """An arrow from box to box, bent to the right by so many pixels, with its label beside the middle."""
+    """An arrow from box to box, bent to the right by `bend` pixels, with its label at the middle."""
     begin, tip = _edge(start, end, bend), _edge(end, start, bend)
     middle = Point((begin.x + tip.x) / 2 + 2 * bend, (begin.y + tip.y) / 2)
     line = f'<path d="M{begin.x:g} {begin.y:g}Q{middle.x:g} {middle.y:g} {tip.x:g} {tip.y:g}"/>'
@@ -134,7 +134,7 @@ def arrow(start: Point, end: Point, label: str, bend: float) -> str:
 
 
 def _edge(here: Point, there: Point, bend: float) -> Point:
-    """Where an arrow between boxes begins or ends: the middle of the side that faces the other box, or of a bend."""
+    """The end of an arrow at a box: the middle of the side that faces the other box, or the bend."""
     if bend:
         return Point(here.x + (HALF_WIDTH if bend > 0 else -HALF_WIDTH), here.y)
     dx, dy = there.x - here.x, there.y - here.y
@@ -143,7 +143,7 @@ def _edge(here: Point, there: Point, bend: float) -> Point:
 
 
 def document(width: int, height: int, title: str, said: str, body: list[str]) -> str:
-    """The file: a white card, so that it is read on dark pages, too."""
+    """The text of the SVG file: a white card, so that it is readable on dark pages, too."""
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img">'
     style = (
         "text{font:15px sans-serif;text-anchor:middle;fill:#111}"

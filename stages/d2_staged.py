@@ -2,9 +2,9 @@ r"""D2, staged calls with linear factoring: a backpropagator is called once, wit
 
 Paper:   section 4, Fig. 8
 D[R] =   (R, (Int, R -o Staged c))                  Staged c = (c, Map Int (R -o Staged c, R))
-Changed: f x + f y = f (x + y), so calls are delayed, and those of one backpropagator merged. Every backpropagator
-         draws an id and can only call older ones. So resolving from the highest id down calls each at most once.
-         This solves D1's 2^n.
+Changed: f x + f y = f (x + y), so calls are delayed, and calls of the same backpropagator are merged. It draws an id
+         when it is made, and can only call older ids. So resolving from the highest id down calls each at most
+         once. This solves D1's 2^n.
 Cost:    O(size(c)) for every operation: (A) 0 and + build whole cotangents, (B) one-hots of inputs build whole
          cotangents, and (C) the maps cost a logarithm.
 

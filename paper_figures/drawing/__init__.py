@@ -1,1 +1,1 @@
-"""What the scripts share: pages and rows of the index, graphs of calls, and a writer of SVG."""
+"""Shared code of the scripts: pages, rows of the index, call graphs, and an SVG writer."""

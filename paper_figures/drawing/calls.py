@@ -1,4 +1,4 @@
-"""Drawings of the graph of a program's backpropagators, with the calls of a run. Fig. 2 and section 4 use it."""
+"""The call graph of a program's backpropagators, with the calls of a run, for Fig. 2 and section 4."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class Edge:
 
 @dataclasses.dataclass(frozen=True)
 class CallGraph:
-    """Backpropagators by id, from 0; which calls which; and the arguments that each was called with, in order."""
+    """The edges between backpropagators, whose ids begin at 0, and the arguments of their calls, in order."""
 
     edges: list[Edge]
     calls: dict[str, dict[int, list[float]]]  #: stage -> id -> arguments
 
     def count(self, stage: str, i: int) -> int:
-        """How often a stage called the backpropagator i."""
+        """The number of calls of the backpropagator i in a stage."""
         return len(self.calls[stage][i])
 
     def total(self, stage: str) -> int:
-        """All calls of a stage."""
+        """The number of all calls in a stage."""
         return sum(map(len, self.calls[stage].values()))
 
 
 def call_graph(f: Callable[..., Any], *primals: Any, stages: tuple[str, ...] = ("naive", "staged")) -> CallGraph:
-    """The graph is read off the closures of `collectorless`, the calls off runs of the stages with the cotangent 1.
+    """Read the graph from the closures of `collectorless`, and the calls from runs of the stages with the cotangent 1.
 
     >>> graph = call_graph(lambda x: x * x + x, 3.0)
     >>> graph.edges

@@ -1,7 +1,7 @@
-"""What every script of this folder makes: a page for one figure or table, the files beside it, and a row of the index.
+"""The output of a script: a page for one figure or table, the files that it needs, and a row of the index.
 
-A script has `figure()`, which runs our code and gives a `Figure`, and `main()`, which writes its files. Where the
-measuring takes seconds, what was measured is a JSON file of its own, and `figure(measured)` makes the rest from that.
+A script has `figure()`, which runs our code and returns a `Figure`, and `main()`, which writes its files. If measuring
+takes seconds, a JSON file stores the measurements, and `figure(measured)` makes the rest from it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Figure:
 
     name: str  #: of its script
     title: str  #: "Fig. 2"
-    about: str  #: what it is about, in a few words
-    claim: str  #: what the paper says there
-    found: str  #: what came out here
-    body: str  #: the page below both, as Markdown
-    files: dict[str, str] = dataclasses.field(default_factory=dict)  #: what stands beside the page: name -> content
+    about: str  #: its subject, in a few words
+    claim: str  #: the paper's claim
+    found: str  #: our result
+    body: str  #: the rest of the page, as Markdown
+    files: dict[str, str] = dataclasses.field(default_factory=dict)  #: further files of the page: name -> content
 
     @property
     def page(self) -> str:
@@ -33,7 +33,7 @@ class Figure:
         return f"{self.name}.md"
 
     def all_files(self) -> dict[str, str]:
-        """The page, and what stands beside it."""
+        """The page and its further files."""
         return {self.page: page(self), **self.files}
 
 
@@ -54,7 +54,7 @@ def page(figure: Figure) -> str:
 
 
 def write(figure: Figure, folder: Path = FOLDER) -> None:
-    """Write all files of a figure, and say which."""
+    """Write all files of a figure, and print their names."""
     for name, text in figure.all_files().items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
@@ -63,12 +63,12 @@ def write(figure: Figure, folder: Path = FOLDER) -> None:
 
 
 def fence(text: str, language: str = "") -> str:
-    """Text as it is, in a block."""
+    """A fenced block of text."""
     return f"```{language}\n{text.rstrip()}\n```"
 
 
 def table(heading: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """A table in Markdown, whose columns with these numbers are aligned on the right."""
+    """A table in Markdown; the columns with the indices `right` are aligned right."""
     rule = ["---:" if k in right else "---" for k in range(len(heading))]
     lines = [heading, rule, *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

@@ -1,8 +1,8 @@
-"""A small writer of SVG: boxes, texts and arrows, for the drawings of who calls whom.
+"""A small SVG writer: boxes, texts and arrows, for drawings of call graphs.
 
-The same calls give the same bytes. A drawing has a title and a description for readers who cannot see it, is narrow
-enough for a telephone, and follows the reader's choice of light or dark. Colours are Okabe and Ito's; none says what
-words do not say, too.
+The same calls give the same bytes. A drawing has a title and a description for readers who cannot see it, fits the
+screen of a phone, and follows the reader's choice of light or dark. The colours are Okabe and Ito's; words repeat all
+that they say.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ class Drawing:
         self.shapes: list[str] = []
 
     def box(self, x: float, y: float, width: float, height: float, kind: str = "box", radius: float = 6) -> None:
-        """A rectangle by its upper left corner."""
+        """Draw a rectangle, given its upper left corner."""
         self._shape("rect", kind, x=x, y=y, width=width, height=height, rx=radius)
 
     def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start", length: float = 0) -> None:
-        """A line of text; y is its middle. The anchor is "start", "middle" or "end"; a length holds in any font."""
+        """Draw a line of text, centred at y. The anchor is "start", "middle" or "end"; `length` fixes the width."""
         attributes = f' class="{kind}"' if kind else ""
         attributes += f' textLength="{_number(length)}"' if length else ""
         place = f'x="{_number(x)}" y="{_number(y + 5)}"' + (f' text-anchor="{anchor}"' if anchor != "start" else "")
         self.shapes.append(f"<text {place}{attributes}>{escape(text, quote=False)}</text>")
 
     def line(self, start: Point, end: Point) -> None:
-        """A straight line without a head."""
+        """Draw a straight line without an arrow head."""
         self.shapes.append(f'<path class="arrow" d="M{_point(start)} L{_point(end)}"/>')
 
     def arrow(self, start: Point, end: Point, bend: float = 0.0, kind: str = "") -> Point:
-        """A curve from one point to another, that is so far from the straight line in its middle; to its left if > 0.
+        """Draw a curved arrow; `bend` is the distance of its middle from the straight line, positive on the left.
 
-        Gives its middle, where a label may stand.
+        Returns its middle, the position of a label.
         """
         (x0, y0), (x1, y1) = start, end
         length = math.hypot(x1 - x0, y1 - y0)
@@ -75,7 +75,7 @@ class Drawing:
         return (x0 + 2 * control[0] + x1) / 4, (y0 + 2 * control[1] + y1) / 4
 
     def curve(self, start: Point, control: Point, end: Point, kind: str = "") -> None:
-        """A quadratic curve by its control point, with an arrow head at its end."""
+        """Draw a quadratic curve with this control point, and an arrow head at its end."""
         dx, dy = end[0] - control[0], end[1] - control[1]
         length = math.hypot(dx, dy)
         dx, dy = dx / length, dy / length
@@ -87,7 +87,7 @@ class Drawing:
         self.shapes.append(f'<polygon class="{_classes("head", kind)}" points="{head}"/>')
 
     def svg(self) -> str:
-        """The file."""
+        """The text of the SVG file."""
         size = f'width="{self.width}" height="{self.height}" viewBox="0 0 {self.width} {self.height}"'
         return "\n".join(
             [
@@ -107,7 +107,7 @@ class Drawing:
 
 
 def plain_label(n: int, singular: str) -> str:
-    """A number of things.
+    """A number with its noun, in singular or plural.
 
     >>> plain_label(1, "call"), plain_label(1024, "call")
     ('1 call', '1,024 calls')

@@ -1,4 +1,4 @@
-"""The index: what the paper says and what came out here, side by side, a row for every figure and table."""
+"""The index: the paper's claim and our result side by side, in a row for every figure and table."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ SCRIPTS: Mapping[str, ModuleType] = {
     )
 }
 
-#: Besides their pages, what scripts write that `Figure.files` does not have: what is measured, and drawn from that.
+#: Further files that scripts write, which `Figure.files` lacks: measurements, and pictures of them.
 MEASURED = {"fig3": ("fig3.json",), "complexity": ("complexity.json", "complexity.svg")}
 
 _LANGUAGES = [
     "[Figs. 4, 5 and 11](../docs/calculus.md): the languages",
     "the source language of all transformations, the target language with linear functions, and arrays with "
     "resource-linear types.",
-    "data types for the terms, and a type checker that knows both kinds of linearity: what D1 to D4 give is checked.",
+    "data types for terms, and a type checker with both kinds of linearity, which checks the results of D1 to D4.",
     "[stages/calculus](../stages/calculus/__init__.py)",
 ]
 
 
 def text(figures: Mapping[str, Figure] | None = None) -> str:
-    """The page. `figures` are those of all scripts, if they have been made."""
+    """The text of the index. `figures` are all figures, if they have been made."""
     figures = figures or {name: script.figure() for name, script in SCRIPTS.items()}
     rows = []
     for name, figure in figures.items():
@@ -69,13 +69,13 @@ def text(figures: Mapping[str, Figure] | None = None) -> str:
                 "Every figure and every table of *Efficient dual-numbers reverse AD via well-known program "
                 "transformations* (Smeding and Vákár, POPL 2023), and one of *Provably correct, asymptotically "
                 "efficient, higher-order reverse-mode automatic differentiation* (Krawiec et al., POPL 2022). No "
-                "picture is drawn by hand, and none of our numbers is typed: programs are printed by the "
-                "transformations, calls and costs are counted in runs. Tests compare all of it, and this page, with "
-                "what the code gives.",
+                "picture is drawn by hand, and no result of ours is typed in: the transformations print the programs, "
+                "and runs count calls and costs. Tests check that all pages, including this one, are up to date.",
                 "```\nmake figures                     # all of them, in less than a minute\n"
                 'make figures ARGS="fig2 fig10"   # some of them\n```',
-                "Who wants to be led from a dual number to the tape in steps: [walkthrough.md](walkthrough.md).",
-                table(["", "The paper says", "Found here", "Made by"], rows),
+                "To write the algorithm yourself, step by step from a dual number to the tape, follow "
+                "[walkthrough.md](walkthrough.md).",
+                table(["", "The paper's claim", "Our result", "Script and files"], rows),
             ]
         )
         + "\n"
@@ -91,7 +91,7 @@ def _row(figure: Figure) -> list[str]:
 
 
 def main() -> None:
-    """Write it."""
+    """Write the index."""
     INDEX.write_text(text(), encoding="utf-8", newline="\n")
     print("paper_figures/README.md")
 

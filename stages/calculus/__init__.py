@@ -1,12 +1,12 @@
-r"""The paper's languages, and D1 to the tape as typed transformations of programs: Figs. 4 to 12, section 8.
+r"""The paper's languages, and D1 to the tape as typed program transformations: Figs. 4 to 12, section 8.
 
-In the other stages D is overloading; here it takes a term and gives a term, of the type that the paper says.
+In the other stages, D is operator overloading. Here it maps terms to terms, with the types that the paper states.
 
     types, terms, declarations, sugar, discrete, languages    the languages: Fig. 4, section 9, Fig. 5, Fig. 11
     kinds, well_formed, formation, check, linear              the type checker, with its two kinds of linearity
     transform, d1, d2, d3, sparse, d4, forward                the transformations, each under its figure
-    collectorless, contrib, tape                              and those of sections 8.1 to 8.3
-    polymorphism                                              section 9's polymorphic functions, and their copies
+    collectorless, contrib, tape                              the transformations of sections 8.1 to 8.3
+    polymorphism                                              section 9's polymorphic functions, and their instances
     values, evaluate, staged, arrays                          call-by-value evaluation, counting steps
     text: parser, printer, latex                              programs as text
     python                                                    Python functions as programs
@@ -61,7 +61,7 @@ __all__ = [
     "show_type",
 ]
 
-#: The transformations by name: those of reverse AD in the paper's order, and forward AD.
+#: The transformations by name: reverse AD in the paper's order, and forward AD.
 TRANSFORMATIONS: Mapping[str, type[Transformation]] = {
     D.name: D for D in (D1, D2, D3, Sparse, D4, Collectorless, Contrib, Tape, Forward)
 }

@@ -1,7 +1,7 @@
-r"""`python -m stages.calculus`: a program, its type, its derivative as a program, and their values.
+r"""`python -m stages.calculus`: print a program, its type, its derivative as a program, and their values.
 
 python -m stages.calculus "\(x : R, y : R). let z = x + y in x * z" --to D1      Fig. 1 (c)
-python -m stages.calculus --program doublings --to D4 --wrap                       with its wrapper and interface
+python -m stages.calculus --program doublings --to D4 --wrap                       with its wrapper and definitions
 python -m stages.calculus --file model.py:f --to D2 --run 3,4                      a Python function
 python -m stages.calculus "\(x : R). let c = ref(x) in let _ = c := !c * x in !c" --to cps --wrap      Wang et al.
 python -m stages.calculus "\(x : R, y : R). let z = x + y in x * z" --to delta-map    Krawiec et al.
@@ -33,51 +33,56 @@ from stages.calculus.text.latex import latex_program, latex_type
 from stages.calculus.text.parser import parse_program, parse_term
 from stages.calculus.text.printer import show_program, show_type
 
-#: Those of our paper, of Wang et al. 2019 (continuations/) and of Krawiec et al. 2022 (deltas/).
+#: The transformations of our paper, of Wang et al. 2019 (continuations/) and of Krawiec et al. 2022 (deltas/).
 ALL = {**TRANSFORMATIONS, **CONTINUATIONS, **DELTAS}
-#: What to try after a first call without options.
+#: Printed after a call without options.
 NEXT = """
 This is the program of Fig. 1. What to try next:
-  --type                      its type
-  --to D1                     its derivative as a program (D2 to D4: the later stages)
-  --to D1 --run 3,4           its value and gradient at x = 3, y = 4
-  --file FILE.py:FUNCTION     a function of your own
-  --help                      the rest"""
+  python -m stages.calculus --type                     its type
+  python -m stages.calculus --to D1                    its derivative as a program, by the naive transformation
+  python -m stages.calculus --to D4 --wrap             the same with mutable arrays, its wrapper and definitions
+  python -m stages.calculus --to D1 --run 3,4          its value and gradient at x = 3, y = 4
+  python -m stages.calculus --file FILE.py:FUNCTION    your own Python function, with annotations
+  python -m stages.calculus --help                     all options"""
 FIG1 = r"\(x : R, y : R). let z = x + y in x * z"
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the parser of the command line."""
     made = argparse.ArgumentParser(
         prog="python -m stages.calculus",
         description="Print a program of the paper's source language, its type, or its derivative as a program.",
-        epilog="The syntax is described in stages/calculus/text/parser.py.",
+        epilog=f"Transformations: {', '.join(TRANSFORMATIONS)} (Smeding and Vákár 2023); "
+        f"{', '.join(CONTINUATIONS)} (Wang et al. 2019); {', '.join(DELTAS)} (Krawiec et al. 2022). "
+        "The syntax of programs: stages/calculus/text/parser.py.",
     )
-    made.add_argument("term", nargs="?", help=f"a program as text; without one, Fig. 1's: {FIG1}")
-    made.add_argument("--program", choices=tuple(FAMILIES), help="one of the programs of complexity.py")
-    made.add_argument("--file", metavar="FILE.py:FUNCTION", help="a Python function with annotations")
-    made.add_argument("--to", choices=tuple(ALL), help="transform it: print D[t]")
-    made.add_argument("--wrap", action="store_true", help="with --to: print Wrap[t], with the definitions that it uses")
-    made.add_argument("--type", action="store_true", help="print the type")
-    made.add_argument("--run", metavar="ARGUMENT", help="evaluate at 3,4 and the like; with --to, the gradient too")
-    made.add_argument("--cotangent", metavar="VALUE", default="1", help="cotangent of the output, for --run (1)")
-    made.add_argument("--direction", metavar="VALUE", help="tangent of the input, for --run in forward mode (ARGUMENT)")
+    made.add_argument("term", nargs="?", help=f"a program as text (default: Fig. 1's, {FIG1})")
+    made.add_argument("--program", choices=tuple(FAMILIES), help="a program of complexity.py, at size 4")
+    made.add_argument("--file", metavar="FILE.py:FUNCTION", help="translate an annotated Python function")
     made.add_argument(
-        "--limit", type=float, default=1e7, metavar="STEPS", help="stop --run after so many steps (10,000,000)"
+        "--to", choices=tuple(ALL), metavar="NAME", help="print the derivative D[t] by this transformation"
     )
-    made.add_argument("--exact", action="store_true", help="print the result of the paper's rules, not simplified")
-    made.add_argument("--latex", action="store_true", help="print LaTeX")
-    made.add_argument("--ascii", action="store_true", help="print ASCII only")
+    made.add_argument("--wrap", action="store_true", help="with --to: print Wrap[t], and its definitions")
+    made.add_argument("--type", action="store_true", help="print the type instead of the program")
+    made.add_argument("--run", metavar="ARGUMENT", help="evaluate, for example at 3,4; with --to also the gradient")
+    made.add_argument("--cotangent", metavar="VALUE", default="1", help="with --run: cotangent of the output (1)")
+    made.add_argument("--direction", metavar="VALUE", help="with --run, forward mode: tangent of the input (ARGUMENT)")
+    made.add_argument(
+        "--limit", type=float, default=1e7, metavar="STEPS", help="with --run: stop after this many steps (10,000,000)"
+    )
+    made.add_argument("--exact", action="store_true", help="print the result of the paper's rules unsimplified")
+    made.add_argument("--latex", action="store_true", help="print as LaTeX")
+    made.add_argument("--ascii", action="store_true", help="print ASCII instead of Unicode")
     return made
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print what was asked for: 0; 1 for a program that is refused or fails, 2 for a wrong command line."""
+    """Run the command; 0, or 1 for an invalid or failing program, or 2 for a wrong command line."""
     options = parser().parse_args(argv)
     if sum(x is not None for x in (options.term, options.program, options.file)) > 1:
-        _usage("one of TERM, --program and --file")
+        _usage("give only one of TERM, --program and --file")
     if options.wrap and not options.to:
-        _usage("--wrap goes with --to")
+        _usage("--wrap needs --to NAME")
     try:
         program = _program(options)
         kind = check(program, ALL[options.to].reads if options.to else "control")
@@ -113,7 +118,7 @@ def _program(options: argparse.Namespace) -> Program:
 
 
 def _transformed(program: Program, kind: Type, options: argparse.Namespace) -> Program:
-    """Wrap[t], or D[t] with the program's argument as the type of cotangents."""
+    """Return Wrap[t], or D[t] with the type of the program's argument as the type of cotangents."""
     D = ALL[options.to]  # noqa: N806 - the paper's letter
     made = D.wrap(program) if options.wrap else D.of(program, kind)
     return made if options.exact else readable(made)
@@ -134,7 +139,7 @@ def _print_type(kind: Type, options: argparse.Namespace) -> None:
 
 def _run(program: Program, kind: Type, options: argparse.Namespace) -> None:
     if not isinstance(kind, Arrow) or not first_order(kind.argument, program.declarations):
-        _usage(f"--run takes a program that is a function of first-order data; this has type {show_type(kind)}")
+        _usage(f"--run needs a function of first-order data; this program has the type {show_type(kind)}")
     x = _value(options.run, kind.argument, program)
     machine = Machine(program, options.limit)
     print(f"value      {show_value(machine.apply(machine.value(), x))}   ({machine.steps:,} steps)")
@@ -160,7 +165,7 @@ def _run(program: Program, kind: Type, options: argparse.Namespace) -> None:
 
 
 def _value(text: str, kind: Type, program: Program) -> Any:
-    """A value of a type from text: a term, in which whole numbers may stand for reals."""
+    """Evaluate a term given as text to a value of a type; whole numbers may stand for reals."""
     term = parse_term(f"({text})")
     check_term(term, declarations=program.declarations)
     machine = Machine(Program(term, program.declarations))

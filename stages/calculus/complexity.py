@@ -1,11 +1,11 @@
 r"""The complexity criterion of section 4.1, measured.
 
-    there is a c > 0 so that for all programs P : s -> t, x : s, dy : t:
+    there is a c > 0 such that for all programs P : s -> t, x : s, dy : t:
     cost (snd (Wrap[P] x) dy) <= c (cost (P x) + size x)
 
 Costs are the evaluator's steps, size x the number of constructors and scalars of x. `measure` gives both sides. D1, D2
-and D3 break the criterion, each on the family that shows its problem; the sparse version keeps it up to a logarithm; D4
-and the versions of section 8 keep it. `kept` measures space: what the forward pass keeps (space.py).
+and D3 break the criterion, each on the family that shows its problem; the sparse version meets it up to a logarithm;
+D4 and the versions of section 8 meet it. `kept` measures space: the words that the forward pass keeps (space.py).
 
     doublings   x1 = x0 + x0, .., xn = x(n-1) + x(n-1): every backpropagator is called twice (Fig. 2): D1
     wide        n scalars in a balanced tree of pairs: 0 and + of whole cotangents (section 4.1, A): D1, D2
@@ -47,7 +47,7 @@ class Measured:
 
 
 def measure(D: type[Transformation], program: Program, x: Any, dy: Any, limit: float = float("inf")) -> Measured:  # noqa: N803
-    """Evaluate P x and snd (Wrap[P] x) dy. StepLimit is raised after `limit` steps of the latter."""
+    """Evaluate P x and snd (Wrap[P] x) dy. StepLimit after `limit` steps of the latter."""
     source = Machine(program)
     source.apply(source.value(), x)
     derivative = Machine(D.wrap(program), limit)
@@ -75,7 +75,7 @@ def size(x: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Programs of growing size; `broken` names the transformations whose ratio it drives up without bound."""
+    """Programs of growing size; `broken` names the transformations whose ratio grows without bound on them."""
 
     name: str
     about: str
@@ -84,7 +84,7 @@ class Family:
 
 
 def doublings(n: int) -> tuple[Program, Any]:
-    """A chain of n additions of a number to itself."""
+    """A chain of n doublings: each adds a number to itself."""
     text = r"letrec f : (Int, R) -> R = \(n : Int, x : R). if n <# 1 then x else f (n -# 1, x + x) in f"
     return parse_program(text), (n, 1e-3)
 
@@ -93,9 +93,11 @@ def wide(n: int) -> tuple[Program, Any]:
     """The sum of the squares of n scalars in a balanced tree of pairs."""
 
     def tree(k: int) -> Type:
+        """The type of a balanced tree of k scalars."""
         return ty.REAL if k == 1 else ty.Pair(tree(k // 2), tree(k - k // 2))
 
     def total(k: int, x: t.Term, depth: int) -> t.Term:
+        """The sum of the squares of the tree x."""
         if k == 1:
             return t.Operation("mul", (x, x))
         left, right = f"l{depth}", f"r{depth}"
@@ -103,6 +105,7 @@ def wide(n: int) -> tuple[Program, Any]:
         return let((left, right), x, t.Operation("add", parts))
 
     def value(k: int, first: int) -> Any:
+        """A balanced tree of k numbers, the first one with the index `first`."""
         return 0.1 * (first % 7 + 1) if k == 1 else (value(k // 2, first), value(k - k // 2, first + k // 2))
 
     return Program(t.Lambda("x", tree(n), total(n, t.Var("x"), 0))), value(n, 0)

@@ -1,15 +1,16 @@
-r"""Call-by-value evaluation, with a count of steps.
+r"""Call-by-value evaluation that counts steps.
 
 One step is the evaluation of one term: a variable, a literal, a pair, a call, an operation of the table or one of its
-partial derivatives. What costs more adds to the count:
+partial derivatives. Operations that cost more count more:
 
-    0[t], b + b'            1 for every scalar, (), pair and constructor that is made or added; for a map
+    0[t], b + b'            1 for every scalar, (), pair and constructor made or added; for a map
     Map, n and m <= n keys  union: m (1 + log2(n/m + 1));   highest, lookup, delete: 1 + log2(n + 1)      (staged.py)
     arrays                  alloc, allocBeside: 1 for every element;   get, set, modify, ...: 1           (arrays.py)
 
 Rules are written as generators, in direct style: `value = yield term, environment` evaluates a part. The driver keeps
-the generators that wait in a list, not on Python's stack, so that depth is limited by memory alone; a rule that ends
-with `return Tail(term, environment)` does not wait. One that ends with a Jump changes the list (continuations/).
+waiting generators in a list, not on Python's stack, so that only memory limits the depth. A rule that ends with
+`return Tail(term, environment)` does not wait (a tail call). A rule that ends with a Jump changes the list
+(continuations/).
 """
 
 from __future__ import annotations
@@ -61,8 +62,9 @@ class Machine:
 
     declarations, definitions   of the program
     limit                       StepLimit is raised when `steps` exceeds it
-    called                      is told of every closure with a `made_by` that is called, and of its argument
-    steps                       how many were made so far
+
+    called                      a callback for every call of a closure with a `made_by`: gets closure and argument
+    steps                       the number of steps so far
     """
 
     program: Program
@@ -86,7 +88,7 @@ class Machine:
         return self.run(self.program.term, self.environment)
 
     def apply(self, f: Any, *arguments: Any) -> Any:
-        """The function's value at the argument; with several arguments, of the functions that it gives."""
+        """The value of a function at an argument; with several arguments, each result is applied to the next one."""
         for x in arguments:
             f = self._drive(self.call(f, x))
         return f
@@ -95,12 +97,13 @@ class Machine:
         """The value of a term."""
 
         def start() -> Rule:
+            """The rule of the whole term."""
             return (yield term, environment)
 
         return self._drive(start())
 
     def _drive(self, rule: Rule) -> Any:
-        """The value of a rule, and of all that it asks for."""
+        """Run a rule, and all rules that it calls, and return its value."""
         waiting, answer = [rule], None
         while waiting:
             try:
@@ -133,7 +136,7 @@ class Machine:
             raise StepLimit(f"more than {self.limit:,.0f} steps")
 
     def undefined(self, term: t.Operation | t.Partial | t.Discrete, xs: list[Any], why: str) -> str:
-        """The message for an operation that has no value at its arguments, with its place in the program."""
+        """The message for an operation that is undefined at its arguments, with its place in the program."""
         given = ", ".join(map(repr, xs))
         wholes = (self.program.term, *(definition.term for definition in self.program.definitions))
         place = next((found for whole in wholes if (found := mark(whole, term))), "")
@@ -148,7 +151,7 @@ class Machine:
         return self.enter(f, x)
 
     def enter(self, f: Any, x: Any) -> Any:
-        """f x, for a function that is no composition: the value, or what is left to evaluate."""
+        """f x, for a function that is not a composition: the value, or a Tail."""
         if f is IDENTITY:
             return x
         if isinstance(f, Continuation):
@@ -158,7 +161,7 @@ class Machine:
         return Tail(f.body, {**f.environment, f.parameter: x})
 
     def plus(self, a: Any, b: Any) -> Rule:
-        """a + b, of values of one monoid."""
+        """a + b, for values of one monoid."""
         if isinstance(a, Tree):
             small, large = sorted((len(a), len(b)))
             self.step(small * (1 + log2(large // max(small, 1))))
@@ -216,7 +219,7 @@ class Machine:
 
 
 def evaluate(program: Program, *arguments: Any, limit: float = float("inf")) -> Any:
-    """The value of a program; with arguments, of the function that it is."""
+    """The value of a program; with arguments, the value of the program's function at them."""
     machine = Machine(program, limit)
     return machine.apply(machine.value(), *arguments)
 
@@ -227,7 +230,7 @@ def log2(n: int) -> int:
 
 
 def _merge(a: Any, b: Any) -> Any:
-    """What a map keeps at a key of both: the sum, or one function with the sum of its arguments (linear factoring)."""
+    """The value of a key in both maps: the sum, or one function with the sum of its arguments (linear factoring)."""
     return (b[0], a[1] + b[1]) if isinstance(a, tuple) else a + b
 
 
@@ -309,7 +312,7 @@ def _con(machine: Machine, term: t.Con, environment: Environment) -> Rule:
 
 
 def _instance(machine: Machine, term: t.Instance, environment: Environment) -> Rule:
-    """Types are not there when a program runs."""
+    """f[t] evaluates to f: types are erased at run time."""
     yield from ()
     return Tail(term.function, environment)
 

@@ -1,16 +1,16 @@
-r"""A transformed program as one would write it: the same meaning, fewer names.
+r"""Readable form of a transformed program: the same meaning with fewer names.
 
     let x = y in t, let x = fst(y) in t          t with y, fst(y) in place of x; the name x is remembered
-    let x = (y, z) in t                          the same, where t has x only in fst(x) and snd(x)
+    let x = (y, z) in t                          the same, if t has x only in fst(x) and snd(x)
     let x = (let y = s in t) in u                let y = s in let x = t in u; so with letR
     letR (!x, w) = (!s, v) in t                  let x = s in t with v in place of w
     do {x <- pure s; t}                          let x = s in t                             the monad laws
-    do {x <- do {y <- s; t}; u}                  do {y <- s; x <- t; u}; likewise with a let in place of the inner do
+    do {x <- do {y <- s; t}; u}                  do {y <- s; x <- t; u}; likewise for an inner let
     \(x : (s, t)). u, let x = s in u             \(x : s, dx : t). u, let (x, dx) = s in u, letrec likewise,
-                                                 where u has x only in fst(x) and snd(x); and so on for their parts
+                                                 if u has x only in fst(x) and snd(x); and so on for their parts
 
-D[t] is made of such lets, since its rules look at one construct at a time (Fig. 6); with these steps the
-derivative of Fig. 1 reads as it is printed there. Nothing else is done: no function is called, no operation moved.
+D[t] consists of such lets, since its rules work on one construct at a time (Fig. 6). With these steps, the derivative
+of Fig. 1 reads as printed there. Nothing else changes: no function is called, no operation moved.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Path = tuple[str, ...]
 
 
 def readable(program: Program) -> Program:
-    """The program, with its term and definitions rewritten."""
+    """Rewrite a program's term and definitions in readable form."""
     known = program.declarations
     definitions = tuple([Definition(d.name, d.type, _rewrite(d.term, known)) for d in program.definitions])
     return Program(_rewrite(program.term, known), known, definitions)
@@ -51,7 +51,7 @@ def _rewrite(term: Term, known: Declarations) -> Term:
 
 
 def _without_aliases(term: Term, known: dict[str, Term], names: dict[tuple[str, Path], str]) -> Term:
-    """The term without lets of variables and projections; `names` learns what parts of variables were called."""
+    """The term without lets of variables and projections; `names` collects the names of parts of variables."""
     if isinstance(term, Var):
         return known.get(term.name, term)
     if isinstance(term, t.ResourceLet):
@@ -70,7 +70,7 @@ def _without_aliases(term: Term, known: dict[str, Term], names: dict[tuple[str, 
 
 
 def _let(name: str, value: Term, body: Term, known: dict[str, Term], names: dict[tuple[str, Path], str]) -> Term:
-    """let name = value in body, for a value that is rewritten already: `known` must not be applied to it again."""
+    """let name = value in body, for a value that has been rewritten: `known` must not be applied to it again."""
     floated = []
     while isinstance(value, t.Let) and value.name not in _needed(body, known):
         floated.append((value.name, value.value))
@@ -89,7 +89,7 @@ def _let(name: str, value: Term, body: Term, known: dict[str, Term], names: dict
 
 
 def _without_returns(term: t.ResourceLet, known: dict[str, Term], names: dict[tuple[str, Path], str]) -> Term:
-    """letR (!x, w) = (!s, v) in t as let x = s in t, with v in place of w; what the value binds is bound before."""
+    """letR (!x, w) = (!s, v) in t as let x = s in t, with v in place of w; bindings of the value go first."""
     value = _without_aliases(term.value, known, names)
     floated: list[t.Let | t.ResourceLet] = []
     while isinstance(value, (t.Let, t.ResourceLet)) and not _bound(value) & _needed(term.body, known):
@@ -108,7 +108,7 @@ def _without_returns(term: t.ResourceLet, known: dict[str, Term], names: dict[tu
 
 
 def _without_units(term: Do, known: dict[str, Term], names: dict[tuple[str, Path], str]) -> Term:
-    """do {x <- pure s; t} as let x = s in t; the statements of a do in a do before it."""
+    """do {x <- pure s; t} as let x = s in t; the statements of an inner do go before the outer ones."""
     value = _without_aliases(term.value, known, names)
     floated: list[t.Let | Do] = []
     while isinstance(value, (t.Let, Do)) and value.name not in _needed(term.body, known):
@@ -126,13 +126,13 @@ def _without_units(term: Do, known: dict[str, Term], names: dict[tuple[str, Path
 
 
 def _needed(body: Term, known: dict[str, Term]) -> set[str]:
-    """The free variables of a term, and of what will stand there in place of some of them."""
+    """The free variables of a term after the substitution `known`."""
     own = free(body)
     return own | {y for x, value in known.items() if x in own for y in free(value)}
 
 
 def _is_alias(value: Term, x: str, body: Term) -> bool:
-    """Whether x may give way to its value: a part of a variable, or a pair of such parts that is taken apart again."""
+    """Whether to replace x by its value: a part of a variable, or a pair of such parts that the body takes apart."""
     parts = [_part(value)] if not isinstance(value, t.Tuple) else [_part(value.first), _part(value.second)]
     if any(part is None or _rebinds(body, part[0]) for part in parts):
         return False
@@ -152,7 +152,7 @@ def _part(term: Term) -> tuple[str, Path] | None:
 
 
 def _patterns(term: Term, names: dict[tuple[str, Path], str], known: Declarations) -> Term:
-    """The term with patterns where variables are used by parts."""
+    """The term with patterns for variables that are used by parts."""
     term = _map(term, lambda s, _: _patterns(s, names, known))
     match term:
         case t.Lambda(x, type_, body) if (found := _pattern(x, body, names)) and _fits(found[0], type_, known):
@@ -180,7 +180,7 @@ def _parameter(f: t.Function, names: dict[tuple[str, Path], str], known: Declara
 def _pattern(x: str, body: Term, names: dict[tuple[str, Path], str]) -> tuple[Pattern, Term] | None:
     """The pattern for a variable, and the body with its names; None if the variable is used as a whole.
 
-    The parts of x are x and dx; those of a variable that a pattern hid, _x_y, have the names that they had.
+    The parts of x are named x and dx; the parts of a variable that a pattern hid, _x_y, keep their names.
     """
     paths = set(_uses(x, body))
     if not paths or () in paths:
@@ -189,6 +189,7 @@ def _pattern(x: str, body: Term, names: dict[tuple[str, Path], str]) -> tuple[Pa
     called: dict[Path, str] = {}
 
     def pattern(path: Path, base: str | None) -> Pattern:
+        """The pattern for the part at a path: a name, `_` for an unused part, or a pair of patterns."""
         base = base or names.get((x, path))
         if path in paths:
             name = base or "p"
@@ -206,7 +207,7 @@ def _pattern(x: str, body: Term, names: dict[tuple[str, Path], str]) -> tuple[Pa
 
 
 def _fits(pattern: Pattern, type_: Type, known: Declarations) -> bool:
-    """Whether a type is that of a pair wherever the pattern is one."""
+    """Whether a type has a pair wherever the pattern has one."""
     exposed = known.expose(type_)
     if isinstance(pattern, str):
         return True
@@ -218,7 +219,7 @@ def _fits(pattern: Pattern, type_: Type, known: Declarations) -> bool:
 
 
 def _uses(x: str, term: Term) -> Iterator[Path]:
-    """The paths of all uses of a variable; of two of which one leads to the other, the shorter counts."""
+    """The paths of all uses of a variable; if one path leads to another, only the shorter one."""
     found = set(_raw_uses(x, term))
     for path in found:
         if not any(path[:k] in found for k in range(len(path))):
@@ -284,7 +285,7 @@ def _inside(term: Term) -> Iterator[tuple[Term, frozenset[str]]]:
 
 
 def _map(term: Term, change: Callable[[Term, frozenset[str]], Term]) -> Term:
-    """The term with all parts changed: change(part, names that are bound there)."""
+    """Apply `change` to all parts of a term: change(part, names that are bound there)."""
     parts = iter([change(s, bound) for s, bound in _inside(term)])
     match term:
         case t.Letrec(functions, _):

@@ -1,15 +1,15 @@
-r"""Space: how many words a value keeps.
+r"""Space: the number of words that a value keeps.
 
     (v, w)                      a header and two words
     C(v1, .., vn)               a header and n words
-    \(x : s). t                 a header and a word for every variable that t takes from outside
+    \(x : s). t                 a header and a word for every captured variable
     s . t                       a header and two words
     a map of n keys             a header and, for every key, four words: key, value, and two subtrees
     an array of n elements      a header and n words
-    numbers, (), id             the word in what holds them
+    numbers, (), id             the word in their container
 
-What is shared counts once. `reachable(pullback)` after the forward pass is what a transformed program keeps for the
-reverse pass. The paper's bound for D4 is the number of the input's scalars and of the operations that were done.
+Shared values count once. After the forward pass, `reachable(pullback)` is the space that a transformed program keeps
+for the reverse pass. The paper's bound for D4 is the number of input scalars plus the number of executed operations.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["reachable"]
 
 
 def reachable(value: Any) -> int:
-    """The words that are reachable from a value."""
+    """The number of words reachable from a value."""
     seen: set[int] = set()
     captured: dict[int, list[str]] = {}
     todo, words = [value], 0

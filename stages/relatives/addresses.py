@@ -1,22 +1,22 @@
-r"""Ids from object identity: no id is drawn, a scalar is known by where it lies in memory.
+r"""Ids from object identity: no id is drawn; the id of a scalar is its memory address.
 
 Paper:   Smeding and Vákár 2023, section 12.2, "Getting IDs from memory addresses"
 D[R] =   (R, Contrib)                               Contrib = [(R, D[R])]
 Changed: in lists (section 8.2) every scalar draws an id, and the program threads the counter. Here its address is its
-         id, so that nothing is threaded, and what no result needs is garbage at once. But addresses do not tell which
-         scalar is older: memory is given out again. So no order comes with the ids; a search of the contributions makes
-         one, and a table of addresses is in place of the array.
-Needs:   overloading, and objects with an identity that is theirs as long as they live. Contributions keep what they
-         lead to alive, so that no address is given out twice among them. Haskell moves objects: its StableName is such
-         an identity, by which Kmett's `ad` works.
-Cost:    O(1) for an operation, and nothing but its object. In the reverse pass O(1) for each contribution, twice: there
-         to find the order, and back, both with a step in the table where the array has an access. What is kept is what
-         the result needs, not all that was done.
+         id, so no counter is threaded, and scalars that no result needs are garbage at once. But addresses do not
+         tell which scalar is older, since memory is reused. So a search of the contributions has to find the order,
+         and a table of addresses replaces the array.
+Needs:   overloading, and objects whose identity is unique while they live. Contributions keep the scalars that they
+         lead to alive, so that no two of them share an address. Haskell moves objects in memory; its StableName is
+         such an identity, and Kmett's `ad` uses it.
+Cost:    O(1) for an operation: its object. The reverse pass takes O(1) for each contribution, twice: to find the order,
+         and to resolve; both use a step in the table in place of an array access. Only the scalars that the result
+         needs are kept, not all that were computed.
 
-    D[r]           = r, which has no contribution to make
-    D[op(t1..tn)]  = (op(x1..xn), [(p1, t1), ..., (pn, tn)])                 ti, those that are dual numbers
+    D[r]           = r, which makes no contribution
+    D[op(t1..tn)]  = (op(x1..xn), [(p1, t1), ..., (pn, tn)])                 for the dual numbers among the ti
     Interleave_R x = (x, [])
-    order u        = (for (p, v) in the contributions of u: order v); u      unless u was there before
+    order u        = (for (p, v) in the contributions of u: order v); u      unless u has been visited
     SResolve us    = for u of order us, the last first: for (p, v) in u's: args[id v] := args[id v] + args[id u]*p
     Deinterleave, Wrap: as in lists
 """
@@ -53,14 +53,14 @@ def interpret(d, z, arguments):
 
 
 def visit(u, seen):
-    """Whether u is here for the first time."""
+    """Mark u as visited; False if it has been visited before."""
     new = id(u) not in seen
     seen.add(id(u))
     return new
 
 
 def order(us):
-    """All dual numbers that these are made of, and they: each after those that it is made of."""
+    """All dual numbers reachable from these, each after its operands."""
     seen: set[int] = set()
     found: list[Dual] = []
     todo = [(u, False) for u in us]
@@ -92,13 +92,13 @@ overload(Dual, constant, op)
 
 
 def interleave(run, scalars, structure):
-    """The input with a dual number for every scalar, and they."""
+    """The input with a dual number for every scalar, and these dual numbers."""
     duals = [Dual(run, x, []) for x in scalars]
     return structure.rebuild(duals), duals
 
 
 def deinterleave(run, y):
-    """The output's value; the dual numbers in it, with their places; the structure of its cotangents."""
+    """The output's value; the dual numbers in it, with their indices; the structure of its cotangents."""
     leaves, structure = outputs(y)
     duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
     for k, u in duals:
@@ -119,6 +119,7 @@ def vjp(f, *primals):
         y, duals, output = deinterleave(run, f(*dual_primals))
 
     def pullback(ct):
+        """Map a cotangent of the output to the cotangents of the primals."""
         zs, arguments = output.read(ct), alloc()
         for k, u in duals:
             add(arguments, u, zs[k])

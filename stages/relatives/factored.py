@@ -1,16 +1,16 @@
-r"""Symbolic linear factoring: what calls backpropagators is a program, which is rewritten so that it calls each once.
+r"""Symbolic linear factoring: the calls of backpropagators are a program, rewritten so that it calls each one once.
 
 Paper:   Brunel et al. 2020, as Smeding and Vákár 2023 tell it in sections 3.4 and 4
-D[R] =   (R, d)                                     d, the name of a function R -o c; and a program of lets of names
+D[R] =   (R, d)                                     d, the name of a function R -o c; and a program of lets
 Changed: naive's backpropagators are closures, and calling one calls all below it: 2^n. Here D1[f] is evaluated
-         symbolically: numbers are known, functions stay names. What is left is a straight-line program. From its last
-         let to its first, the calls of the let's function are made one, f x + f y = f (x + y), and unfolded. The names
-         of the input's functions are left, and each is called once.
-Needs:   overloading, and that the derivative is data: a term with names in it, which is no value of the program's own
-         language. staged does the same to ordinary functions: its ids are the order of the lets, its map is this sum.
-Cost:    every let is unfolded once: O(1) for each argument of an operation. What naive does with whole cotangents stays
-         (the paper's note 3): 0, + and one-hots of the input cost O(size(c)) for every scalar of it that is called.
-         The program is kept whole; also the lets that the result does not need, which no call reaches.
+         symbolically: numbers are known, functions stay names. The result is a straight-line program. From its last let
+         to its first, the calls of the let's function merge into one, f x + f y = f (x + y), which is unfolded. In the
+         end only the names of the input's functions remain, and each is called once.
+Needs:   overloading, and a derivative that is data: a term with names, not a value of the program's own language.
+         staged does the same with ordinary functions: its ids are the order of the lets, its map is this sum.
+Cost:    every let is unfolded once: O(1) for each argument of an operation. The whole cotangents of naive remain (the
+         paper's note 3): 0, + and one-hots of the input cost O(size(c)) for every scalar of it that is called. The
+         whole program is kept, even lets that the result does not need, which no call reaches.
 
     D[r]             = let d = \z. 0 in (r, d)
     D[op(t1..tn)]    = let (xi, di) = D[ti] in let d = \z. d1 (z*p1) + ... + dn (z*pn) in (op(x1..xn), d)
@@ -52,7 +52,7 @@ def define(run, body):
 
 
 def alloc():
-    """A sum of no calls."""
+    """An empty sum of calls."""
     return {}
 
 
@@ -70,13 +70,13 @@ def factor(calls):
 
 
 def visit(total, body, a):
-    """S + b[a]: a call is unfolded."""
+    """S + b[a]: unfold a call."""
     for p, d in body:
         call(total, d, a * p)
 
 
 def reduce(total, program):
-    """The program let d1 = .. in .. in let dn = .. in S, without its lets: S calls what is no name of a let."""
+    """The sum S after unfolding the lets of the program, the last one first: only the input's names remain in it."""
     for d, body in reversed(program):
         calls = total.pop(d, None)
         if calls is not None:
@@ -104,7 +104,7 @@ def interleave(run, structure):
 
 
 def deinterleave(run, y):
-    """The output's value; the dual numbers in it, with their places; the structure of its cotangents."""
+    """The output's value; the dual numbers in it, with their indices; the structure of its cotangents."""
     leaves, structure = outputs(y)
     duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
     for k, u in duals:
@@ -125,6 +125,7 @@ def vjp(f, *primals):
         y, duals, output = deinterleave(run, f(*dual_primals))
 
     def pullback(ct):
+        """Reduce the program at a cotangent, and return the cotangents of the primals."""
         zs, total = output.read(ct), alloc()
         for k, u in duals:
             call(total, u.d, zs[k])
@@ -138,7 +139,7 @@ def vjp(f, *primals):
 
 
 def reduction(f, *primals):
-    """The lines of the reduction of f's derivative, called with ones: section 4's example as it stands there.
+    """The lines of the reduction of f's derivative, called with ones: section 4's example, as the paper prints it.
 
     The functions are f1, f2, ... in the order of the input's scalars and of the lets.
 
@@ -156,6 +157,7 @@ def reduction(f, *primals):
     called = {d: f"f{i}" for i, d in enumerate([*names, *(d for d, _ in run.program)], start=1)}
 
     def text():
+        """The sum of calls as text."""
         return " + ".join(f"{called[d]} {a:g}" for d, calls in total.items() for a in reversed(_each(calls)))
 
     total = alloc()

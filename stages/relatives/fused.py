@@ -1,25 +1,25 @@
-r"""Functions that are one step: a primitive given by its partial derivatives, and a function that is differentiated on
-the spot, of which only the Jacobian is recorded.
+r"""Functions as single operations: a primitive, given by its partial derivatives, and fused functions, which are
+differentiated on the spot so that only their Jacobian is recorded.
 
 Paper:   Krawiec et al. 2022, sections 8.2 and 8.7, Figs. 14 and 15
-D[R] =   that of the transformation around it: the figures give those of delta_map.py
+D[R] =   the D[R] of the surrounding transformation: the figures use delta_map.py
 Changed: D[f] for a function f : R^n -> R^m, where D has a rule for op : R^n -> R only. fused gets the partial
          derivatives that the rule needs from R[f], in the forward pass.
 Needs:   the rule D[op(t1..tn)] of the transformation; for fused, any vjp.
-Cost:    m bindings of n terms, however many operations f has. fused keeps this much, but has to find it: R[f] once, and
+Cost:    m bindings of n terms, however many operations f has. fused keeps no more, but has to find them: R[f] once, and
          eval m times. That pays if f has many operations and few inputs and outputs, and if the record is used more
-         than once. It costs if there are many inputs: a term for each, also for those that f does not use (whose 0 is
-         a number like others: times an infinite cotangent, it is NaN).
+         than once. It costs if there are many inputs: a term for each, even for inputs that f does not use (whose 0 is
+         an ordinary number: times an infinite cotangent, it is NaN).
 
     D[primitive f df] (..., (xi, ui), ...) = let (y1, ..., ym) = f (x1, ..., xn)
                                              do i1 <- deltaLet (Add (Scale df11 u1) ... (Scale df1n un))
                                                 ...
                                                 im <- deltaLet (Add (Scale dfm1 u1) ... (Scale dfmn un))
                                                 ((y1, Var i1), ..., (ym, Var im))            dfij at (x1, ..., xn)
-    D[fused f]                             = D[primitive f (\x. (R[f] (x, onehot 1), ..., R[f] (x, onehot m)))]
+    D[fused f]                             = D[primitive f (\\x. (R[f] (x, onehot 1), ..., R[f] (x, onehot m)))]
 
-In the paper, a compiler could remove the Delta of f altogether: it is made and evaluated in one place. Here it is made,
-and is gone after the call. The figure has m = 1.
+In the paper, a compiler could remove the Delta of f altogether, since it is made and evaluated in one place. Here it is
+garbage after the call. The figure has m = 1.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from stages.relatives.deltas import delta_array
 
 
 def primitive(f, df):
-    """f as one step, of which df gives the Jacobian.
+    """f as a single operation with the Jacobian df.
 
     f takes and returns nested data, with n and m real scalars. df takes the same arguments, and returns m rows of n
     partial derivatives, in the order of the scalars. PrimitiveError if it has other rows. Both are called with what is
@@ -48,7 +48,7 @@ def primitive(f, df):
 
 
 def fused(f, vjp=delta_array.vjp):
-    """f as one step: every call differentiates f by vjp, on the spot, and records its Jacobian only.
+    """f as a single operation: every call differentiates f by vjp, on the spot, and records only its Jacobian.
 
     The Jacobian is with respect to the arguments: numbers under differentiation have to be among them, not in f's
     closure (CustomRuleError). f is given copies of nested data, so it should not change its arguments in place.
@@ -59,6 +59,7 @@ def fused(f, vjp=delta_array.vjp):
     """
 
     def linearize(*xs):
+        """The value of f and the rows of its Jacobian, by one pullback for each scalar of the value."""
         y, pullback = vjp(f, *xs)
         ys, structure = outputs(y)
         units = [structure.cotangent([float(i == j) for j in range(len(ys))]) for i in range(len(ys))]
@@ -68,10 +69,11 @@ def fused(f, vjp=delta_array.vjp):
 
 
 def _one_step(f, linearize):
-    """f, where linearize gives its value and the rows of its Jacobian."""
+    """f as a single operation; `linearize` gives its value and the rows of its Jacobian."""
 
     @functools.wraps(f)
     def step(*args):
+        """Compute f's value and Jacobian, and record one operation for each scalar of the value."""
         leaves, structure = flatten(args)
         duals = [alive(u) for u in leaves if isinstance(u, DualNumber)]
         if not duals:

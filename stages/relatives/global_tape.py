@@ -1,17 +1,17 @@
-r"""Reverse mode by a tape of functions: what follows a call of k is written down, in place of waiting for it.
+r"""Reverse mode by a tape of functions: the work after a continuation returns is written to a tape instead of waiting.
 
 Paper:   Wang et al. 2019, section 3.5, Fig. 12
-D[R] =   (R, Ref R)                                 the value, and a cell in which its cotangent adds up; and
-                                                    a tape: [() -> ()], the ways back of the operations
-Changed: in Fig. 8 (shift_reset.py) the way back of an operation waits on the stack until k returns. Here it becomes a
-         function on the heap, put in front of the tape. Nothing follows the call of k any more, so that it need not be
-         called: there is no control operator left. Defunctionalised, this is the tape of numbers (the stage `tape`);
+D[R] =   (R, Ref R)                                 the value, and a cell that accumulates its cotangent; and
+                                                    a tape: [() -> ()], the operations' reverse steps
+Changed: in Fig. 8 (shift_reset.py) the reverse step of an operation waits on the stack until k returns. Here it becomes
+         a function on the heap, at the front of a tape. No work follows the call of k any more, so k need not be
+         called, and no control operator remains. Defunctionalised, this is the tape of numbers (the stage `tape`);
          hence "refunctionalised".
 Needs:   overloading, closures, mutable cells, a mutable tape. The paper's is one global variable; here every derivative
          call has its own, so that derivatives nest and threads do not meet.
-Cost:    O(1) for an operation, there and back: linear. The paper composes the functions to one, which would call itself
-         through all of them, as deep as the program is long; here they stand in a list. The cells are emptied before
-         each way back, and pullbacks of one vjp take turns (a lock).
+Cost:    O(1) for an operation, forward and reverse: linear. The paper composes the functions into one, whose calls
+         would nest as deep as the program is long; here they are a list. Each reverse pass empties the cells first,
+         and pullbacks of one vjp take turns (a lock).
 
     tape          = \(). ()
     D[r]          = r
@@ -57,6 +57,7 @@ def op(run, y, args, partials):
     z = Dual(run, y, zero)
 
     def back():
+        """The operation's reverse step; it does nothing for a cotangent of zero."""
         if z.d is not zero:
             visit(z, args, partials)
 
@@ -66,7 +67,7 @@ def op(run, y, args, partials):
 
 
 def visit(z, args, partials):
-    """On the way back: d1 += !(z.d) * p1; ...; dn += !(z.d) * pn"""
+    """The reverse step: d1 += !(z.d) * p1; ...; dn += !(z.d) * pn"""
     for u, p in zip(args, partials, strict=True):
         u.d = plus(u.d, z.d * p)
 
@@ -75,7 +76,7 @@ overload(Dual, constant, op)
 
 
 def deinterleave(run, y):
-    """The output's value; the dual numbers in it, with their places; the structure of its cotangents."""
+    """The output's value; the dual numbers in it, with their indices; the structure of its cotangents."""
     leaves, structure = outputs(y)
     duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
     for k, u in duals:
@@ -97,6 +98,7 @@ def vjp(f, *primals):
     turn = threading.Lock()
 
     def pullback(ct):
+        """Empty the cells, seed the output's, run the tape backwards, and return the cotangents of the primals."""
         zs = output.read(ct)
         with turn:
             for u in itertools.chain(xs, run.cells):

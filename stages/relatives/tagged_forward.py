@@ -1,10 +1,10 @@
-r"""Forward mode with tags: a scalar carries its derivative in one direction, and knows which derivative that is.
+r"""Forward mode with tags: a scalar carries its derivative in one direction, and the tag of its derivative call.
 
 Paper:   Wang et al. 2019, sections 2.3 to 2.5, Figs. 4 and 5
 D[R] =   (R, R, Tag)                                the value, the tangent, and a number for each call of jvp
 Changed: Fig. 5 has no tag, and confuses perturbations: in grad (\x. x * grad (\y. x + y) 1) the inner derivative takes
-         x's tangent for its own, and is 2 in place of 1. With a tag for each call, an operation belongs to the latest
-         call among its arguments, and numbers of earlier calls are constants to it: the derivative nests.
+         x's tangent for its own, and returns 2 instead of 1. With a tag for each call, an operation belongs to the
+         latest call among its arguments, and numbers of earlier calls are constants to it: derivatives nest.
 Needs:   overloading, and a counter for the tags (the level of a Run).
 Cost:    a jvp is O(program). A vjp takes a jvp for every scalar of the input: n times too slow.
 
@@ -13,7 +13,7 @@ Cost:    a jvp is O(program). A vjp takes a jvp for every scalar of the input: n
     jvp f x dx    = let fresh tag: f (x, dx, tag)
     vjp f x       = (f x, \ct. (..., the inner product of ct and jvp f x (one-hot i), ...))
 
-f runs n times in vjp, which keeps all its derivatives, so that the pullback runs nothing.
+vjp runs f n times and keeps all derivatives, so that the pullback need not run f.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ overload(Dual, constant, op)
 
 
 def interleave(run, scalars, tangents, structure):
-    """The input with a dual number for every scalar that moves: one whose tangent is 0 is a constant."""
+    """The input with a dual number for every scalar with a tangent other than 0; the others are constants."""
     moves = [isinstance(dx, DualNumber) or dx != 0.0 for dx in tangents]
     return structure.rebuild([Dual(run, x, dx) if m else x for x, dx, m in zip(scalars, tangents, moves, strict=True)])
 
 
 def deinterleave(run, y):
-    """The output's value; its tangents, None where it does not move; its structure."""
+    """The output's value; its tangents, None for a constant; its structure."""
     leaves, structure = outputs(y)
     duals = [isinstance(u, Dual) and u.run is run for u in leaves]
     values = [u.x if dual else u for u, dual in zip(leaves, duals, strict=True)]
@@ -62,7 +62,7 @@ def deinterleave(run, y):
 
 
 def forward(f, scalars, tangents, structure):
-    """One run of f, with a fresh tag."""
+    """Run f once, with a fresh tag."""
     with Run() as run:
         return deinterleave(run, f(*interleave(run, scalars, tangents, structure)))
 
@@ -70,7 +70,7 @@ def forward(f, scalars, tangents, structure):
 def jvp(f, primals, tangents):
     """f's value at the primals, and its derivative in the direction of the tangents.
 
-    Primals and tangents are tuples of the same structure; None is the tangent of what is discrete. TangentError if the
+    Primals and tangents are tuples of the same structure; None is the tangent of discrete data. TangentError if the
     structures differ.
 
     >>> jvp(lambda x, y: x * y, (3.0, 2.0), (1.0, 0.5))
@@ -97,6 +97,7 @@ def vjp(f, *primals):
         columns.append([(k, dy) for k, dy in enumerate(dys) if dy is not None])
 
     def pullback(ct):
+        """The inner product of a cotangent with the tangents of the output, for each input."""
         zs = output.read(ct)
         return structure.cotangent([functools.reduce(operator.add, [zs[k] * dy for k, dy in c], 0.0) for c in columns])
 

@@ -1,20 +1,20 @@
-r"""Vectorised forward mode: every scalar carries its derivatives with respect to all of the input.
+r"""Vectorised forward mode: every scalar carries its derivatives with respect to the whole input.
 
 Paper:   Krawiec et al. 2022, section 5.1, Figs. 5 and 6
 D[R] =   (R, dS)                                    dS, a tangent of the input S: a product of scalars (pairs.py)
-Changed: forward mode pairs a scalar with its derivative in one direction, and runs once for every input. Here it is
-         paired with its derivatives in all directions: one run. Easy to prove right.
-Needs:   overloading; no closures, and nothing that is mutable.
+Changed: forward mode pairs a scalar with its derivative in one direction, and runs once for every input. Here a
+         scalar is paired with its derivatives in all directions: one run. Easy to prove right.
+Needs:   overloading; neither closures nor mutable data.
 Cost:    every operation makes new vectors of the size of the input: n times too slow. The one-hots of n inputs alone
-         have n^2 entries. As vectors are dense, a partial derivative that is infinite or NaN makes every 0 NaN:
-         sqrt(x) + y loses y's derivative at x = 0.
+         have n^2 entries. Since vectors are dense, an infinite or NaN partial derivative turns every 0 into
+         NaN: sqrt(x) + y loses y's derivative at x = 0.
 
     D[r]          = (r, zero)
     D[op(t1..tn)] = let (xi, ui) = D[ti] in (op(x1..xn), p1 * u1 + ... + pn * un)           * and + entry by entry
     R[e] (s, dt)  = snd (D[e] (..., (si, dt * onehot i), ...))
 
-The figure scales the input's one-hots by dt. D[e] is linear in them, so here the output's vectors are scaled: the run
-serves every dt, and a value with several scalars, where dt has one for each, has the sum of theirs.
+The figure scales the input's one-hots by dt. D[e] is linear in them, so here the output's vectors are scaled: one run
+serves every dt. For a value with several scalars, dt has a number for each, and their scaled vectors are added.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def interleave(run, structure):
 
 
 def deinterleave(run, y):
-    """The output's value; the dual numbers in it, with their places; the structure of its cotangents."""
+    """The output's value; the dual numbers in it, with their indices; the structure of its cotangents."""
     leaves, structure = outputs(y)
     duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
     for k, u in duals:
@@ -95,6 +95,7 @@ def vjp(f, *primals):
         y, duals, output = deinterleave(run, f(*interleave(run, structure)))
 
     def pullback(ct):
+        """The sum of the output's derivative vectors, scaled by the cotangent."""
         zs = output.read(ct)
         u = functools.reduce(plus, [times(zs[k], u.d) for k, u in duals], zero(run))
         return structure.cotangent(pairs.scalars(u))

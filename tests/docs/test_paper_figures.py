@@ -297,4 +297,4 @@ def test_the_command_makes_the_figures_that_are_named(monkeypatch, capsys):
     assert done[3:] == [*index.SCRIPTS, "index"]
     with pytest.raises(SystemExit):
         __main__.main(["fig99"])
-    assert "there is no figure fig99; there are fig1," in capsys.readouterr().err
+    assert "unknown figure fig99; known: fig1," in capsys.readouterr().err

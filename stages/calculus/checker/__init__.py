@@ -1,1 +1,1 @@
-"""Type checkers: of ordinary terms, of linear bodies (Fig. 5), and of declarations."""
+"""Type checkers for ordinary terms, linear bodies (Fig. 5), and declarations."""

@@ -1,4 +1,4 @@
-r"""The type checker of ordinary terms; linear.py has that of linear bodies.
+r"""The type checker of ordinary terms; linear.py checks linear bodies.
 
     G; D |- t : s      G: variables.  D: variables that hold resources, each of which is used exactly once
 
@@ -48,10 +48,10 @@ NONE: Used = frozenset()
 
 
 def check(program: Program, language: str = "D4") -> Type:
-    """The type of a program, with that of every definition checked.
+    """Check a program and all its definitions, and return the program's type.
 
-    `language` is one of languages.LANGUAGES: "source" refuses what Fig. 4 and section 9 do not have. IllTyped says what
-    is wrong and marks it in the term.
+    `language` is one of languages.LANGUAGES: "source" refuses constructs that are not in Fig. 4 and section 9. IllTyped
+    states the error and marks its place in the term.
     """
     definitions = {definition.name: definition for definition in program.definitions}
     checker = Checker(program.declarations, LANGUAGES[language], definitions=definitions)
@@ -77,14 +77,14 @@ def check(program: Program, language: str = "D4") -> Type:
 def check_term(
     term: Term, environment: Environment | None = None, declarations: Declarations | None = None, language: str = "D4"
 ) -> Type:
-    """The type of a term with free variables of these types. Those that are resources are used exactly once."""
+    """The type of a term with free variables of these types. Resources among them are used exactly once."""
     checker = Checker(declarations or Declarations(), LANGUAGES[language])
     checker.declared(term)
     return _placed(checker, term, environment or {})
 
 
 def _placed(checker: Checker, term: Term, environment: Environment) -> Type:
-    """The type; an error tells its place in the whole term."""
+    """The type of a term; an error gets its place in the whole term."""
     held = {x: kind for x, kind in environment.items() if is_resource(kind, checker.declarations)}
     try:
         found, used = checker.rule(term, {x: kind for x, kind in environment.items() if x not in held}, held)
@@ -110,7 +110,7 @@ class Checker(Formation):
         return found
 
     def closed(self, term: Term, env: Environment, held: Environment, why: str) -> Type:
-        """The type of a part that must not use the resources that are around."""
+        """The type of a part that must not use the resources in scope."""
         return self.infer(term, {**env, **{name: Hidden(why) for name in held}} if held else env)
 
     # The rules, in the order of terms.py
@@ -219,7 +219,7 @@ class Checker(Formation):
     def split(
         self, parts: Sequence[Term], env: Environment, held: Environment, only: frozenset[int] | None = None
     ) -> tuple[list[Type], Used]:
-        """The types of parts among which resources are divided; `only` some parts may have them."""
+        """The types of parts that divide the resources; only the parts in `only` may have some."""
         found: list[Type] = []
         used: Used = NONE
         for k, part in enumerate(parts):
@@ -278,7 +278,7 @@ class Checker(Formation):
         return ty.Arrow(type_, self.infer(body, inner))
 
     def _let(self, term: t.Let, env: Environment, held: Environment) -> tuple[Type, Used]:
-        """Chains of lets are as long as programs are, so they are followed by a loop."""
+        """The type of a chain of lets, in a loop, since chains are as long as programs."""
         body: Term = term
         while isinstance(body, t.Let):
             found = self.closed(body.value, env, held, "let binds no resource: use letR")

@@ -1,12 +1,12 @@
-r"""Where linear(t) may stand: what a rule of the paper makes, and nothing else.
+r"""The places where linear(t) may occur: where a rule of the paper makes it, and nowhere else.
 
     linear(\(z : s). b + e)         b is a linear body in z, and e a 0 with the structure of the input (note 8): it is
-                                    made of 0.0, 0, (), pairs, constructors, case, let and functions that give such
-    linear(\(z : s). R[d z])        d : s -o u gives delayed calls, and R hands them to the functions that resolve them
+                                    made of 0.0, 0, (), pairs, constructors, case, let and functions that return such
+    linear(\(z : s). R[d z])        d : s -o u gives delayed calls, and R passes them to the functions that resolve them
     f : s -o c = linear(t)          a definition that takes delayed calls: SResolve itself
 
-The first form is proved linear here. In the other two it is trusted that the function which resolves delayed
-calls is linear (sections 4, 5 and 7): types do not see it. R is made of applications, of \ and \R, and of freeze.
+The first form is proved linear here. In the other two, the checker trusts that the function which resolves delayed
+calls is linear (sections 4, 5 and 7): types do not show it. R consists of applications, \ and \R, and freeze.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WHY = (
 
 
 def resolves(definition: Definition, known: Declarations) -> bool:
-    """Whether a definition is f : s -o c = linear(t), where delayed calls are in s."""
+    """Whether a definition is f : s -o c = linear(t) with delayed calls in s."""
     kind = known.expose(definition.type)
     return (
         isinstance(definition.term, t.Claim) and isinstance(kind, ty.Linear) and has_delayed_calls(kind.argument, known)
@@ -53,7 +53,7 @@ def is_claim(checker: Formation, term: t.Claim, env: Environment) -> None:
 
 
 def has_delayed_calls(type_: Type, known: Declarations, seen: frozenset[str] = frozenset()) -> bool:
-    """Whether a collection of delayed calls is in it, or of arguments for them."""
+    """Whether a type contains a collection of delayed calls, or of their arguments."""
     if isinstance(type_, ty.Named):
         if type_.name in seen:
             return False
@@ -65,7 +65,7 @@ def has_delayed_calls(type_: Type, known: Declarations, seen: frozenset[str] = f
 
 
 def _hole(body: Term, z: str) -> Term | None:
-    """The function d of a body R[d z], where z is nowhere else; None for other bodies."""
+    """The function d of a body R[d z] without other uses of z; None for other bodies."""
     match body:
         case t.Apply(d, t.Var(name)) if name == z and not _has(d, z):
             return d
@@ -80,12 +80,12 @@ def _hole(body: Term, z: str) -> Term | None:
 
 
 def _has(term: Term, x: str) -> bool:
-    """Whether a name is in a term at all."""
+    """Whether a name occurs in a term."""
     return (isinstance(term, t.Var) and term.name == x) or any(_has(part, x) for part in t.subterms(term))
 
 
 def is_zero(e: Term, functions: Mapping[str, Term], trusted: frozenset[str] = frozenset()) -> bool:
-    """Whether a term is a 0, whatever structure it has; a function is trusted while its own body is looked at."""
+    """Whether a term is a 0 of any structure; a function is trusted while its own body is checked."""
     match e:
         case t.Literal(value) | t.Integer(value):
             return value == 0

@@ -1,6 +1,6 @@
-r"""Which types a program may name, and what types and terms have to do with each other, whatever the rule.
+r"""Well-formed types, and the checks on types and terms that do not depend on the rule.
 
-`Formation` knows the declarations and the language. What it refuses, it refuses by IllTyped, at a term.
+`Formation` knows the declarations and the language. Its methods raise IllTyped, with the term that is wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Environment", "Formation", "Hidden"]
 
 @dataclass(frozen=True, slots=True)
 class Hidden(Type):
-    """In place of a variable's type: why it must not be used here."""
+    """In place of a variable's type: the reason why it must not be used here."""
 
     why: str
 
@@ -48,7 +48,7 @@ class Formation:
     definitions: Mapping[str, Definition] = field(default_factory=dict)  #: those of a program
 
     def infer(self, term: Term, env: Environment) -> Type:
-        """The type of a term that uses no resources: what the rules say (check.py)."""
+        """The type of a term that uses no resources (check.py)."""
         raise NotImplementedError
 
     def declared(self, term: Term) -> None:
@@ -60,7 +60,7 @@ class Formation:
 
     @contextmanager
     def quantified(self, term: Term, names: tuple[str, ...]) -> Iterator[None]:
-        """Where these are parameters: the body of a polymorphic function."""
+        """Declare type parameters within `with`, for the body of a polymorphic function."""
         if name := twice(names) or next((name for name in names if name in self.variables), None):
             raise IllTyped(term, f"{name} is a parameter already: call this one otherwise")
         outer = self.parameters, self.variables
@@ -70,7 +70,7 @@ class Formation:
         self.formed = {kind for kind in self.formed if not parameters(kind) & set(names)}
 
     def instance(self, term: t.Instance, found: Type) -> Type:
-        """The type of f[t1, .., tn], for the type of f."""
+        """The type of f[t1, .., tn], given the type of f."""
         name = show(term.function)
         if not isinstance(found, ty.ForAll):
             raise IllTyped(term, f"{name} is not polymorphic: it has type {show_type(found)}")
@@ -137,7 +137,7 @@ class Formation:
             )
 
     def spoken(self) -> str:
-        """What messages call the language."""
+        """The name of the language in messages."""
         name = self.language.name
         if name in ("cells", "nested", "control", "maps"):
             return f"the language {name}"
@@ -206,7 +206,7 @@ class Formation:
         return ""
 
     def branches(self, term: t.Case, kind: Type) -> list[tuple[t.Branch, dict[str, Type]]]:
-        """Each branch with the types of its variables; refuses a missing case, and one too many."""
+        """Each branch with the types of its variables; refuses missing and superfluous cases."""
         constructors = self.declarations.constructors(kind)
         if constructors is None:
             raise IllTyped(term.scrutinee, f"case takes a sum or data type, and this is {show_type(kind)}")

@@ -1,4 +1,4 @@
-r"""The type checker of linear bodies: what may stand in \_(z : s). b (Fig. 5).
+r"""The type checker of linear bodies: the b of \_(z : s). b (Fig. 5).
 
     G; Z |- b : t      G: variables as everywhere.  Z: variables in which b preserves 0 and +
 
@@ -19,8 +19,8 @@ r"""The type checker of linear bodies: what may stand in \_(z : s). b (Fig. 5).
                                      that stands for one (contributions.py)
            | modify t (\(x : u). e(x)) p                                           by acting on one element of an array
 
-The last two lines of b are sums of the monoid t -> t by the Cayley isomorphism: m is represented by the function that
-adds m. `let` may give a part a name.
+The last two lines of b are sums in the monoid t -> t by the Cayley isomorphism: the function that adds m represents m.
+`let` may name a part.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Path = tuple[str, ...]
 
 @dataclass
 class Bodies:
-    """The rules, beside those of ordinary terms."""
+    """The rules for linear bodies; `ordinary` has the rules for ordinary terms."""
 
     ordinary: Formation
 
@@ -121,7 +121,7 @@ class Bodies:
         return self.ordinary.infer(term, {**env, **{z: Hidden(why.format(z)) for z in zs}})
 
     def call(self, value: Term, env: Environment, zs: Environment) -> Type | None:
-        """The type of a delayed call (t, b), if it is one."""
+        """The type of a delayed call (t, b); None for another pair."""
         match value:
             case t.Tuple(function, argument):
                 try:
@@ -135,7 +135,7 @@ class Bodies:
         return None
 
     def case(self, b: t.Case, kind: Type, env: Environment, zs: Environment) -> Type:
-        """Branches are linear in what they take from the constructor, and in nothing else."""
+        """The type of a case; branches are linear in the constructor's fields, and use no other linear variable."""
         result: Type | None = None
         hidden = {
             z: Hidden(f"{z} cannot be used in a branch: it would be multiplied by the branch's choice") for z in zs
@@ -158,7 +158,7 @@ class Bodies:
         env: Environment,
         zs: Environment,
     ) -> None:
-        """e(p), with names for parts, which hide other variables of these names."""
+        """e(p), with names for parts; they hide other variables with the same names."""
         zs = {z: found for z, found in zs.items() if z not in parts}
         names = {x: found for x, found in env.items() if x not in parts}
         if self.part(e, parts) == (p, kind):
@@ -249,12 +249,12 @@ class Bodies:
             self.act(body.arguments[k], place, kind, inner, env, zs)
 
     def path(self, e: Term, parts: dict[str, tuple[Path, Type]]) -> Path | None:
-        """Where the part is that a term stands for, if it does."""
+        """The path to the part that a term stands for; None if it stands for no part."""
         found = self.part(e, parts)
         return None if found is None else found[0]
 
     def part(self, e: Term, parts: dict[str, tuple[Path, Type]]) -> tuple[Path, Type] | None:
-        """The part that a term stands for, if it does."""
+        """The path and type of the part that a term stands for; None if it stands for no part."""
         match e:
             case t.Var(name):
                 return parts.get(name)

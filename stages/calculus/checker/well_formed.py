@@ -1,8 +1,8 @@
-r"""Which declarations are allowed.
+r"""Well-formed declarations: data types, synonyms and definitions.
 
 data T a1 .. an = C1 .. | C2 ..    at least one constructor; no name twice; fields are types of the language, with no
                                    other parameters; within itself, T has its own parameters or types without any
-type T a1 .. an = t                t is a type of the language, and not T itself by another name
+type T a1 .. an = t                t is a type of the language, and does not unfold to T itself
 f : t = term                       the term is a function, so that definitions may refer to each other
 """
 
@@ -22,19 +22,19 @@ _DEEP = 12  # levels of types in types, where a data type is taken for one that 
 
 
 def twice(found: Iterable[str]) -> str | None:
-    """A name that is there more than once, `_` excepted."""
+    """A name that occurs more than once, except `_`; None if there is none."""
     return next((name for name, count in Counter(found).items() if count > 1 and name != "_"), None)
 
 
 def parameters(type_: Type) -> set[str]:
-    """The parameters in a type."""
+    """The type parameters that occur in a type."""
     if isinstance(type_, Parameter):
         return {type_.name}
     return {name for part in parts(type_) for name in parameters(part)}
 
 
 def wrong_data(data: DataType, known: Declarations) -> str | None:
-    """What is wrong with the form of a data type."""
+    """The error in the form of a data type; None if it is well formed."""
     if not data.constructors:
         return f"{data.name} has no constructor, and so no value"
     if name := twice(data.parameters):
@@ -52,7 +52,7 @@ def wrong_data(data: DataType, known: Declarations) -> str | None:
 
 
 def wrong_synonym(synonym: Synonym, known: Declarations) -> str | None:
-    """What is wrong with the form of a synonym."""
+    """The error in the form of a synonym; None if it is well formed."""
     if wrong := unknown_name(synonym.type, known):
         return wrong
     if name := twice(synonym.parameters):
@@ -70,14 +70,14 @@ def wrong_synonym(synonym: Synonym, known: Declarations) -> str | None:
 
 
 def wrong_definition(definition: Definition) -> str | None:
-    """What is wrong with the form of a definition."""
+    """The error in the form of a definition; None if it is well formed."""
     if isinstance(definition.term, (Lambda, LinearLambda, ResourceLambda, Identity, Claim)):
         return None
     return f"{definition.name} is no function: bind other values by let"
 
 
 def _regular(data: DataType, known: Declarations) -> bool:
-    """Whether a data type contains itself and others at finitely many types, which are not very deep then."""
+    """Whether a data type refers to data types at finitely many arguments, of bounded depth."""
     seen: set[Named] = set()
     todo = [Named(data.name, tuple([Parameter(name) for name in data.parameters]))]
     while todo:

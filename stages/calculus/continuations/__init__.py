@@ -7,9 +7,9 @@ r"""Wang et al. 2019, "Shift/reset the penultimate backpropagator", as transform
     shift_reset                      reverse AD by shift and reset: Fig. 9
     meta, cps                        the same in continuation-passing style: Figs. 10 and 11
     functional                       without cells: section 3.6
-    wrapper, distinct                Transform; different names for different variables
+    wrapper, distinct                Transform; distinct names for distinct variables
     table                            all of them by name
 
-Transform takes a program f : s -> t to (s, t) -> s: the cotangent of the input from the input and a cotangent of the
-output. With s = t = R and 1.0 for the latter, it is the paper's.
+Transform maps a program f : s -> t to (s, t) -> s, from an input and a cotangent of the output to a cotangent of the
+input. With s = t = R and the cotangent 1.0, it is the paper's.
 """

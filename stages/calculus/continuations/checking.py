@@ -8,9 +8,9 @@ r"""The types of cells and of delimited control.
     ---------------------------------         ------------------          -----------------------------
     G |- shift k : t in e : t                 G |- reset(e) : ()          G |- grad(e, e') : R
 
-A restricted discipline: there is one answer type, (), which is all that reverse AD needs (the paper's continuations are
-of type NumR => Unit). Types do not say whether a term shifts: a shift without a reset is an error of evaluation.
-A cell holds no resource.
+The discipline is restricted: the only answer type is (), which suffices for reverse AD (the paper's continuations have
+the type NumR => Unit). Types do not show whether a term shifts: a shift without a reset is a run-time error. A cell
+holds no resources.
 """
 
 from __future__ import annotations
@@ -83,9 +83,10 @@ _TYPES: dict[type, Callable[..., Type]] = {
 
 
 def _rule(kind: Callable[..., Type]) -> Callable[..., Type]:
-    """The rule, with all resources that are around hidden."""
+    """The rule, with all resources in scope hidden."""
 
     def rule(checker: Formation, term: Any, env: Environment, held: Environment) -> Type:
+        """Apply the rule where resources must not be used."""
         return kind(checker, term, {**env, **{x: Hidden(_WHY) for x in held}})
 
     return rule

@@ -1,7 +1,7 @@
-r"""Reverse AD in continuation-passing style, with no control operators anywhere: Wang et al. 2019, Fig. 11.
+r"""Reverse AD in continuation-passing style, without any control operators: Wang et al. 2019, Fig. 11.
 
-D[e] is a function of the metalanguage, Python: from K, which says what to make of e's value, to a term. `_` marks what
-is applied in Python, as the paper's overline does; everything else is a term.
+D[e] is a function of the metalanguage, Python. It maps K, which uses e's value to build a term, to a term. `_` marks
+applications in Python, as the paper's overline does; everything else is a term.
 
     D[R] = (R, Ref R)        D[s -> t] = D[s] -> (D[t] -> ()) -> ()        D[Ref t] = Ref D[t]
     D[c] K = K_ c or K_ (c, ref 0)                  D[y] K = K_ y
@@ -10,7 +10,7 @@ is applied in Python, as the paper's overline does; everything else is a term.
     D[\y. e] K = K_ (\y. \k. D[e]_ (\m. k m))
     D[e1 e2] K = D[e1]_ (\m. D[e2]_ (\n. (m n) (\~a. K_ a)))
     D[let y = e1 in e2] K = D[e1]_ (\y1. let y = y1 in D[e2]_ K)
-    D[fst e] K = D[e]_ (\y. K_ (fst y))             snd, inl, inr, data, and what is discrete likewise
+    D[fst e] K = D[e]_ (\y. K_ (fst y))             snd, inl, inr, data and discrete operations likewise
     D[ref e] K = D[e]_ (\y. let r = ref y in K_ r)  !e and e := e' likewise
     D[(e1, e2)] K = D[e1]_ (\y1. D[e2]_ (\y2. K_ (y1, y2)))
     D[case e of ..] K = let~ k = \~a. K_ a in D[e]_ (\v. case v of {y1 -> D[e1]_ (\m. k m); ..})
@@ -18,10 +18,10 @@ is applied in Python, as the paper's overline does; everything else is a term.
     \~a. e a  ~>  e        let~ y = x in e  ~>  e[y := x]                             for variables e: proper tail calls
     Transform(f) = \x. let (x, x') = (x, ref 0) in D[f]_ (\m. (m (x, x')) (\z. let (z, z') = z in z' := 1.0)); !x'
 
-In the paper, D[ref e], D[!e] and D[e1 := e2] hand `ref y`, `!y` and `y1 := y2` themselves to K. What comes later in the
-program may then stand before them: (!c, c := 1.0) would read what it has written. Here they are bound where they stand.
+In the paper, D[ref e], D[!e] and D[e1 := e2] pass `ref y`, `!y` and `y1 := y2` themselves to K. Later parts of the
+program may then be evaluated before them: (!c, c := 1.0) would read 1.0. Here a let binds them in place.
 
-In functional.py a state goes along with the value: s below, which is empty here.
+In functional.py a state accompanies the value: s below, which is empty here.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Then = Callable[..., Term]  # K: of a term, and of the state
 
 
 class Cps(WithCells, Reverse):
-    """Fig. 11."""
+    """Reverse AD in continuation-passing style: Fig. 11."""
 
     name = "cps"
     language = "cells"
@@ -58,13 +58,13 @@ class Cps(WithCells, Reverse):
         return ty.Arrow(self.with_state(argument), ty.Arrow(self.continuation(result), self.answer()))
 
     def continuation(self, result: Type) -> Type:
-        """The type of k, which takes a D[t]."""
+        """The type of k, whose argument is a D[t]."""
         return ty.Arrow(self.with_state(result), self.answer())
 
     # Terms
 
     def term(self, term: Term) -> Term:
-        r"""D[e] with the empty continuation, for a function; with an eta-redex around what is no lambda."""
+        r"""D[e] with the empty continuation, for a function; other terms are eta-expanded first."""
         term = self.prepared(term, {})
         if not isinstance(term, t.Lambda):
             kind = self.source.expose(self.types[id(term)])
@@ -75,7 +75,7 @@ class Cps(WithCells, Reverse):
         return self.cps(term, (), lambda m, s: m)
 
     def prepared(self, term: Term, environment: dict[str, Type]) -> Term:
-        """The term with different names for its variables, which are taken from then on; its types are known."""
+        """Rename the term's variables apart, and remember its types."""
         names = Names(set(environment))
         term = renamed(term, names)
         self.types = Types.of(term, environment, self.source, self.reads)
@@ -155,6 +155,7 @@ class Cps(WithCells, Reverse):
         k = whole if isinstance(whole, Var) else Var(self.fresh("k"))
 
         def case(v: Term, s: State) -> Term:
+            """The case on v, whose branches all pass their value to k."""
             made = [t.Branch(self.image(b.name), b.variables, self.cps(b.body, s, self.applied(k))) for b in branches]
             return t.Case(v, tuple(made))
 
@@ -179,15 +180,16 @@ class Cps(WithCells, Reverse):
         return self.taking(y, self.type(argument), lambda s: t.Lambda(k, continuation, body(Var(k), s)))
 
     def applied(self, k: Var) -> Then:
-        """\\m. k m, of the metalanguage"""
+        r"""\m. k m, in the metalanguage"""
         return lambda m, s: t.Apply(k, self.packed(m, s))
 
     def reified(self, then: Then, kind: Type) -> Term:
-        """\\~a. K_ a, where `kind` is that of a"""
+        r"""\~a. K_ a, for an a of this type"""
         a = self.fresh("a")
         called: list[Term] = []
 
         def body(s: State) -> Term:
+            """K_ a, noting a variable that it only applies to a."""
             made = then(Var(a), s)
             if isinstance(made, t.Apply) and made.argument == self.packed(Var(a), s) and isinstance(made.function, Var):
                 called.append(made.function)
@@ -199,11 +201,11 @@ class Cps(WithCells, Reverse):
     # The state that goes along with a value: there is none
 
     def with_state(self, kind: Type) -> Type:
-        """The type of what a function takes."""
+        """The argument type of a function that takes this type: without a state here."""
         return kind
 
     def packed(self, m: Term, s: State) -> Term:
-        """What a function is called with."""
+        """The argument of a function call: the value, without a state here."""
         return m
 
     def taking(self, x: str, kind: Type, body: Callable[[State], Term]) -> t.Lambda:
@@ -218,13 +220,14 @@ class Cps(WithCells, Reverse):
         return self.cps(self.prepared(term, {x: kind}), s, then)
 
     def called(self, function: Term, x: Term) -> Callable[..., Term]:
-        """How to make D[function x] K."""
+        """A function that makes D[function x] K from the state and K."""
         return lambda *state: self.on(t.Apply(function, x), *state)
 
     def wrapped(self, x: str, source: Type, target: Type, inner: Callable[..., Term]) -> Term:
         """let x = Interleave x in D[e]_ (\\y. let y = y in Seed (y, ct)); Collect x"""
 
         def body(v: Var, ct: Var) -> Term:
+            """Interleave the input, run the program up to the seed, and collect the cotangents."""
             y = self.fresh("y")
             there = inner(x, source, (), lambda m, s: t.Let(y, m, self.seed(target, Var(y), ct)))
             return t.Let(x, self.interleave_cells(source, v), sequence([there], self.collect(source, Var(x))))

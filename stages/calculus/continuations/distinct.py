@@ -1,8 +1,8 @@
-"""Different names for different variables, and the types of terms: what the rules of Figs. 10 and 11 take for granted.
+"""Distinct names for variables, and the types of terms, which the rules of Figs. 10 and 11 presuppose.
 
-The paper assumes Barendregt's convention, that all bound variables differ from each other and from the free ones. Its
-rules put what follows a term under the binders of this term, which would capture variables otherwise. Its terms are
-untyped; here a continuation says what it takes, so the types of calls and of `case` have to be known.
+The paper assumes Barendregt's convention: all bound variables differ from each other and from the free ones. Its rules
+move a term's continuation under the binders of the term, which could capture variables otherwise. Its terms are
+untyped; here a continuation has an argument type, so the types of calls and of `case` have to be known.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ __all__ = ["Names", "Types", "renamed", "replaced"]
 
 
 class Names:
-    """Gives every variable a name that no other has, its own if that is free."""
+    """Gives every variable a unique name, its own if that is free."""
 
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
 
     def new(self, name: str) -> str:
-        """The name itself, or the first of x', x'2, x'3, .. that is free; `_` has no uses, and stays."""
+        """The name itself, or the first of x', x'2, x'3, .. that is free; `_` is never used, and stays."""
         if name == "_":
             return name
         tries = itertools.chain([name], (f"{name}'{k}" if k > 1 else f"{name}'" for k in itertools.count(1)))
@@ -41,10 +41,11 @@ class Names:
 
 
 def renamed(term: Term, names: Names, at: Mapping[str, Term] | None = None) -> Term:
-    """The term with different names for all that it binds; free variables become what `at` says."""
+    """Rename all variables that a term binds; `at` replaces the free ones."""
     at = at or {}
 
     def bind(*xs: str) -> tuple[list[str], Mapping[str, Term]]:
+        """Fresh names for bound variables, and `at` extended by them."""
         new = [names.new(x) for x in xs]
         return new, {**at, **{x: Var(y) for x, y in zip(xs, new, strict=True)}}
 
@@ -75,12 +76,12 @@ def renamed(term: Term, names: Names, at: Mapping[str, Term] | None = None) -> T
 
 
 def replaced(term: Term, at: Mapping[str, Term]) -> Term:
-    """A term that binds nothing but `_`, with other terms in place of its variables."""
+    """Substitute terms for variables, in a term that binds only `_`."""
     return renamed(term, Names(set()), at)
 
 
 def _with_parts(term: Term, change: Callable[[Term], Term]) -> Term:
-    """The term, with all of its parts changed; for one that binds nothing."""
+    """Apply `change` to all direct parts of a term without binders."""
     match term:
         case t.Tuple(first, second):
             return t.Tuple(change(first), change(second))
@@ -100,13 +101,13 @@ def _with_parts(term: Term, change: Callable[[Term], Term]) -> Term:
 
 @dataclass
 class Types(Checker):
-    """The type checker, which remembers the type of every term that it has seen, by identity."""
+    """The type checker, extended to remember the type of every term object that it has seen."""
 
     found: dict[int, Type] = field(default_factory=dict)
 
     @classmethod
     def of(cls, term: Term, environment: Environment, declarations: Declarations, language: str) -> Mapping[int, Type]:
-        """The types of the parts of a term, in which no object stands twice but those without parts."""
+        """The types of the parts of a term; objects with parts must not occur twice in it."""
         checker = cls(declarations, LANGUAGES[language])
         try:
             checker.infer(term, environment)

@@ -1,13 +1,13 @@
-r"""The values of cells and of delimited control.
+r"""The evaluation of cells and of delimited control.
 
-What is left to do inside of reset is, in this evaluator, the rules that wait above reset's own rule. So
+In this evaluator, the continuation of a term up to reset is the list of rules that wait above reset's own rule. So
 
-    reset(e)            e is evaluated with reset's rule waiting
-    shift k : t in e    takes all that waits above that rule off the list; e is evaluated there, k has what was taken
-    k v                 a new reset's rule waits, above it what k has, and the uppermost goes on with v
+    reset(e)            evaluates e while reset's rule waits
+    shift k : t in e    removes all rules above reset's from the list, stores them in k, and evaluates e
+    k v                 adds a new reset's rule and k's rules to the list, and resumes the topmost one with v
 
-A rule that waits can go on once, so continuations are one-shot: a second call is refused. The transformations of the
-paper call each of theirs once.
+A waiting rule can be resumed only once, so continuations are one-shot: a second call is an error. The transformations
+of the paper call each continuation once.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["RULES", "Continuation", "ControlError"]
 
 
 class ControlError(CalculusError):
-    """A shift outside of reset, or a continuation that is called twice."""
+    """A shift outside of reset, or a second call of a continuation."""
 
 
 class Continuation:
-    """What is left to do inside of a reset: `machine.enter` calls it."""
+    """The captured continuation up to a reset, which `machine.enter` resumes."""
 
     made_by = ""
 
@@ -38,8 +38,11 @@ class Continuation:
         """k value"""
 
         def go(waiting: list[Rule]) -> Any:
+            """Put the captured rules back on the list. ControlError for a second call."""
             if self.rules is None:
-                raise ControlError("a continuation is called a second time, and it is one-shot: reset the whole anew")
+                raise ControlError(
+                    "a continuation is one-shot, and was called a second time: run the whole reset again"
+                )
             delimiter = _delimiter()
             next(delimiter)
             waiting += [delimiter, *self.rules]
@@ -50,7 +53,7 @@ class Continuation:
 
 
 def _delimiter() -> Rule:
-    """The rule of a reset whose term is being evaluated."""
+    """The rule of a reset, while its term is evaluated."""
     return (yield)
 
 
@@ -76,9 +79,12 @@ def _shift(machine: Evaluator, term: Shift, environment: Mapping[str, Any]) -> R
     yield from ()
 
     def go(waiting: list[Rule]) -> Any:
+        """Take the rules above the nearest reset off the list. ControlError without a reset."""
         at = next((k for k in range(len(waiting) - 1, -1, -1) if _is_reset(waiting[k])), None)
         if at is None:
-            raise ControlError("a shift outside of reset: write reset(..) around what its continuation should be")
+            raise ControlError(
+                "a shift outside of reset: write reset(..) around the part that its continuation should be"
+            )
         taken = waiting[at + 1 :]
         del waiting[at + 1 :]
         return Tail(term.body, {**environment, term.name: Continuation(taken)})

@@ -1,7 +1,7 @@
-r"""Forward AD: Wang et al. 2019, Fig. 4.
+r"""Forward AD with cells: Wang et al. 2019, Fig. 4.
 
     D[R] = (R, R)                       a value and its tangent
-    D[c] = c if c is no real            D[c] = (c, 0) if it is               D[y] = y
+    D[c] = c if c is discrete           D[c] = (c, 0) if it is real          D[y] = y
     D[e1 + e2] = let (y1, y1') = D[e1] in let (y2, y2') = D[e2] in (y1 + y2, y1' + y2')
     D[e1 * e2] = let (y1, y1') = D[e1] in let (y2, y2') = D[e2] in (y1 * y2, y1 * y2' + y1' * y2)
     D[\y. e] = \y. D[e]                 D[e1 e2] = D[e1] D[e2]              D[let y = e1 in e2] = let y = D[e1] in D[e2]
@@ -9,8 +9,8 @@ r"""Forward AD: Wang et al. 2019, Fig. 4.
     D[(e1, e2)] = (D[e1], D[e2])        D[fst e] = fst D[e]                  and snd, inl, inr, case likewise
     Transform(f) = \x. let (y, y') = D[f] (x, 1) in y'
 
-It is the calculus' forward AD (forward.py there), with cells, and with partial derivatives written out. A product's
-tangent has its terms in the order of the arguments, y1' * y2 + y2' * y1, for all operations of the table alike.
+This is the calculus' forward AD (transformations/forward.py) with cells, and with partial derivatives written out. A
+tangent has its terms in the order of the arguments, y1' * y2 + y2' * y1, for all operations alike.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Fig4", "WithCells"]
 
 
 class WithCells(D1):
-    """What Figs. 4 and 9 share: cells keep their structure, as all but scalars does."""
+    """The common part of Figs. 4 and 9: cells keep their structure, as everything but scalars does."""
 
     reads = "cells"
 
@@ -49,14 +49,14 @@ class WithCells(D1):
 
 
 class Fig4(WithCells, Forward):
-    """Fig. 4, and a grad inside of a program as Fig. 5 has it: it confuses perturbations (section 2.4)."""
+    """Forward AD of Fig. 4, and grad inside of a program as in Fig. 5: it confuses perturbations (section 2.4)."""
 
     name = "fig4"
     language = "cells"
     reads = "nested"
 
     def term(self, term: Term) -> Term:
-        """D[grad(f, x)] = (snd (D[f] (x, 1.0)), 0.0), whatever tangents f has captured."""
+        """D[grad(f, x)] = (snd (D[f] (x, 1.0)), 0.0), regardless of captured tangents."""
         if isinstance(term, Gradient):
             at = t.Tuple(t.Fst(self.term(term.argument)), t.Literal(1.0))
             return self.constant(t.Snd(t.Apply(self.term(term.function), at)))

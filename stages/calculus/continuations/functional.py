@@ -1,17 +1,17 @@
 r"""Reverse AD without mutable cells: Wang et al. 2019, section 3.6, in continuation-passing style.
 
-A continuation gives the map of what it has to add to the cotangents of numbers, which have ids:
+A continuation returns a map of contributions to the cotangents of numbers, by their ids:
 
     D[R] = (R, Int)                     D[s -> t] = (D[s], Int) -> ((D[t], Int) -> Map Int R) -> Map Int R
-    D[c] K i = K_ (c, -1) i             nobody asks for the cotangent of a constant, so that they share an id
+    D[c] K i = K_ (c, -1) i             constants share an id, since nobody looks up their cotangents
     D[e1 * e2] K i = D[e1]_ (\p1. D[e2]_ (\p2 i. let (y1, i1) = p1 in let (y2, i2) = p2 in let y = y1 * y2 in
                          let m = K_ (y, i) (i +# 1) in let z = lookup(i, m) in m ++ {i1 -> z * y2} ++ {i2 -> z * y1}))
     everything else as in Fig. 11 (cps.py)
     Transform(f) = \x. let m = D[f]_ (\m. (m ((x, 0), 1)) (\((y, j), i). {j -> 1.0})) in lookup(0, m)
 
-Each number gets the next id: i is the first that is free, and goes along with the value, as in D2 of our paper. The
-paper says only that ids are unique. ++ is the union of maps, which adds at a key of both; 0 is looked up where there is
-no key. A program's own cells stay cells: a program without them becomes one without.
+Each number gets the next id: the free id i accompanies the value, as in D2 of our paper. The paper says only that ids
+are unique. ++ is the union of maps, which adds the values of a common key; looking up a missing key gives 0. A
+program's own cells stay cells: a program without cells is transformed to one without.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CONTRIBUTIONS = ty.Map(ty.REAL)
 
 
 class Functional(Cps):
-    """Section 3.6."""
+    """Reverse AD without cells: section 3.6."""
 
     name = "functional"
     language = "maps"
@@ -47,7 +47,7 @@ class Functional(Cps):
         return t.Tuple(r, t.Integer(-1))
 
     def answer(self) -> Type:
-        """What continuations give."""
+        """The answer type of continuations: maps of contributions."""
         return CONTRIBUTIONS
 
     def operated(self, op: str, ps: list[Term], s: State, then: Then) -> Term:
@@ -103,6 +103,7 @@ class Functional(Cps):
                 given, result = ty.Pair(data, ty.INT), ty.Pair(self.type(data), ty.INT)
 
                 def make() -> Term:
+                    """Interleave for the data type, as a function."""
                     v, j = self.fresh("v"), self.fresh("i")
                     return lambda_((v, j), given, self.numbered_data(data, Var(v), Var(j)))
 
@@ -116,7 +117,10 @@ class Functional(Cps):
         """case x of {C(y1, ..) -> (DC(Interleave y1, ..), the next id); ..}"""
 
         def branch(c: Constructor, ys: list[Var]) -> Term:
+            """Interleave the fields of a constructor."""
+
             def fields(k: int, made: tuple[Term, ...], i: Term) -> Term:
+                """Interleave the fields from the k-th on, with the next id i."""
                 if k == len(ys):
                     return t.Tuple(self.constructor(type_, c.name, made), i)
                 return self.numbered(c.fields[k], ys[k], i, lambda y, j: fields(k + 1, (*made, y), j))
@@ -126,7 +130,7 @@ class Functional(Cps):
         return self.each(type_, x, branch)
 
     def looked_up(self, type_: Type, x: Term, m: Var) -> Term:
-        """Collect x, from the map"""
+        """Collect x from the map"""
         match self.source.expose(type_):
             case ty.Real():
                 return t.Primitive("lookup", (t.Snd(x), m))
@@ -138,6 +142,7 @@ class Functional(Cps):
                 given = ty.Pair(self.type(data), CONTRIBUTIONS)
 
                 def make() -> Term:
+                    """Collect for the data type, as a function."""
                     v, n = self.fresh("v"), Var(self.fresh("m"))
                     return lambda_((v, n.name), given, self.looked_up_data(data, Var(v), n))
 
@@ -169,7 +174,10 @@ class Functional(Cps):
         """let (x, i) = Interleave (x, 0) in let m = D[e]_ (\\y i. Seed (y, ct)) i in Collect (x, m)"""
 
         def body(v: Var, ct: Var) -> Term:
+            """Interleave the input, compute the map of contributions, and collect the cotangents."""
+
             def rest(dual: Term, i: Term) -> Term:
+                """The program after the input has been interleaved."""
                 y, m = self.fresh("y"), self.fresh("m")
                 there = inner(x, source, (i,), lambda made, s: t.Let(y, made, self.seed(target, Var(y), ct)))
                 return t.Let(x, dual, t.Let(m, there, self.looked_up(source, Var(x), Var(m))))

@@ -1,8 +1,8 @@
 r"""Reverse AD by shift and reset in the metalanguage: Wang et al. 2019, Fig. 10.
 
-The rules are in direct style, as in Fig. 9, and what they give is in continuation-passing style, as in Fig. 11: the
-continuations that shift_ takes, and <..>_ delimits, are Python's, by greenlets
-(stages/relatives/continuations/control.py). `_` marks what is of the metalanguage, as the paper's overline does.
+The rules are in direct style, as in Fig. 9, but their results are in continuation-passing style, as in Fig. 11: shift_
+captures, and <..>_ delimits, Python's continuations, by greenlets (stages/relatives/continuations/control.py). `_`
+marks the metalanguage, as the paper's overline does.
 
     D[e1 * e2] = shift_ k in let (y1, y1') = D[e1] in let (y2, y2') = D[e2] in
                  let (y, y') = (y1 * y2, ref 0) in k_ (y, y'); y1' += !y' * y2; y2' += !y' * y1
@@ -10,10 +10,10 @@ continuations that shift_ takes, and <..>_ delimits, are Python's, by greenlets
     D[let y = e1 in e2] = shift_ k in let y = D[e1] in <k_ D[e2]>_
     D[case e of ..] = shift_ k in let~ k1 = \~a. k_ a in case D[e] of {y1 -> <k1 D[e1]>_; ..}
     D[letrec f = \x. e1 in e2] = shift_ k in letrec f = \x. \k1. <k1 D[e1]>_ in <k_ D[e2]>_             section 4.3
-    everything else keeps its structure; ref, ! and := are bound where they stand, as in cps.py
+    everything else keeps its structure; ref, ! and := are bound in place by a let, as in cps.py
     Transform(f) = \x. let (x, x') = (x, ref 0) in <(D[f] (x, x')) (\z. let (z, z') = z in z' := 1.0)>_; !x'
 
-Every k is called once, so that one-shot continuations do.
+Every k is called once, so one-shot continuations suffice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Meta"]
 
 
 class Meta(Cps):
-    """Fig. 10. ImportError without greenlet."""
+    """Reverse AD by shift and reset in Python: Fig. 10. ImportError without greenlet."""
 
     name = "meta"
 
@@ -92,7 +92,7 @@ class Meta(Cps):
         return self.shift(lambda k: self.bound(name, value, (), _only(k)))
 
     def choose_one(self, e: Term, branches: tuple[t.Branch, ...], whole: Term) -> Term:
-        """let~ k1 = .. in case D[e] of ..; D[e] takes the let, too, for what follows it"""
+        """let~ k1 = .. in case D[e] of ..; the let also encloses the continuation of D[e]"""
         k1 = whole if isinstance(whole, Var) else Var(self.fresh("k"))
         made = [t.Branch(self.image(b.name), b.variables, self.cps(b.body, (), self.applied(k1))) for b in branches]
         case = t.Case(self.d(e), tuple(made))
@@ -100,5 +100,5 @@ class Meta(Cps):
 
 
 def _only(k: Callable[[Term], Term]) -> Callable[..., Any]:
-    """k, called without the state that there is not."""
+    """k, called without a state."""
     return lambda m, s: k(m)

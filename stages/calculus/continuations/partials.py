@@ -1,8 +1,8 @@
-"""Partial derivatives as terms: the lines of dualrev.rules.primitives, which are Python, in the source language.
+"""Partial derivatives as terms: the Python expressions of dualrev.rules.primitives, in the source language.
 
-The other transformations leave a partial derivative to the evaluator (terms.Partial). These here write it out, so that
-what they give are programs of the same language, which can be transformed again. Where the table takes IEEE's limit for
-an operation that Python would refuse (sqrt at 0), the term is refused by Python.
+Other transformations leave partial derivatives to the evaluator (terms.Partial). The transformations of this folder
+write them out, so that their results are programs of the same language, which can be transformed again. If Python
+refuses an operation for which the table uses IEEE's limit (sqrt at 0), evaluating the term fails.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CALLS = {"power": "pow"}
 
 
 def partial(op: str, k: int, arguments: Sequence[Term], y: Term) -> Term:
-    """The partial derivative of op with respect to argument k, from 0, at these variables; y is the operation's value.
+    """The partial derivative of op with respect to argument k, from 0, at these variables; y is op's value.
 
     >>> partial("mul", 0, (Var("u"), Var("v")), Var("y"))
     Var(name='v')
@@ -34,7 +34,7 @@ def partial(op: str, k: int, arguments: Sequence[Term], y: Term) -> Term:
 
 
 def times(z: Term, p: Term) -> Term:
-    """z * p, or z where p is 1."""
+    """z * p, or z if p is 1."""
     return z if p == Literal(1.0) else Operation("mul", (z, p))
 
 
@@ -44,7 +44,7 @@ def _written(op: str, k: int) -> Term:
 
 
 def _term(node: ast.expr) -> Term:
-    """An expression of the table."""
+    """An expression of the table, as a term."""
     match node:
         case ast.Constant(value):
             assert isinstance(value, (int, float))
@@ -68,7 +68,7 @@ def _term(node: ast.expr) -> Term:
 
 
 def _branch(a: Term, symbol: ast.cmpop, b: Term, yes: Term, no: Term) -> Term:
-    """A conditional expression, by the comparisons that the calculus has."""
+    """A conditional expression, with the comparisons of the calculus."""
     match symbol:
         case ast.Lt():
             return if_(Discrete("<", (a, b)), yes, no)
@@ -85,5 +85,5 @@ def _branch(a: Term, symbol: ast.cmpop, b: Term, yes: Term, no: Term) -> Term:
 
 
 def mentions(term: Term, name: str) -> bool:
-    """Whether a variable of this name is in a term."""
+    """Whether a variable of this name occurs in a term."""
     return term == Var(name) or any(mentions(part, name) for part in subterms(term))

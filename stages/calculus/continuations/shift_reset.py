@@ -1,14 +1,14 @@
 r"""Reverse AD by shift and reset, in the target language: Wang et al. 2019, Fig. 9.
 
-    D[R] = (R, Ref R)                   a value, and a cell in which its cotangent adds up
-    D[c] = c if c is no real            D[c] = (c, ref 0) if it is           D[y] = y
+    D[R] = (R, Ref R)                   a value, and a cell that accumulates its cotangent
+    D[c] = c if c is discrete           D[c] = (c, ref 0) if it is real      D[y] = y
     D[e1 * e2] = let (y1, y1') = D[e1] in let (y2, y2') = D[e2] in
                  shift k in let (y, y') = (y1 * y2, ref 0) in
                             k (y, y'); y1' += !y' * y2; y2' += !y' * y1
     everything else keeps its structure
     Transform(f) = \x. let (x, x') = (x, ref 0) in reset(let (z, z') = D[f] (x, x') in z' := 1.0); !x'
 
-shift says the type of what k takes, which is always D[R]. Its body's type is (), and reset's too.
+shift states the argument type of k, which is always D[R]. The types of its body and of reset are ().
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Fig9", "there_and_back"]
 
 
 class Fig9(WithCells, Reverse):
-    """Fig. 9."""
+    """Reverse AD by shift and reset: Fig. 9."""
 
     name = "shift-reset"
     language = "control"
@@ -44,6 +44,7 @@ class Fig9(WithCells, Reverse):
         y = self.fresh("y")
 
         def body(v: Var, ct: Var) -> Term:
+            """Interleave the input, run the program in a reset up to the seed, and collect the cotangents."""
             whole = Reset(t.Let(y, inner(), self.seed(target, Var(y), ct)))
             return t.Let(x, self.interleave_cells(source, v), sequence([whole], self.collect(source, Var(x))))
 

@@ -6,8 +6,8 @@ r"""Symbolic differentiation of expressions with let: Wang et al. 2019, Fig. 1, 
     d/dx [e1 * e2] = d/dx [e1] * e2 + e1 * d/dx [e2]
     d/dx [let y = e1 in e2] = let y = e1 in let y' = d/dx [e1] in d/dx [e2]
 
-On a product of n factors the rules write n terms of n factors. In A-normal form, where every operation has a name, the
-text grows by a constant factor, and nothing is evaluated more often than before: that is forward AD.
+For a product of n factors, the rules write n terms of n factors. In A-normal form, every operation has a name: the text
+grows by a constant factor, and no operation is evaluated more often than before. This is forward AD.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["a_normal_form", "d_dx"]
 
 
 def d_dx(term: Term, x: str) -> Term:
-    """d/dx [e], by the rules above. IllTyped for other terms, and where x is bound."""
+    """d/dx [e], by the rules above. IllTyped for other terms, and if x is bound in e."""
     match term:
         case Literal():
             return Literal(0.0)
@@ -44,6 +44,7 @@ def a_normal_form(term: Term, name: str = "y") -> Term:
     bound: list[tuple[str, Term]] = []
 
     def atom(e: Term) -> Term:
+        """The variable, or constant, that holds the value of e; operations get a let."""
         match e:
             case Operation(op, arguments):
                 made = Operation(op, tuple([atom(a) for a in arguments]))

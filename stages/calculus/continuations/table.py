@@ -1,4 +1,4 @@
-"""The transformations of Wang et al. 2019 by name."""
+"""The transformations of Wang et al. 2019, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Forward AD with tags: Wang et al. 2019, section 2.5, as a transformation.
+r"""Forward AD with tags: Wang et al. 2019, section 2.5, as a program transformation.
 
     data Num = V R | F Num Num Int      a number; or a value, its tangent, and the tag of the derivative it belongs to
     D[R] = Num                          D[r] = V(r)
@@ -16,8 +16,8 @@ r"""Forward AD with tags: Wang et al. 2019, section 2.5, as a transformation.
     Transform[\(x : s). e] = \(x, dx : (s, s)). let tags = ref 1 in (value D[e], value (tangent (D[e], 0)))
                              where x is F(V(x), V(dx), 0)
 
-An operation belongs to the latest derivative among its arguments; numbers of earlier ones are constants to it. So what
-is captured is not confused, and grad(\x. x * grad(\y. x + y, 1), 1) is 1, where Fig. 5 says 2 (fig4 in table.py).
+An operation belongs to the latest derivative among its arguments; numbers of earlier derivatives are constants to it.
+So captured numbers are not confused: grad(\x. x * grad(\y. x + y, 1), 1) is 1, where Fig. 5 gives 2 (fig4 in table.py).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["Tagged"]
 
 
 class Tagged(WithCells, Forward):
-    """Section 2.5."""
+    """Forward AD with tags: section 2.5."""
 
     name = "tagged"
     language = "cells"
@@ -93,11 +93,11 @@ class Tagged(WithCells, Forward):
         return self.constant(made) if line.result == ty.REAL else made
 
     def call(self, name: str, *arguments: Term) -> Term:
-        """A call of one of the functions below."""
+        """A call of one of the functions of `interface`."""
         return t.Apply(self.own(name), _tuple(list(arguments)))
 
     def operated(self, op: str, arguments: list[Term]) -> Term:
-        """A call of the function for an operation, which is defined now."""
+        """A call of the function for an operation, which is defined on first use."""
         name = self.own(f"{op}'").name
         if name not in self.operations:
             kind = ty.Arrow(_product([self.scalar()] * len(arguments)), self.scalar())
@@ -142,13 +142,16 @@ class Tagged(WithCells, Forward):
         x, r, d, i, j = (Var(self.fresh(name)) for name in ("x", "r", "d", "i", "j"))
 
         def cases(plain: Term, dual: Term) -> Term:
+            """case n of {V(r) -> plain; F(x, d, j) -> dual}"""
             value, tangent = t.Branch("V", (r.name,), plain), t.Branch("F", (x.name, d.name, j.name), dual)
             return t.Case(Var("n"), (value, tangent))
 
         def one(name: str, result: Type, body: Term) -> Definition:
+            """A function of a Num n."""
             return Definition(self.own(name).name, ty.Arrow(num, result), t.Lambda("n", num, body))
 
         def two(name: str, body: Term) -> Definition:
+            """A function of a Num n and a tag i."""
             given = ty.Pair(num, ty.INT)
             return Definition(self.own(name).name, ty.Arrow(given, num), lambda_(("n", i.name), given, body))
 
@@ -165,13 +168,13 @@ class Tagged(WithCells, Forward):
     # Transform
 
     def zip(self, type_: Type, x: Term, dx: Term) -> Term:
-        """F(V(x), V(dx), 0), for a real; Interleave of Fig. 4 otherwise."""
+        """F(V(x), V(dx), 0) for a real; otherwise Interleave of Fig. 4."""
         if isinstance(self.source.expose(type_), ty.Real):
             return self.dual(self.constant(x), self.constant(dx), t.Integer(0))
         return super().zip(type_, x, dx)
 
     def unzip(self, type_: Type, x: Term) -> Term:
-        """(value x, value (tangent (x, 0))), for a real; Deinterleave of Fig. 4 otherwise."""
+        """(value x, value (tangent (x, 0))) for a real; otherwise Deinterleave of Fig. 4."""
         if isinstance(self.source.expose(type_), ty.Real):
             return t.Tuple(self.call("value", x), self.call("value", self.call("tangent", x, t.Integer(0))))
         return super().unzip(type_, x)

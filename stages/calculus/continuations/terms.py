@@ -1,4 +1,4 @@
-r"""Wang et al. 2019, Fig. 3: what its core language has beside Fig. 4 of our paper, and the derived constructs.
+r"""The core language of Wang et al. 2019, Fig. 3: its additions to Fig. 4 of our paper, and derived constructs.
 
     e ::= .. | ref(e) | !e | e := e                     mutable cells; e := e' has the value ()
            | shift k : t in e | reset(e)                delimited control; t is the type of shift's value
@@ -10,8 +10,8 @@ r"""Wang et al. 2019, Fig. 3: what its core language has beside Fig. 4 of our pa
     if b then t else e case b of {inl(_) -> t; inr(_) -> e}                              sugar.py
     letrec f = \x. e1 in e2     let f0 = \f1. \x. let f = f1 f1 in e1 in let f = f0 f0 in e2
 
-Fig. 3 is untyped, and there letrec is derived by self-application. Here terms have types: f1 f1 has one only where a
-data type stands between, `data Self = S (Self -> s -> t)`, which `self_applied` writes. letrec is primitive otherwise.
+Fig. 3 is untyped, and derives letrec by self-application. Here terms have types: f1 f1 has a type only with a data type
+in between, `data Self = S (Self -> s -> t)`, which `self_applied` writes. Elsewhere letrec is primitive.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Ref(Term):
 
 @dataclass(frozen=True, slots=True)
 class Read(Term):
-    """!e, what a cell holds."""
+    """!e, the content of a cell."""
 
     cell: Term
 
 
 @dataclass(frozen=True, slots=True)
 class Assign(Term):
-    """e := e', which is ()."""
+    """e := e', with the value ()."""
 
     cell: Term
     content: Term
@@ -50,7 +50,7 @@ class Assign(Term):
 
 @dataclass(frozen=True, slots=True)
 class Shift(Term):
-    """shift k : t in e. The value of e is reset's; k is what was left to do inside of reset, a function of a t."""
+    """shift k : t in e. The value of e becomes reset's; k is the rest of reset's computation, a function of a t."""
 
     name: str
     type: Type
@@ -66,7 +66,7 @@ class Reset(Term):
 
 @dataclass(frozen=True, slots=True)
 class Gradient(Term):
-    """grad(f, x), the derivative of f : R -> R at x. It has a value where a transformation has given it one."""
+    """grad(f, x), the derivative of f : R -> R at x. Only transformations give it a value."""
 
     function: Term
     argument: Term
@@ -78,7 +78,7 @@ def add_to(cell: Term, z: Term) -> Term:
 
 
 def sequence(terms: Sequence[Term], last: Term | None = None) -> Term:
-    """e1; ..; en; last, where the last one is () if there is no other."""
+    """e1; ..; en; last, where the last term is () by default."""
     *first, end = [*terms, *([last] if last is not None else [])] or [Star()]
     for term in reversed(first):
         end = Let("_", term, end)
@@ -86,10 +86,11 @@ def sequence(terms: Sequence[Term], last: Term | None = None) -> Term:
 
 
 def self_applied(f: Function, body: Term, name: str = "Self") -> tuple[Term, DataType]:
-    """letrec f = .. in body as Fig. 3 derives it, and the data type that gives it a type."""
+    """letrec f = .. in body, derived as in Fig. 3, and the data type that makes it well typed."""
     f0, f1, own = f"{f.name}0", f"{f.name}1", Named(name)
 
     def applied(g: Term) -> Term:
+        """case g of {S(s) -> s g}, the self-application of g"""
         return Case(g, (Branch("S", ("s",), Apply(Var("s"), g)),))
 
     inner = Lambda(f.parameter, f.type.argument, Let(f.name, applied(Var(f1)), f.body))

@@ -1,9 +1,9 @@
-r"""Transform: from D[f] to the gradient, where cotangents add up in cells.
+r"""Transform: from D[f] to the gradient, with cotangents accumulated in cells.
 
     Interleave_R x = (x, ref 0)            Seed_R ((y, d), z) = d += z               Collect_R (x, d) = !d
     Transform[\(x : s). e] = \(x : s, ct : t). let x = Interleave x in reset(let y = D[e] in Seed (y, ct)); Collect x
 
-and for pairs, sums and data part by part; what is discrete is itself. The paper has s = t = R and ct = 1, and writes
+and for pairs, sums and data part by part; discrete data stays itself. The paper has s = t = R and ct = 1, and writes
 z' := 1.0 where we add: an output may stand there twice. The cotangent of an Int is the Int, and means nothing; where a
 cotangent has another constructor than the output, it counts as 0.
 """
@@ -82,9 +82,10 @@ class Reverse(D1):
     def by_function(
         self, name: str, data: ty.Named, source: Type, target: Type, parts: Callable[[Type, Term], Term], x: Term
     ) -> Term:
-        """A call of the function that does this to a data type, and calls itself for its parts."""
+        """A call of the function that does this for a data type, and calls itself on its parts."""
 
         def make() -> Term:
+            """The function for the data type."""
             v = self.fresh("v")
             if name == "Interleave":
                 return t.Lambda(v, source, self.interleaved(data, Var(v)))
@@ -102,6 +103,7 @@ class Reverse(D1):
             case ty.Pair(s, u):
 
                 def both(v: Var, w: Var) -> Term:
+                    """Seed both halves of a pair."""
                     return self.halves(z, lambda a, b: self.joined([self.seed(s, v, a), self.seed(u, w, b)]))
 
                 return self.halves(y, both)
@@ -109,6 +111,7 @@ class Reverse(D1):
                 given = ty.Pair(self.type(data), data)
 
                 def make() -> Term:
+                    """Seed for the data type, as a function."""
                     v, w = self.fresh("y"), self.fresh("z")
                     return lambda_((v, w), given, self.seeds(data, Var(v), Var(w)))
 
@@ -121,6 +124,7 @@ class Reverse(D1):
         """case y of {DC(y1, ..) -> case z of {C(z1, ..) -> Seed (y1, z1); ..}; ..}"""
 
         def parts(fields: tuple[Type, ...], same: bool, ys: list[Var], zs: list[Var]) -> Term:
+            """Seed the fields of equal constructors; a cotangent with another constructor counts as 0."""
             if not same:
                 return self.unseeded()
             return self.joined([self.seed(f, v, w) for f, v, w in zip(fields, ys, zs, strict=True)])
@@ -140,7 +144,7 @@ class Reverse(D1):
     # How cotangents are kept: functional.py has maps instead
 
     def answer(self) -> Type:
-        """What continuations give."""
+        """The answer type of continuations."""
         return ty.UNIT
 
     def seeded(self, y: Term, z: Term) -> Term:
@@ -148,11 +152,11 @@ class Reverse(D1):
         return add_to(t.Snd(y), z)
 
     def unseeded(self) -> Term:
-        """Nothing is added."""
+        """The term that adds nothing."""
         return t.Star()
 
     def joined(self, seeds: list[Term]) -> Term:
-        """One after the other."""
+        """The seeds, one after the other."""
         return sequence(seeds)
 
     @classmethod
@@ -168,7 +172,7 @@ class Reverse(D1):
 
     @classmethod
     def result(cls, program: Program) -> Type:
-        """t, of a program s -> t."""
+        """t, for a program s -> t."""
         kind = program.declarations.expose(check(program, cls.reads))
         assert isinstance(kind, ty.Arrow)
         return kind.result

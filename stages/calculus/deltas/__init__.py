@@ -2,13 +2,13 @@
 differentiation", as transformations of terms: Figs. 7 to 11 and 16, sections 5.3.3, 8.3 and 8.6.
 
     terms, checking, evaluating      pure, do and sequence: Figs. 1 and 11
-    deltas, back                     what the transformations share; functions that go from D[t] back to t
-    unshared                         Figs. 7 and 8, where sharing is lost
+    deltas, back                     the common part of the transformations; functions from D[t] back to t
+    unshared                         Figs. 7 and 8, which lose sharing
     monadic                          Figs. 9 to 11, the monadic translation, and section 8.3
-    arrays                           section 5.3.3: the same, with mutable state as the monad
+    arrays                           section 5.3.3: the same with mutable state as the monad
     triple, second                   section 8.6: triple numbers, forward and reverse
     table                            all of them by name
 
-Forward AD, Figs. 3 and 4, is `forward`; Figs. 5 and 6, whole tangents, are stages/relatives/vectorised.py. Vectors are
-of the source language: stages/calculus/language/vectors.py.
+Forward AD, Figs. 3 and 4, is `forward`; Figs. 5 and 6, whole tangents, are stages/relatives/vectorised.py. Vectors
+belong to the source language: stages/calculus/language/vectors.py.
 """

@@ -4,7 +4,7 @@ r"""The monad M as mutable state: Krawiec et al. 2022, section 5.3.3.
 
     type DeltaState = Array Delta                a growable array of the bindings; its length is the next id
     type M a = DeltaState ->R (!a, DeltaState)
-    deltaLet delta = \R(w). push delta w         which gives the new index
+    deltaLet delta = \R(w). push delta w         which returns the new index
     runDelta n m = alloc n Zero (\R(w). letR (!y, w) = m w in letR (!k, w) = size w in
                                  letR !binds = freeze w in !(y, (binds, k)))
 
@@ -17,10 +17,10 @@ r"""The monad M as mutable state: Krawiec et al. 2022, section 5.3.3.
         let (y, d) = Deinterleave_t y' in
         (y, linear(\(z : t). lookup_s (allocate k (freeze . evalBinds binds n (k - 1) . d z), x)))
 
-The type says what the paper says of a state monad, that it can be implemented using mutable state: the array is used
-exactly once at each step. No nest of Lets is made of the bindings; the loop goes through them as eval goes through the
-nest. The ids of the input, below n, are bound to Zero, and the loop ends before them. Nothing has been received where x
-is 0, as there is no lookup that could say Nothing.
+The type shows the paper's claim that a state monad can be implemented by mutable state: each step uses the array
+exactly once. The bindings do not become a nest of Lets; the loop visits them in the order in which eval visits the
+nest. The ids of the input, below n, are bound to Zero, and the loop ends before them. x = 0 means that an id has
+received nothing, as no lookup could return Nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["Arrays"]
 
 
 class Arrays(Translation, InArrays):
-    """Section 5.3.3."""
+    """Deltas with explicit sharing in arrays: section 5.3.3."""
 
     name = "delta-array"
 
@@ -64,7 +64,7 @@ class Arrays(Translation, InArrays):
         return (Definition(self.own("deltaLet").name, kind, t.Lambda("delta", self.delta, push)),)
 
     def bindings(self) -> Type:
-        """(IArray Delta, Int): the bindings, and how many there are"""
+        """(IArray Delta, Int): the bindings, and their number."""
         return ty.Pair(ty.FrozenArray(self.delta), ty.INT)
 
     def running(self, type_: Type) -> Definition:

@@ -1,4 +1,4 @@
-r"""From D[t] back to t, with something made of each number: lookup, primal, delta and the like (Figs. 1 and 16).
+r"""Functions from D[t] back to t that act on each number: lookup, primal, delta and others (Figs. 1 and 16).
 
 back_R x = leaf x            back_() x = x            back_Int x = whole x
 back_(s, t) (x, y) = (back_s x, back_t y)             back_(Vector t) v = map back_t v
@@ -24,7 +24,7 @@ __all__ = ["Back"]
 class Back:
     """The function of this name, for one transformation.
 
-    `given` is the type of a further argument that leaf takes first, if there is one.
+    `given` is the type of an additional first argument of leaf, if it has one.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Back:
                 return self.fields(other, x, *given)
 
     def function(self, data: Type, whole: Type) -> Term:
-        """That of a data type."""
+        """The function for a data type."""
         m, v = self.of.fresh("m"), self.of.fresh("v")
         if self.given is None:
             return t.Lambda(v, whole, self.fields(data, Var(v)))

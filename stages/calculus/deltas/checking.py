@@ -4,8 +4,8 @@ r"""The types of monadic operations.
     -----------------    -----------------------------------------------------   -------------------------------------
     G |- pure e : M t    G |- do {x <- e; e'} : s -> (u, s)                      G |- sequence(v) : s -> (Vector t, s)
 
-and likewise for s ->R (!t, s). Where a type was written M t, the result is. A computation may be run at any time, or
-never: it holds no resource.
+and likewise for s ->R (!t, s). If the argument's type was written M t, so is the result's. A computation holds no
+resources, so it may run at any time, or never.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["RULES"]
 
 
 def computed(kind: Type, known: Declarations) -> tuple[Type, Type] | None:
-    """The state and the result of a computation; None for other types."""
+    """The types of a computation's state and result; None for other types."""
     match known.expose(kind):
         case ty.Arrow(state, result):
             pair = known.expose(result)
@@ -41,7 +41,7 @@ def computed(kind: Type, known: Declarations) -> tuple[Type, Type] | None:
 
 
 def _run(checker: Formation, term: Term, env: Environment) -> tuple[Type, Type, Type]:
-    """The type of a computation, with its state and its result."""
+    """The type of a computation, and of its state and result."""
     kind = checker.infer(term, env)
     found = computed(kind, checker.declarations)
     if found is None:
@@ -64,7 +64,7 @@ def _pure(checker: Formation, term: Pure, env: Environment) -> Type:
 
 
 def _do(checker: Formation, term: Do, env: Environment) -> Type:
-    """A chain of statements is as long as the program, so it is followed by a loop."""
+    """The type of a do, in a loop, since chains of statements are as long as the program."""
     body: Term = term
     states: list[tuple[Term, Type, Type]] = []
     while isinstance(body, Do):
@@ -101,9 +101,10 @@ _WHY = "a computation, which may run at any time, holds no resource"
 
 
 def _rule(kind: Callable[..., Type]) -> Callable[..., Type]:
-    """The rule, with all resources that are around hidden."""
+    """The rule, with all resources in scope hidden."""
 
     def rule(checker: Formation, term: Any, env: Environment, held: Environment) -> Type:
+        """Apply the rule where resources must not be used."""
         return kind(checker, term, {**env, **{x: Hidden(_WHY) for x in held}})
 
     return rule

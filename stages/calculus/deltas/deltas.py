@@ -1,19 +1,19 @@
-r"""What the transformations of Krawiec et al. 2022 share: numbers with a Delta, and the wrapper of Figs. 8, 10 and 16.
+r"""The common part of the transformations of Krawiec et al. 2022: numbers with a Delta, the wrapper of Figs. 8, 10, 16.
 
-    D[R] = (R, Delta)                 a Delta says how a number depends on the input; what says it, differs
+    D[R] = (R, Delta)                 a Delta describes how a number depends on the input; its constructors differ
     D[r] = (r, Zero)
 
-    initVars_t : (t, Int) -> (D[t], Int)                  the next free id goes in and comes out
+    initVars_t : (t, Int) -> (D[t], Int)                  takes and returns the next free id
     initVars_R (x, i) = ((x, the Delta of input i), i + 1)
     initVars_() and initVars_Int (x, i) = (x, i)          initVars_(s, t), of sums, data and vectors: part by part
-    lookup_t : (DeltaMap, D[t]) -> t                      lookup_R (m, (x, u)) = what m has at the id of u; Ints stay
+    lookup_t : (DeltaMap, D[t]) -> t                      lookup_R (m, (x, u)) = m at the id of u; Ints stay
 
     Deinterleave_t : D[t] -> (t, t -o DeltaMap -> DeltaMap)    as in D3, with Deinterleave_R (x, u) = (x, eval u)
 
-The paper's wrapper is R[e] : (s, t) -> s, and gives no value. As those of our paper, Wrap : (s -> t) ~> (s -> (t, t -o
-s)) here: the forward pass is made once, for any number of cotangents. Fig. 16 differentiates e s . dt, the dot product
-with the cotangent. The Deltas of dt are Zero; what is left of that product is that each number of the output is scaled
-by its part of dt, and this is what Deinterleave's linear function does. Ids begin at 0, as elsewhere here, not at 1.
+The paper's wrapper is R[e] : (s, t) -> s, and returns no value. Here, as in our paper, Wrap : (s -> t) ~> (s -> (t, t
+-o s)): the forward pass runs once for any number of cotangents. Fig. 16 differentiates e s . dt, the dot product with
+the cotangent. The Deltas of dt are Zero, so that product only scales each number of the output by its part of dt, which
+Deinterleave's linear function does here. Ids begin at 0, as elsewhere here, not at 1.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FACTORS: Mapping[str, Callable[..., tuple[Term | None, ...]]] = {
 
 
 class Deltas(D1):
-    """Everything but what stands in a Delta, and how it is evaluated."""
+    """The common part: everything except the constructors of Delta and their evaluation."""
 
     language = "deltas"
 
@@ -63,19 +63,19 @@ class Deltas(D1):
 
     @abstractmethod
     def constructors(self) -> tuple[Constructor, ...]:
-        """Those of Delta."""
+        """The constructors of Delta."""
 
     @abstractmethod
     def collection(self) -> Type:
-        """What DeltaMap stands for."""
+        """The definition of DeltaMap."""
 
     def synonyms(self) -> Mapping[str, DataType | Synonym]:
-        """Delta; and DeltaMap, where Wrap has defined what it needs."""
+        """Delta; and DeltaMap, once Wrap has defined the functions on it."""
         delta = {self.delta.name: DataType(self.delta.name, (), self.constructors())}
         return {**delta, self.map.name: Synonym(self.map.name, self.collection())} if self.definitions else delta
 
     def define(self, *definitions: Definition) -> None:
-        """Definitions that only Wrap needs."""
+        """Add definitions that only Wrap needs."""
         self.definitions |= {d.name: d for d in definitions}
 
     def scaled(self) -> tuple[Constructor, ...]:
@@ -155,9 +155,11 @@ class Deltas(D1):
         x, u, v, y = Var("x"), Var("u"), Var("v"), Var("y")
 
         def eval_(delta: Term, at: Term) -> Term:
+            """eval delta at"""
             return t.Apply(t.Apply(self.own("eval"), delta), at)
 
         def linear(body: Term) -> Term:
+            r"""\_(x : R). body"""
             return t.LinearLambda("x", self.coefficient(), body, "eval")
 
         first = (
@@ -179,7 +181,7 @@ class Deltas(D1):
         """lookup_R (m, x)"""
 
     def id_of(self, constructor: str) -> Definition:
-        """idOf u = case u of {OneHot(i) -> i; ..}, for the Delta of an input; no other comes there"""
+        """idOf u = case u of {OneHot(i) -> i; ..}, for the Delta of an input, which has no other constructor"""
         branches = [
             t.Branch(c.name, ("i",), Var("i"))
             if c.name == constructor
@@ -190,7 +192,7 @@ class Deltas(D1):
         return Definition(self.own("idOf").name, ty.Arrow(self.delta, ty.INT), body)
 
     def final_map(self) -> Type:
-        """What lookup takes, when everything is evaluated."""
+        """The type of lookup's map after the evaluation."""
         return self.map
 
     def started(self, x: Term, i: Term) -> Term:
@@ -198,7 +200,7 @@ class Deltas(D1):
         return t.Tuple(x, self.entry(i))
 
     def given(self, type_: Type) -> Type:
-        """What initVars takes."""
+        """The argument type of initVars, for data of this type."""
         return type_
 
     def init_vars(self, type_: Type, x: Term, i: Term) -> Term:
@@ -220,6 +222,7 @@ class Deltas(D1):
                 given, found = ty.Pair(self.given(data), ty.INT), ty.Pair(self.type(data), ty.INT)
 
                 def make() -> Term:
+                    """initVars for the data type, as a function."""
                     v, j = self.fresh("v"), self.fresh("i")
                     return lambda_((v, j), given, self.init_fields(data, Var(v), Var(j)))
 
@@ -232,6 +235,7 @@ class Deltas(D1):
         """case x of {C(y1, .., yn) -> .. (DC(x1, .., xn), in); ..}"""
 
         def branch(c: Constructor, ys: list[Var]) -> Term:
+            """initVars of the fields of a constructor."""
             made = lambda xs: self.constructor(type_, c.name, tuple(xs))  # noqa: E731
             return self.init_all(list(zip(ys, c.fields, strict=True)), i, made)
 
@@ -258,10 +262,10 @@ class Deltas(D1):
         return Back("lookup", self, self.lookup, given=self.final_map())(source, x, m)
 
     def found(self, target: Type, y: str, image: Term) -> Term:
-        """The value that Wrap gives, where D[t] is the image."""
+        """The value that Wrap returns, given the image D[t]."""
         return Var(y)
 
     @property
     def rebuild(self) -> str:
-        """The name of the function that looks the input's parts up."""
+        """The name of the function that looks up the input's parts."""
         return self.own("rebuild").name

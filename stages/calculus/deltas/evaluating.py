@@ -1,7 +1,7 @@
-r"""The values of monadic operations: functions of the state, Fig. 11's instance of Monad.
+r"""The evaluation of monadic operations, as functions of the state: Fig. 11's instance of Monad.
 
-A `do` that is run evaluates its first computation, applies it to the state, evaluates the rest with x bound, and
-applies that to the new state: a step for each of the two calls, beside those of the terms.
+Running a `do` evaluates its first computation, applies it to the state, evaluates the rest with x bound, and applies
+the rest to the new state. Each of the two calls counts a step, in addition to the steps of the terms.
 """
 
 from __future__ import annotations

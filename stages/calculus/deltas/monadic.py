@@ -9,7 +9,7 @@ r"""Deltas that keep sharing, by a monadic translation: Krawiec et al. 2022, Fig
     D[inl s] = do {x <- D[s]; pure (inl x)}      data likewise
     D[case s of {inl(x) -> t; ..}] = do {x <- D[s]; case x of {inl(x) -> D[t]; ..}}
     D[(s, t)] = do {x <- D[s]; y <- D[t]; pure (x, y)}
-    D[fst s] = do {x <- D[s]; pure (fst x)}      snd, and what is discrete, likewise
+    D[fst s] = do {x <- D[s]; pure (fst x)}      snd and discrete operations likewise
     D[letrec f = \x. s in t] = letrec f = \x. D[s] in D[t]
     D[r] = pure (r, Zero)
     D[s + t] = do {(x, u) <- D[s]; (y, v) <- D[t]; w <- deltaLet (Add u v); pure (x + y, Var w)}
@@ -34,10 +34,10 @@ r"""Deltas that keep sharing, by a monadic translation: Krawiec et al. 2022, Fig
     Wrap[\(x : s). t] = \(x : s). let (x, i) = initVars_s (x, 0) in let (y', u) = runDelta i D[t] in
         let (y, d) = Deinterleave_t y' in (y, linear(\(z : t). lookup_s (eval u 1 (d z {}), x)))
 
-An operation of the paper is a function; here it has its arguments, and its rule is that of the paper applied to them.
-The nest of Lets ends in Zero, and what the paper has there, the output's Delta, is evaluated before it, by d: the map
-begins with what the output gives each id. So the nest does not depend on the cotangent. eval takes the Delta first, so
-that its type says that it is linear in x (Lemma 10); for Let this does not follow by typing.
+An operation of the paper is a function; here it is a term with arguments, and its rule is the paper's, applied to them.
+Here the nest of Lets ends in Zero. The paper has the output's Delta there, which d evaluates before the nest: the map
+begins with the contributions of the output. So the nest does not depend on the cotangent. eval takes the Delta first,
+so that its type shows that it is linear in x (Lemma 10); for Let this does not follow by typing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ __all__ = ["Monadic", "Translation"]
 
 
 class Translation(Deltas):
-    """Fig. 9, for any monad with deltaLet."""
+    """The monadic translation of Fig. 9, for any monad with deltaLet."""
 
     @property
     def monad(self) -> str:
@@ -111,7 +111,7 @@ class Translation(Deltas):
         return self.pure(super().term(term))  # variables and the like
 
     def run(self, terms: tuple[Term, ...], use: Callable[..., Term], called: str = "") -> Term:
-        """do {x1 <- D[t1]; ..; xn <- D[tn]; use(x1, .., xn)}, with the letters that the figure has."""
+        """do {x1 <- D[t1]; ..; xn <- D[tn]; use(x1, .., xn)}, with the figure's letters."""
         names = [self.fresh(called[k] if called else "x") for k in range(len(terms))]
         made = use(*map(Var, names))
         return do([(x, self.term(term)) for x, term in zip(names, terms, strict=True)], made)
@@ -129,7 +129,7 @@ class Translation(Deltas):
         return Do(w, t.Apply(self.own("deltaLet"), self.total_delta(op, xs, us)), self.pure(value))
 
     def lets(self, term: Term) -> Term:
-        """D[let x = s in t], for a chain of them."""
+        """D[let x = s in t], for a chain of lets."""
         chain: list[tuple[Pattern, Term]] = []
         while isinstance(term, t.Let):
             chain.append((term.name, self.term(term.value)))
@@ -143,6 +143,7 @@ class Translation(Deltas):
         real = DISCRETE[term.name].result == ty.REAL
 
         def made(*xs: Term) -> Term:
+            """The operation on the values, as a computation; a real result is a constant."""
             result = t.Discrete(term.name, xs)
             return self.pure(self.constant(result) if real else result)
 
@@ -154,7 +155,7 @@ class Translation(Deltas):
 
 
 class Monadic(Translation):
-    """Figs. 9 to 11."""
+    """The monadic translation with a state monad: Figs. 9 to 11."""
 
     name = "delta-map"
 

@@ -11,10 +11,10 @@ r"""Triple numbers for reverse AD: a number, its tangent, and its Delta. Krawiec
     eval (Scale (y, y') u) = \_((x, x') : (R, R)). eval u (x y, x' y + x y')            the others as before
     Wrap[\(x : s). t] = \(x, dx : (s, s)). ((y, y'), linear(\(z : t). (g, g')))
 
-The factors in a Delta carry tangents, and eval computes with them: it gives the gradient g, the pullback of z, and its
-tangent g' in the direction dx: the Hessian of z . t at x, times dx. So both derivatives are had in one pass, without a
-translation of a translation. The paper names triples of numbers, x, x' and x'' (triple.py), and says no more; this is
-what its step from forward to reverse AD, a Delta in place of a derivative, makes of them. F is that of triple.py.
+The factors in a Delta carry tangents, and eval computes with them: it returns the gradient g, the pullback of z, and
+its tangent g' in the direction dx: the Hessian of z . t at x, times dx. So one pass computes both derivatives, without
+translating a translation. The paper only names triples of numbers, x, x' and x'' (triple.py); here the paper's step
+from forward to reverse AD, a Delta in place of a derivative, is applied to them. F is the F of triple.py.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ class Second(Arrays, Twice):
         """do {let (y, y') = ..; ..; w <- deltaLet (..); pure (y, y', Var w)}"""
 
         def made(y: Var, ps: list[Term]) -> Term:
+            """Bind the Delta of the operation's value y, with the partial derivatives ps."""
             total = self.added_up([self.term_of(p, t.Snd(u)) for p, u in zip(ps, us, strict=True)])
             w = self.fresh("u")
             value = t.Tuple(t.Fst(y), t.Tuple(t.Snd(y), self.made("Var", Var(w))))
@@ -83,13 +84,13 @@ class Second(Arrays, Twice):
     # The wrapper
 
     def zip(self, type_: Type, x: Term, dx: Term) -> Term:
-        """(x, dx, Zero), for a real; Interleave of forward AD otherwise."""
+        """(x, dx, Zero) for a real; otherwise Interleave of forward AD."""
         if isinstance(self.source.expose(type_), ty.Real):
             return t.Tuple(x, t.Tuple(dx, self.made("Zero")))
         return super().zip(type_, x, dx)
 
     def given(self, type_: Type) -> Type:
-        """initVars takes what zip has made."""
+        """The argument type of initVars: the data after zip."""
         return self.type(type_)
 
     def started(self, x: Term, i: Term) -> Term:
@@ -105,7 +106,10 @@ class Second(Arrays, Twice):
         """(g, g')"""
 
         def part(name: str, projection: type[t.Fst | t.Snd]) -> Term:
+            """The function that looks up one component of the input's cotangents."""
+
             def leaf(m: Term, u: Term) -> Term:
+                """The component of the cotangent at the id of u."""
                 return projection(t.Primitive("at", (m, t.Apply(self.own("idOf"), t.Snd(t.Snd(u))))))
 
             return Back(name, self, leaf, given=self.final_map())(source, x, m)

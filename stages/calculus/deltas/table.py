@@ -1,4 +1,4 @@
-"""The transformations of Krawiec et al. 2022 by name."""
+"""The transformations of Krawiec et al. 2022, by name."""
 
 from __future__ import annotations
 

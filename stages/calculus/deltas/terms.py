@@ -1,16 +1,16 @@
-r"""Krawiec et al. 2022, Fig. 1: what occurs only in the output of their translation, monadic operations.
+r"""Monadic operations, the terms that only the output of the translation has: Krawiec et al. 2022, Fig. 1.
 
     e ::= .. | pure e | do {stmts} | sequence(e)        stmts ::= e | x <- e; stmts | let x = e; stmts
-    t ::= .. | M t                                      a synonym that the program declares: Fig. 11's, or another
+    t ::= .. | M t                                      a declared synonym, such as Fig. 11's
 
     type M a = DeltaState -> (a, DeltaState)            a state monad; section 5.3.3: type M a = State ->R (!a, State)
     pure e              = \s. (e, s)
     do {x <- e; e'}     = \s. let (x, s') = e s in e' s'
     sequence(v)         = \s. let (x1, s1) = v1 s in .. in let (xn, sn) = vn s(n-1) in ([x1, .., xn], sn)
 
-`do` and `sequence` are those of every state monad, so that D2's id generation monad has the latter, too: of a vector of
-computations, as `build` makes one of a function that gives computations (section 8.3). A let among the statements is an
-ordinary let that extends over the rest.
+`do` and `sequence` work for every state monad. So D2's id generation monad has `sequence`, too: it runs a vector of
+computations, such as `build` makes from a function that returns computations (section 8.3). A let among the statements
+is an ordinary let over the rest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Do", "InSequence", "Pure", "Then", "do"]
 
 @dataclass(frozen=True, slots=True)
 class Pure(Term):
-    """pure e, of type M t for the synonym of this name."""
+    """pure e, of type M t, for the synonym M of this name."""
 
     content: Term
     monad: str = "M"
@@ -50,7 +50,7 @@ class InSequence(Term):
 
 @dataclass(frozen=True, slots=True)
 class Then(Term):
-    """What the evaluator makes of a `do` that is run: no program has it."""
+    """The rest of a `do` that runs: the evaluator makes it; programs do not contain it."""
 
     computation: Term
 

@@ -10,9 +10,9 @@ r"""Triple numbers: the first and the second derivative at once. Krawiec et al. 
 
     Wrap[\(x : s). t] = \(x, dx : (s, s)). (primal_t y, first_t y, second_t y)    where y = D[t], at x = (x, dx, 0)
 
-The paper names the triples, after Karczmarczuk 1998, and has not worked out the details. F stands for forward AD,
-Fig. 3, on the pairs (xi, xi') and (y, y'), by continuations/forward.py: partial derivatives are written out as terms
-there, so that they can be differentiated, and the result is a program of the source language. The second derivative
+The paper names the triples, after Karczmarczuk 1998, without details. F is forward AD, Fig. 3, on the pairs (xi, xi')
+and (y, y'), by continuations/forward.py, which writes out partial derivatives as terms, so that they can be
+differentiated, and the result is a program of the source language. The second derivative
 along x + t dx is dx . H dx, with the Hessian H; dx = e_i, e_j and e_i + e_j give its entry at i, j.
 """
 
@@ -36,10 +36,10 @@ NOTHING = t.Tuple(t.Literal(0.0), t.Literal(0.0))
 
 
 class Twice(Forward):
-    """What triple numbers have in common: F, forward AD on an operation and on its partial derivatives."""
+    """The common part of triple numbers: F, forward AD on an operation and on its partial derivatives."""
 
     def dual(self) -> Fig4:
-        """Forward AD on expressions, with names that are new here."""
+        """Forward AD on expressions, with names that are fresh here."""
         made = Fig4(self.c, self.source)
         made.taken, made.counters = self.taken, self.counters
         return made
@@ -61,7 +61,7 @@ class Twice(Forward):
 
 
 class Triple(Twice):
-    """Section 8.6."""
+    """Forward AD with triple numbers: section 8.6."""
 
     name = "triple"
     language = "source"
@@ -78,6 +78,7 @@ class Triple(Twice):
         """(y, y', the sum)"""
 
         def made(y: Var, ps: list[Term]) -> Term:
+            """The triple of the value y, with the partial derivatives ps."""
             sums: list[Term] = []
             for d, p in zip(ds, ps, strict=True):
                 constant = isinstance(p, t.Literal)
@@ -95,7 +96,7 @@ class Triple(Twice):
     # The wrapper
 
     def zip(self, type_: Type, x: Term, dx: Term) -> Term:
-        """(x, dx, 0), for a real; Interleave of forward AD otherwise."""
+        """(x, dx, 0) for a real; otherwise Interleave of forward AD."""
         if isinstance(self.source.expose(type_), ty.Real):
             return t.Tuple(x, t.Tuple(dx, t.Literal(0.0)))
         return super().zip(type_, x, dx)

@@ -7,7 +7,7 @@ r"""Deltas that lose sharing: Krawiec et al. 2022, Figs. 7 and 8.
     D[op(t1, .., tn)]: Fig. 14's sum, Add (Scale (d1op(x1, .., xn)) u1) .. (Scale (dnop(x1, .., xn)) un)
     everything else as in forward AD
 
-    type DeltaMap = Array R                                       the paper's vector, one number for each of the input
+    type DeltaMap = Array R                                       the paper's vector: a number for each input scalar
     eval : Delta -> R -o (DeltaMap ->R DeltaMap)                  eval_2
     eval Zero = \_(x : R). id                                     eval (OneHot i) = \_(x : R). addAt i x
     eval (Scale y u) = \_(x : R). eval u (x y)                    eval (Add u v) = \_(x : R). eval v x . eval u x
@@ -16,8 +16,8 @@ r"""Deltas that lose sharing: Krawiec et al. 2022, Figs. 7 and 8.
         in (y, linear(\(z : t). lookup_s (allocate n (freeze . d z), x)))
 
 A number that is used twice has one Delta in memory, and eval visits it twice: 2^n visits for n doublings (section 5.3).
-The paper's eval_2 : R -> Delta -> R^a -o R^a takes x first. Here the Delta comes first, so that the type says that eval
-is linear in x (Lemma 10), and, as the paper's does, that the vector is used exactly once.
+The paper's eval_2 : R -> Delta -> R^a -o R^a takes x first. Here the Delta comes first, so that the type shows that
+eval is linear in x (Lemma 10) and, as in the paper, uses the vector exactly once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["InArrays", "Unshared"]
 
 
 class InArrays(Deltas):
-    """DeltaMap = Array R, which eval changes in place."""
+    """DeltaMap = Array R, which eval updates in place."""
 
     def collection(self) -> Type:
         """Array R"""
@@ -57,7 +57,7 @@ class InArrays(Deltas):
         return t.Branch(constructor, ("i",), t.LinearLambda("x", self.coefficient(), body, "eval"))
 
     def allocating(self) -> Definition:
-        r"""allocate n f: what f makes of an array of n zeros"""
+        r"""allocate n f: the result of f on an array of n zeros"""
         f = ty.Resource(self.map, ty.Bang(self.final_map()))
         made = t.ResourceLambda("m", self.collection(), t.Apply(Var("f"), Var("m")))
         body = t.Primitive("alloc", (Var("n"), self.nothing(), made))
@@ -79,7 +79,7 @@ class InArrays(Deltas):
 
 
 class Unshared(InArrays):
-    """Figs. 7 and 8."""
+    """Deltas without sharing: Figs. 7 and 8."""
 
     name = "delta"
 

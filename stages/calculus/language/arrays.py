@@ -1,18 +1,18 @@
-r"""Fig. 11: mutable arrays, which the type checker allows to be used exactly once, and so to be changed in place.
+r"""Fig. 11: mutable arrays, which the type system uses exactly once, so that they can be updated in place.
 
-    alloc       : Int -> t -> (Array t ->R !s) -> s             so many elements, for a function that must use them
-    allocBeside : Int -> t -> Array s ->R (Array s, Array t)    another array, where there is one
+    alloc       : Int -> t -> (Array t ->R !s) -> s             a new array, for a function that must use it
+    allocBeside : Int -> t -> Array s ->R (Array s, Array t)    a second array
     get         : Int -> Array t ->R (!t, Array t)
     set         : Int -> t -> Array t ->R Array t
     modify      : Int -> (t -> t) -> Array t ->R Array t        \R a. letR (!x, a') = get i a in set i (f x) a'
-    push        : t -> Array t ->R (!Int, Array t)              one element more, and its index
+    push        : t -> Array t ->R (!Int, Array t)              append an element, and return its index
     size        : Array t ->R (!Int, Array t)
-    dealloc     : Array t ->R Array s ->R Array s               the second one
+    dealloc     : Array t ->R Array s ->R Array s               drop the first one
     freeze      : Array t ->R !(IArray t)
     at          : IArray t -> Int -> t                          the paper's a @ i
 
-Here they take all their arguments at once. alloc and allocBeside count a step for every element, the others one;
-an array that grows is copied at every power of two, which makes one more for each element.
+Here they take all their arguments at once. alloc and allocBeside count a step for every element, the others one step;
+a growing array is copied at every power of two, which counts one more step for each element.
 """
 
 from __future__ import annotations

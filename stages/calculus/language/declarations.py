@@ -1,8 +1,8 @@
 r"""Declarations and programs.
 
     data List a = Nil | Cons a (List a)           a data type: parametric, recursive, mutually recursive (section 9)
-    type Staged = (c, Map Int (R -o Staged, R))   a synonym: equal to what it stands for, and perhaps recursive
-    type M a = DeltaState -> (a, DeltaState)      and perhaps with parameters
+    type Staged = (c, Map Int (R -o Staged, R))   a synonym, equal to its definition; it may be recursive
+    type M a = DeltaState -> (a, DeltaState)      a synonym with a parameter
     SCall : .. = ..                               a definition; definitions may refer to each other
 
 A program is a term with the declarations that its types use and the definitions that it uses.
@@ -45,13 +45,13 @@ class Synonym:
     parameters: tuple[str, ...] = ()
 
     def at(self, arguments: tuple[Type, ...]) -> Type:
-        """t, with these in place of the parameters."""
+        """t with these arguments in place of the parameters."""
         return substitute(self.type, dict(zip(self.parameters, arguments, strict=False))) if arguments else self.type
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """f : t = term, where the term is a function; t may be forall a. s."""
+    """f : t = term, for a function; t may be forall a. s."""
 
     name: str
     type: Type
@@ -59,7 +59,7 @@ class Definition:
 
     @property
     def scheme(self) -> tuple[tuple[str, ...], Type]:
-        """The parameters of its type, and what it is a type of."""
+        """The type parameters, and the type below them."""
         return (self.type.parameters, self.type.type) if isinstance(self.type, ForAll) else ((), self.type)
 
 
@@ -99,7 +99,7 @@ class Declarations:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A term, with what it needs."""
+    """A term, with the declarations and definitions that it uses."""
 
     term: Term
     declarations: Declarations = field(default_factory=Declarations)
@@ -107,7 +107,7 @@ class Program:
 
 
 def substitute(type_: Type, at: Mapping[str, Type]) -> Type:
-    """The type, with these types in place of parameters."""
+    """Substitute types for parameters in a type."""
     match type_:
         case Parameter(name):
             return at.get(name, type_)

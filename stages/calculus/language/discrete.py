@@ -1,13 +1,13 @@
-r"""Operations that AD does not act upon: on Int, and comparisons of reals, whose answer is a branch to take.
+r"""Discrete operations, which AD does not act upon: on Int, and comparisons of reals.
 
-The paper's source language has Int as an example of such a type, and none of its operations. Programs that recurse need
-a few. Their names end in # where the operands are of type Int, as those of GHC's unboxed integers.
+The paper's source language has Int as an example of a discrete type, but no operations on it. Recursive programs need
+a few. Operators on Int end in #, as for GHC's unboxed integers.
 
-    +#, -#, *#            (Int, Int) -> Int        integers without bound
-    //#, %#               (Int, Int) -> Int        quotient, rounded down, and remainder, of the divisor's sign
+    +#, -#, *#            (Int, Int) -> Int        on unbounded integers
+    //#, %#               (Int, Int) -> Int        quotient, rounded down; remainder with the divisor's sign
     <#, <=#, ==#          (Int, Int) -> ()+()
-    <, <=                 (R, R) -> ()+()          of the values; false if one is NaN, as IEEE says
-    real                  Int -> R                 its derivative is 0: nothing depends on an Int smoothly
+    <, <=                 (R, R) -> ()+()          on the values; false if one is NaN, as in IEEE
+    real                  Int -> R                 its derivative is 0
 
 D[s < t] = let (x1, d1) = D[s] in let (x2, d2) = D[t] in x1 < x2.     D[real(n)] = D[r] for the literal r.
 """
@@ -26,7 +26,7 @@ __all__ = ["DISCRETE", "DiscreteOperation"]
 
 @dataclass(frozen=True, slots=True)
 class DiscreteOperation:
-    """A line of the table above: its name, types, and how to compute it."""
+    """A line of the table above: its name, its types, and a function that computes it."""
 
     name: str
     arguments: tuple[Type, ...]

@@ -1,4 +1,4 @@
-"""What can be wrong with a program of the calculus, and where."""
+"""The errors of the calculus: ill-typed, unreadable or untranslated programs, and too many steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["CalculusError", "IllTyped", "NotTranslated", "StepLimit", "Unreadabl
 
 
 class CalculusError(Exception):
-    """Anything below."""
+    """The base class of the errors below."""
 
 
 class IllTyped(CalculusError):  # noqa: N818 - the field's word
@@ -27,7 +27,7 @@ class IllTyped(CalculusError):  # noqa: N818 - the field's word
 
 
 class Unreadable(CalculusError):  # noqa: N818 - as IllTyped
-    """Text that is no program: with line, column, what stands there and what was expected."""
+    """Text that is not a program: with line, column, the text there, and what was expected."""
 
 
 class NotTranslated(CalculusError):  # noqa: N818 - as IllTyped
@@ -35,4 +35,4 @@ class NotTranslated(CalculusError):  # noqa: N818 - as IllTyped
 
 
 class StepLimit(CalculusError):  # noqa: N818 - as IllTyped
-    """The evaluator has made as many steps as it may."""
+    """The evaluator has reached its limit of steps."""

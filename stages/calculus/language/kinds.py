@@ -1,14 +1,13 @@
-r"""What a type is: equal to another one, first-order, a commutative monoid, a resource.
+r"""Predicates on types: equality, first-order types, commutative monoids, resources.
 
     monoid      R | () | Int | (m, m) | m + m | Vector m | T t1 .. tn with such fields    0 and + elementwise (Fig. 5)
-                | Map Int R | Map Int (R -o t, R)                           union; arguments of one function are added
+                | Map Int R | Map Int (R -o t, R)                           union, which adds arguments of one function
                 | t -> t | t ->R t                                          id and composition (section 5)
-    resource    Array t, and pairs, sums and data with one in it
-    first-order no function in it
+    resource    Array t, and pairs, sums and data that contain one
+    first-order contains no function
 
-A sum m + m' has a formal zero, of neither side: which one it is depends on the input (the paper's note 8); likewise
-that of Vector m, without a length. Int has 0
-and +, too; that part of a cotangent means nothing.
+A sum m + m' has a formal zero, which belongs to neither side: the side depends on the input (the paper's note 8).
+Likewise, the zero of Vector m has no length. Int has 0 and +, too, but that part of a cotangent has no meaning.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ __all__ = [
 
 
 def same(a: Type, b: Type, known: Declarations, assumed: frozenset[tuple[Type, Type]] = frozenset()) -> bool:
-    """Whether two types are equal, where a synonym equals what it stands for."""
+    """Whether two types are equal; a synonym equals its definition."""
     if a is b or a == b or (a, b) in assumed:
         return True
     exposed = known.expose(a), known.expose(b)
@@ -61,9 +60,10 @@ def same(a: Type, b: Type, known: Declarations, assumed: frozenset[tuple[Type, T
 
 
 def is_monoid(type_: Type, known: Declarations, endomorphisms: bool = True) -> bool:
-    """Whether it has 0 and +; `endomorphisms` says whether functions t -> t count."""
+    """Whether a type has 0 and +; `endomorphisms` says whether functions t -> t count."""
 
     def holds(t: Type) -> bool | None:
+        """The answer for a type; None if it depends on the type's parts."""
         match t:
             case Real() | Unit() | Int() | Parameter():
                 return True
@@ -79,12 +79,13 @@ def is_monoid(type_: Type, known: Declarations, endomorphisms: bool = True) -> b
 
 
 def first_order(type_: Type, known: Declarations) -> bool:
-    """Whether no function is in it, and nothing that only a target language has: what a program may take and give.
+    """Whether a type contains neither functions nor types of a target language, as a program's input and output.
 
-    A synonym that contains itself is not: no finite value has such a type.
+    A recursive synonym is not first-order: no finite value has such a type.
     """
 
     def holds(t: Type) -> bool | None:
+        """The answer for a type; None if it depends on the type's parts."""
         match t:
             case Real() | Unit() | Int() | Parameter():
                 return True
@@ -96,9 +97,10 @@ def first_order(type_: Type, known: Declarations) -> bool:
 
 
 def is_resource(type_: Type, known: Declarations) -> bool:
-    """Whether an array is in it, so that its values are used exactly once."""
+    """Whether a type contains an array, so that its values are used exactly once."""
 
     def free(t: Type) -> bool | None:
+        """Whether a type is free of arrays; None if that depends on its parts."""
         match t:
             case Array():
                 return False
@@ -110,7 +112,7 @@ def is_resource(type_: Type, known: Declarations) -> bool:
 
 
 def unknown_name(type_: Type, known: Declarations) -> str | None:
-    """What is wrong with the names of types in it, if anything."""
+    """The error in the names that a type uses; None if they are declared and fully applied."""
     if isinstance(type_, Named):
         declared = known.types.get(type_.name)
         if declared is None:
@@ -121,7 +123,7 @@ def unknown_name(type_: Type, known: Declarations) -> str | None:
 
 
 def is_collection(value: Type, known: Declarations) -> bool:
-    """Whether there are maps of such values: numbers, and delayed calls with their arguments."""
+    """Whether maps may have such values: numbers, and delayed calls with their arguments."""
     match known.expose(value):
         case Real():
             return True
@@ -134,7 +136,7 @@ def is_collection(value: Type, known: Declarations) -> bool:
 
 
 def unfold(type_: Type, known: Declarations, within: frozenset[str] = frozenset()) -> Type:
-    """The type with all synonyms unfolded, but for those that contain themselves."""
+    """Unfold all synonyms in a type, except recursive ones."""
     if isinstance(type_, Named):
         declared = known.types.get(type_.name)
         if isinstance(declared, Synonym):
@@ -147,7 +149,7 @@ def unfold(type_: Type, known: Declarations, within: frozenset[str] = frozenset(
 
 
 def names(type_: Type, known: Declarations) -> set[str]:
-    """All declared types that a type refers to, those in declarations included."""
+    """All declared types that a type refers to, also through declarations."""
     found: set[str] = set()
     todo = [type_]
     while todo:
@@ -170,9 +172,9 @@ def _everywhere(
     recursive: bool,
     seen: frozenset[Type] = frozenset(),
 ) -> bool:
-    """Whether `holds` says so; where it says None, of all parts of the type.
+    """Whether `holds` is true for a type; if it returns None, for all parts of the type.
 
-    A data type within itself is taken on trust; of a synonym within itself, `recursive` says.
+    A recursive occurrence of a data type holds by assumption; for a synonym, `recursive` is the answer.
     """
     type_ = known.expose(type_)
     if (answer := holds(type_)) is not None:

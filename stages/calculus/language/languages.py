@@ -1,18 +1,18 @@
-r"""Which constructs each language of the paper has.
+r"""The languages of the paper, by the constructs that each one has.
 
 source    Fig. 4, with section 9's letrec, sums and data types; and vectors
-D1        Fig. 5: and linear functions, whose types have no function arrows in them
-D2        section 4: and maps
-D3        section 5: and functions t -> t under linear arrows, with id and composition for 0 and +; section 6
-D4        Fig. 11: and arrays, with resource-linear functions
-deltas    D4's, and pure and do: Krawiec et al. 2022 (deltas/)
+D1        Fig. 5: adds linear functions, whose types contain no function arrows
+D2        section 4: adds maps
+D3        section 5: adds functions t -> t under linear arrows, with id and composition as 0 and +; section 6
+D4        Fig. 11: adds arrays, with resource-linear functions
+deltas    adds pure and do to D4: Krawiec et al. 2022 (deltas/)
 
-Those of Wang et al. 2019 (continuations/), each with the source language in it, but for vectors:
+The languages of Wang et al. 2019 (continuations/), each of which includes the source language without vectors:
 
-cells     Fig. 3 without shift and reset: mutable cells
-nested    section 2.5: and grad
-control   Fig. 3, all of it, grad, and vectors: what may be written and evaluated
-maps      section 3.6: cells, for programs that have some, and maps of numbers
+cells     Fig. 3 without shift and reset: adds mutable cells
+nested    section 2.5: adds grad
+control   all of Fig. 3, grad, and vectors: programs that can be written and evaluated
+maps      section 3.6: adds cells, for programs that use them, and maps of numbers
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VECTORS_ELSEWHERE = "; vectors are for --to D1 .. tape, forward, and delta .. tr
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """Classes of terms and types, and whether functions t -> t may stand under a linear arrow."""
+    """Classes of terms and types, and whether functions t -> t may occur under a linear arrow."""
 
     name: str
     terms: frozenset[type]
@@ -41,7 +41,7 @@ class Language:
     endomorphisms: bool = False
 
     def more(self, name: str, terms: set[type], types: set[type], endomorphisms: bool) -> Language:
-        """A language with all this, and more."""
+        """Extend the language by terms, types, and perhaps functions t -> t under linear arrows."""
         return Language(name, self.terms | terms, self.types | types, endomorphisms)
 
 

@@ -1,17 +1,17 @@
-r"""Section 9: polymorphic functions, and what they are at one type.
+r"""Section 9: polymorphic functions, and their monomorphic instances.
 
     letrec f : forall a b. s -> t = \(x : s). u in v      likewise in definitions; a and b are types in u
-    f[R, (R, R)]                                          f at these types of a and b, in u and in v
+    f[R, (R, R)]                                          f at these types for a and b, in u and in v
 
-D[a] = a, so that D needs no more than D[f[s]] = f[D[s]]: the transformed function is polymorphic, too. Types are not
-there when a program runs, so one function serves all of them.
+D[a] = a, so D only needs D[f[s]] = f[D[s]]: the transformed function is polymorphic, too. Types are erased at run time,
+so one function serves all of them.
 
     substituted     a term with types in place of parameters
-    instantiated    a program without polymorphic functions: a copy of each, f, f', .., for all types that it is used at
+    instantiated    a program without polymorphic functions: a copy of each, f, f', .., for each type that it is used at
 
-A transformation of programs with cells (continuations/) takes what `instantiated` gives. On others D before and after
-it is the same, but for programs in which a function uses itself at ever larger types: D takes them as they are, and no
-finite number of copies covers them.
+Transformations of programs with cells (continuations/) need `instantiated` programs. Otherwise D commutes with
+`instantiated`, except for programs in which a function uses itself at ever larger types: D transforms them directly,
+but no finite number of copies covers them.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def scheme(f: Function) -> Type:
 
 
 def substituted(node: _Node, at: Mapping[str, Type]) -> _Node:
-    """A term, or part of one, with these types in place of parameters."""
+    """Substitute types for parameters in a term, or in part of one."""
     return _rebuilt(node, lambda part: substitute(part, at) if isinstance(part, Type) else substituted(part, at))
 
 
 def instantiated(program: Program) -> Program:
-    """The program with copies of polymorphic functions. It is well typed, and its definitions are in a letrec.
+    """Replace polymorphic functions by copies. The result is well typed, with its definitions in a letrec.
 
     IllTyped for a function that uses itself at ever larger types.
     """
@@ -72,7 +72,7 @@ def as_function(definition: Definition, known: Declarations) -> Function:
 
 
 class _Copies:
-    """The copies of a polymorphic function, by the types that they are for; those in `todo` have no body yet."""
+    """The copies of a polymorphic function, by their types; those in `todo` have no body yet."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -81,13 +81,13 @@ class _Copies:
 
 
 class _Copier:
-    """Copies functions for one program, whose names are `taken`, at types of at most so many parts."""
+    """Copies functions for one program, whose names are `taken`, at types of a limited number of parts."""
 
     def __init__(self, taken: set[str], largest: float) -> None:
         self.taken, self.largest = taken, largest
 
     def term(self, term: Any, known: Mapping[str, _Copies]) -> Any:
-        """A term; `known` are the polymorphic functions that its variables mean."""
+        """Rewrite a term; `known` are the polymorphic functions in scope."""
         match term:
             case Instance(Var(name), types):
                 return Var(self.copy(term, known[name], types))
@@ -106,7 +106,7 @@ class _Copier:
         return dataclasses.replace(outer, body=body)
 
     def copy(self, at: Term, copies: _Copies, types: tuple[Type, ...]) -> str:
-        """The name of the copy for these types."""
+        """The name of the copy for these types, which is made if needed."""
         name = copies.function.name
         if any(_size(s, self.largest) > self.largest for s in types):  # first: what is so large takes long to compare
             raise IllTyped(at, f"{name} uses itself at ever larger types, so that no number of copies is enough")
@@ -119,7 +119,7 @@ class _Copier:
         return copies.names[types]
 
     def letrec(self, term: Letrec, known: Mapping[str, _Copies]) -> Term:
-        """Copies in place of polymorphic functions; none of those that nothing uses."""
+        """Replace polymorphic functions by their copies; unused ones disappear."""
         known = _without(known, *(f.name for f in term.functions))
         own = {f.name: _Copies(f) for f in term.functions if f.parameters}
         known = {**known, **own}
@@ -133,7 +133,7 @@ class _Copier:
         return Letrec(tuple(made), body) if made else body
 
     def function(self, f: Function, known: Mapping[str, _Copies]) -> Function:
-        """One of letrec's functions without parameters."""
+        """One of letrec's functions, without parameters."""
         return dataclasses.replace(f, body=self.term(f.body, _without(known, f.parameter)))
 
 
@@ -142,7 +142,7 @@ def _without(known: Mapping[str, _Copies], *names: str) -> Mapping[str, _Copies]
 
 
 def _size(type_: Type, most: float) -> int:
-    """How many parts a type has; not all of them are counted where they are more than `most`."""
+    """The number of parts of a type; counting stops above `most`."""
     count, todo = 0, [type_]
     while todo and count <= most:
         count += 1
@@ -154,7 +154,7 @@ def _size(type_: Type, most: float) -> int:
 
 
 def _rebuilt(node: Any, change: Any) -> Any:
-    """A node of the syntax with `change` made to the nodes and types right below it."""
+    """A node of the syntax with `change` applied to its child nodes and types."""
     fields = {}
     for field in dataclasses.fields(node):
         value = getattr(node, field.name)
@@ -166,7 +166,7 @@ def _rebuilt(node: Any, change: Any) -> Any:
 
 
 def _nodes(node: Any) -> Iterator[Any]:
-    """All nodes of the syntax, types apart."""
+    """All nodes of the syntax, without types."""
     todo = [node]
     while todo:
         node = todo.pop()

@@ -1,4 +1,4 @@
-r"""Maps: what Staged is made of in D2 and D3 (section 4), and with sparse cotangents (section 6).
+r"""Maps, the component of Staged in D2 and D3 (section 4), and of sparse cotangents (section 6).
 
     {}          0[Map Int t]                              the map without keys
     {i -> t}    : Map Int t                               one key
@@ -6,11 +6,12 @@ r"""Maps: what Staged is made of in D2 and D3 (section 4), and with sparse cotan
                                                           with t = (s -o c, s): one function, the sum of its arguments
     empty m     : ()+()
     highest m   : Int                                     the highest key
-    lookup i m  : t                                       with t = R, 0 where i is no key; i is one otherwise
-    delete i m  : Map Int t
-    lookupMaybe i m : ()+t                                inl(()) where i is no key: Krawiec et al. 2022, Fig. 11
 
-All take logarithmic time (evaluate.py says how much is counted).
+    lookup i m  : t                                       with t = R, 0 for a missing key; otherwise i must be a key
+    delete i m  : Map Int t
+    lookupMaybe i m : ()+t                                inl(()) for a missing key: Krawiec et al. 2022, Fig. 11
+
+All take logarithmic time (evaluate.py has the counts).
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ class Operator:
     """A primitive of the target languages.
 
     signature   for messages
-    type        the result's type from the arguments'; None if they do not fit
+
+    type        maps the arguments' types to the result's; None if they do not fit
     evaluate    a rule of the evaluator, from the machine and the arguments
-    resources   which arguments may use resources
+    resources   the arguments that may use resources
     """
 
     name: str
@@ -90,6 +92,7 @@ def _node(m: Tree) -> ordered_map.Node:
 
 def _of_map(result: Callable[[Type], Type]) -> Callable[[Sequence[Type]], Type | None]:
     def check(types: Sequence[Type]) -> Type | None:
+        """The result type for a map; None for other arguments."""
         match types:
             case [MapType(value)]:
                 return result(value)
@@ -100,6 +103,7 @@ def _of_map(result: Callable[[Type], Type]) -> Callable[[Sequence[Type]], Type |
 
 def _of_key(result: Callable[[Type], Type]) -> Callable[[Sequence[Type]], Type | None]:
     def check(types: Sequence[Type]) -> Type | None:
+        """The result type for a key and a map; None for other arguments."""
         match types:
             case [Int(), MapType(value)]:
                 return result(value)

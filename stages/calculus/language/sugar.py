@@ -1,4 +1,4 @@
-r"""What the paper writes for longer terms, made of smaller ones; the parser and the printer know the same forms.
+r"""Syntactic sugar: longer forms that the paper writes, as combinations of smaller terms.
 
 let (x, y) = s in t       let p = s in let x = fst(p) in let y = snd(p) in t        p is `hidden("x", "y")`
 \(x : s, y : t). u        \(p : (s, t)). let x = fst(p) in let y = snd(p) in u      patterns nest: \((x, d), i). ..
@@ -20,7 +20,7 @@ TRUE, FALSE = Con(BOOL, "inl", (Star(),)), Con(BOOL, "inr", (Star(),))
 
 
 def hidden(pattern: Pattern) -> str:
-    """The variable that a pattern takes apart: ("x", ("y", "z")) has `_x_y_z`. A variable is itself."""
+    """The variable that a pattern takes apart: ("x", ("y", "z")) has `_x_y_z`. A variable stands for itself."""
     return pattern if isinstance(pattern, str) else "".join(f"_{name.lstrip('_')}" for name in _names(pattern))
 
 
@@ -29,7 +29,7 @@ def _names(pattern: Pattern) -> list[str]:
 
 
 def bind(pattern: Pattern, body: Term) -> Term:
-    """The body, with a pattern's variables taken out of its hidden one."""
+    """Bind a pattern's variables in the body, as parts of the pattern's hidden variable."""
     if isinstance(pattern, str):
         return body
     whole, (first, second) = Var(hidden(pattern)), pattern

@@ -1,4 +1,4 @@
-r"""Terms: what the source and all target languages share (Fig. 4 and section 9), and what they add.
+r"""Terms: the syntax shared by the source and all target languages (Fig. 4 and section 9), and its extensions.
 
     source   s, t ::= x | () | (s, t) | fst(t) | snd(t) | s t | \(x : t). s | let x = s in t | r | op(t1, .., tn) Fig. 4
                     | n | discrete(t1, .., tn)                                           Int, and comparisons of reals
@@ -9,13 +9,14 @@ r"""Terms: what the source and all target languages share (Fig. 4 and section 9)
                     | id[t] | s . t                      the monoid of functions t -> t                     section 5
                     | {s -> t} | primitive(t1, .., tn)   maps: staged.py; arrays: arrays.py         section 4, Fig. 11
                     | \R(x : t). s | letR p = s in t | !t                                          resources, Fig. 11
-                    | linear(t)                          linear for a reason that types do not see
+
+                    | linear(t)                          linear for a reason that types do not show
     bodies      b ::= z | () | (b, b') | fst(b) | snd(b) | t b | di op(t1, .., tn)(b) | b + b' | 0[t]           Fig. 5
                     | C(b1, .., bn) | case b of {C(z1, .., zn) -> b'; ..}                                    section 9
                     | {t -> b} | {t -> (t', b)} | \(a : t). e | \R(a : t). e | id[t] | b . b'         sections 4 to 7
 
-A linear body is made of the same nodes; what it may be is for the type checker to say (linear.py). Nodes are compared
-by what they are made of, and never changed.
+Linear bodies use the same nodes; the type checker restricts them (linear.py). Nodes are immutable and compared by their
+content.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class Snd(Term):
 
 @dataclass(frozen=True, slots=True)
 class Apply(Term):
-    """s t, whatever the arrow."""
+    """s t, for a function type with any arrow."""
 
     function: Term
     argument: Term
@@ -150,7 +151,7 @@ class Integer(Term):
 
 @dataclass(frozen=True, slots=True)
 class Discrete(Term):
-    """An operation with a discrete result or argument, from discrete.py: AD does not act upon it."""
+    """An operation of discrete.py, with a discrete result or argument: AD does not act upon it."""
 
     name: str
     arguments: tuple[Term, ...]
@@ -158,7 +159,7 @@ class Discrete(Term):
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    r"""One of letrec's: f : s -> t = \(x : s). body; with `parameters`, f : forall a b. s -> t."""
+    r"""A function of a letrec: f : s -> t = \(x : s). body; with `parameters`, f : forall a b. s -> t."""
 
     name: str
     type: Arrow
@@ -169,7 +170,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Instance(Term):
-    """f[t1, .., tn]: a variable that is a polymorphic function, at these types."""
+    """f[t1, .., tn]: a polymorphic function at these types."""
 
     function: Term
     types: tuple[Type, ...]
@@ -185,7 +186,7 @@ class Letrec(Term):
 
 @dataclass(frozen=True, slots=True)
 class Con(Term):
-    """C(t1, .., tn) of a sum or data type: inl, inr, or a declared constructor."""
+    """C(t1, .., tn), for a constructor of a sum or data type: inl, inr, or a declared one."""
 
     type: Type
     name: str
@@ -211,7 +212,7 @@ class Case(Term):
 
 @dataclass(frozen=True, slots=True)
 class LinearLambda(Term):
-    r"""\_(z : t). b, a linear function. `made_by` says where a backpropagator comes from: "D[op]", "D[r]", ..."""
+    r"""\_(z : t). b, a linear function. `made_by` is the rule that made a backpropagator: "D[op]", "D[r]", ..."""
 
     name: str
     type: Type
@@ -231,7 +232,7 @@ class Partial(Term):
 
 @dataclass(frozen=True, slots=True)
 class Plus(Term):
-    """b + b', of the monoid that the type has."""
+    """b + b', in the monoid of their type."""
 
     left: Term
     right: Term
@@ -302,17 +303,17 @@ class Of(Term):
 
 @dataclass(frozen=True, slots=True)
 class Claim(Term):
-    """linear(t): the function t, of type s -> t, as one of type s -o t. That it is linear does not follow by typing.
+    """linear(t): the function t, of type s -> t, as one of type s -o t. Its linearity does not follow by typing.
 
-    There is one in each transformation from D2 on: the function that resolves delayed calls (sections 4 and 5).
-    Where it may stand: claims.py.
+    Each transformation from D2 on has one: the function that resolves delayed calls (sections 4 and 5). claims.py says
+    where it may occur.
     """
 
     function: Term
 
 
 def subterms(term: Term) -> Iterator[Term]:
-    """The terms directly below one, in the order of the text."""
+    """The direct subterms, in the order of the text."""
     match term:
         case Letrec(functions, body):
             yield from (function.body for function in functions)

@@ -2,15 +2,15 @@ r"""Types of the source language (Fig. 4, section 9) and of the target languages
 
     source      s, t ::= R | () | (s, t) | s -> t | Int                       Fig. 4
                        | s + t | T t1 .. tn | a                               section 9: sums, data types, parameters
-                       | forall a b. t                                        section 9: of letrec's functions only
+                       | forall a b. t                                        section 9: for letrec's functions only
                        | Vector t                                             Krawiec et al. 2022, 8.3: vectors.py
     target             | s -o t           a monoid-linear function            Fig. 5
                        | Map Int t        a persistent tree map               sections 4 to 6
                        | Array t | IArray t | s ->R t | !t                    Fig. 11: arrays, and resource linearity
                        | Ref t                                                mutable cells: continuations/
 
-`T t1 .. tn` is a data type or a synonym of a program's declarations (declarations.py). Synonyms may be recursive, as
-Staged c = (c, Map Int (R -o Staged c, R)) is.
+`T t1 .. tn` is a data type or a synonym that the program declares (declarations.py). Synonyms may be recursive, such as
+Staged c = (c, Map Int (R -o Staged c, R)).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """Any type."""
+    """The base class of all types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +98,14 @@ class Named(Type):
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Type):
-    """A parameter of a declaration, or of a polymorphic function."""
+    """A type parameter of a declaration, or of a polymorphic function."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ForAll(Type):
-    """forall a b. t: of a polymorphic function, which is no value until its parameters are known."""
+    """forall a b. t, the type of a polymorphic function, which is not a value until it is instantiated."""
 
     parameters: tuple[str, ...]
     type: Type
@@ -135,7 +135,7 @@ class Array(Type):
 
 @dataclass(frozen=True, slots=True)
 class FrozenArray(Type):
-    """IArray t, an array that nothing changes any more."""
+    """IArray t, an immutable array."""
 
     element: Type
 
@@ -164,7 +164,7 @@ class Cell(Type):
 
 @dataclass(frozen=True, slots=True)
 class Vector(Type):
-    """Vector t, which build makes and index takes apart."""
+    """Vector t, which build makes and index reads."""
 
     element: Type
 
@@ -174,7 +174,7 @@ BOOL = Sum(UNIT, UNIT)  # inl is true, inr is false
 
 
 def parts(type_: Type) -> tuple[Type, ...]:
-    """The types that a type is made of."""
+    """The direct component types of a type."""
     match type_:
         case Pair(s, t) | Arrow(s, t) | Sum(s, t) | Linear(s, t) | Resource(s, t):
             return s, t

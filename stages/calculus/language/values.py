@@ -1,6 +1,6 @@
 """Values of the calculus as Python objects.
 
-R          float (or what computes like one: a dual number of another stage)      Int     int
+R          float (or a number that computes like one: a dual number of another stage)      Int     int
 ()         ()                                                                     (s, t)  (s, t)
 s + t, T   Made(constructor, fields); Formal(type), its formal zero               !t      the value itself
 Vector t   Elements(elements)
@@ -43,14 +43,14 @@ __all__ = [
 
 
 class Made(NamedTuple):
-    """C(v1, .., vn)"""
+    """C(v1, .., vn), a value of a sum or data type."""
 
     name: str
     fields: tuple[Any, ...]
 
 
 class Elements(NamedTuple):
-    """A vector."""
+    """A value of type Vector t."""
 
     elements: tuple[Any, ...]
 
@@ -60,7 +60,7 @@ TRUE, FALSE = Made("inl", ((),)), Made("inr", ((),))
 
 @dataclass(frozen=True, slots=True)
 class Formal:
-    """The 0 of a sum or data type, which has none of its constructors."""
+    """The formal zero of a sum or data type, without a constructor."""
 
     type: Type
 
@@ -77,7 +77,7 @@ class Closure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Composed:
-    """First right, then left."""
+    """The composition of two functions: first right, then left."""
 
     left: Any
     right: Any
@@ -85,7 +85,7 @@ class Composed:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A map."""
+    """A value of type Map Int t."""
 
     root: ordered_map.Map
 
@@ -95,20 +95,20 @@ class Tree:
 
 @dataclass(slots=True, eq=False)
 class Cells:
-    """An array."""
+    """The elements of an array, or the content of a cell."""
 
     cells: list[Any]
 
 
 class Tail(NamedTuple):
-    """What a rule of the evaluator may end with: its value is that of this term."""
+    """A tail call of the evaluator: the value of the rule is the value of this term."""
 
     term: Term
     environment: Mapping[str, Any]
 
 
 class Jump(NamedTuple):
-    """Another such end: `go` changes the list of rules that wait, and gives a value, or a Tail."""
+    """A control effect at the end of a rule: `go` changes the list of waiting rules, and returns a value or a Tail."""
 
     go: Callable[[list[Any]], Any]
 
@@ -149,7 +149,7 @@ def show_value(value: Any) -> str:
 
 
 def read_value(value: Any, type_: Type, known: Declarations) -> Any:
-    """The value as one of this type: a whole number may stand for a real. ValueError if it is none."""
+    """Convert a value to this type: a whole number may stand for a real. ValueError if it does not fit."""
     kind = known.expose(type_)
     match kind:
         case Real() if isinstance(value, (int, float)):
@@ -180,13 +180,13 @@ Rule = Generator[Any, Any, Any]
 
 
 class Evaluator(Protocol):
-    """What the rules of a term ask of the evaluator (evaluate.py)."""
+    """The interface of the evaluator (evaluate.py) that the rules of terms use."""
 
     def step(self, cost: int) -> None:
-        """Count so many steps."""
+        """Count this number of steps."""
 
     def call(self, f: Any, x: Any) -> Rule:
-        """The evaluation of f x."""
+        """Evaluate f x."""
 
     def enter(self, f: Any, x: Any) -> Any:
-        """The last call of a rule, f x, which takes the rule's place."""
+        """Evaluate f x as the last call of a rule, in place of the rule."""

@@ -1,13 +1,13 @@
-r"""Vectors: Krawiec et al. 2022, section 8.3. They are of the source language, and of all others but that of cells.
+r"""Vectors: Krawiec et al. 2022, section 8.3; in the source language and in all others except the one with cells.
 
     build  : (Int, Int -> t) -> Vector t         build(n, f) = [f 0, .., f (n - 1)]
     index  : (Vector t, Int) -> t                from 0
-    size   : Vector t -> Int                     which the paper leaves out: a program on vectors has to know it
+    size   : Vector t -> Int                     not in the paper, but programs on vectors need it
     fanin  : (Vector (s -o t), Vector s, t) -> t          fanin(d, z, b) = d0 z0 + .. + d(n-1) z(n-1) + b
-                                                 of the target languages; in a linear body, z and b are linear (Fig. 5)
+                                                 in target languages only; in a linear body, z and b are linear
 
-build counts a step for each element, beside the calls of f; fanin likewise, beside the sums; the others one. There is
-no vector of functions of resources in the source language, so vectors hold no resources.
+build counts one step for each element and the calls of f; fanin one step for each element and the sums; the others
+count one step. Vectors hold no resources.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Python functions as programs of the source language.
+"""The translation of Python functions to programs of the source language.
 
 >>> from stages.calculus import show_program
 >>> def f(x: float, y: float) -> float:

@@ -1,14 +1,14 @@
-r"""Calls and global names of Python as terms.
+r"""The translation of Python's calls and global names to terms.
 
     f(a, b)                    f (a, b);  f() is f ()
-    math.sin(x), max(a, b)     sin(x), maximum(a, b): the operations of the table, under their names in Python
+    math.sin(x), max(a, b)     sin(x), maximum(a, b): operations of the table of primitives, by their Python names
     float(n)                   real(n)
     Node(l, r)                 Node(l, r), a constructor of a registered union
-    t.left                     case t of {Node(left, right) -> left}, where the union has no other constructor
+    t.left                     case t of {Node(left, right) -> left}, if the union has no other constructor
     a global function          a function of the program, for the types of its arguments at this call
     a global constant          a literal
 
-The whole numbers of math.floor, ceil, trunc and round are reals here.
+The results of math.floor, ceil, trunc and round are reals here.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["Calls"]
 
 
 def _operations() -> dict[Any, str]:
-    """The functions of Python that are operations of the table."""
+    """Python's functions that are operations of the table of primitives."""
     found: dict[Any, str] = {abs: "abs", max: "maximum", min: "minimum", round: "round"}
     found |= {math.fabs: "abs", our_math.fabs: "abs", math.pow: "pow", our_math.pow: "pow"}
     found |= {f: name for name, f in FUNCTIONS.items() if name in PRIMITIVES}
@@ -56,7 +56,7 @@ _OPERATIONS = _operations()
 
 
 class Calls(Expressions):
-    """The translation of calls, on top of that of the other expressions."""
+    """The translation of calls, which extends the translation of other expressions."""
 
     def call(self, node: ast.Call, scope: Scope, expected: Type | None) -> Typed:
         """f(a, b)"""
@@ -79,7 +79,7 @@ class Calls(Expressions):
         return self.refuse(node, "the function has no translation", "call functions written in Python, or of math")
 
     def list_call(self, node: ast.Call, f: Any, scope: Scope, expected: Type | None) -> Typed | None:
-        """A call of one of Python's functions that take lists; None for others."""
+        """A call of one of Python's functions on lists; None for other calls."""
         raise NotImplementedError
 
     def _numbers(self, node: ast.Call, scope: Scope, count: int) -> list[Typed]:
@@ -126,7 +126,7 @@ class Calls(Expressions):
     def _arguments(
         self, node: ast.Call, patterns: Sequence[Type], scope: Scope, known: dict[str, Type], result: Type | None = None
     ) -> list[t.Term]:
-        """The arguments, of the types that the patterns have at what is learnt from the arguments themselves."""
+        """The arguments, with the types of the patterns; the arguments determine the patterns' parameters."""
         if len(node.args) != len(patterns):
             self.refuse(node, f"it takes {len(patterns)} arguments, not {len(node.args)}", "pass as many")
         if result is not None and holds_function(result):
@@ -155,13 +155,13 @@ class Calls(Expressions):
         return self.expression(node, scope, expected)
 
     def _check_arguments(self, node: ast.Call) -> None:
-        """The call's result may keep the functions that are passed."""
+        """Refuse arguments of a call whose result may keep functions that change later."""
         for argument in node.args:
             if isinstance(argument, ast.Lambda):
                 self.check_captured(argument)
 
     def global_value(self, node: ast.expr, value: Any, expected: Type | None) -> Typed:
-        """What a global name stands for, as a term."""
+        """The value of a global name, as a term."""
         if (operation := _operation_of(value)) is not None:
             names = ["x", "y", "z"][: len(PRIMITIVES[operation].partials)]
             types: tuple[Type, ...] = (REAL,) * len(names)
@@ -208,7 +208,7 @@ class Calls(Expressions):
         return Typed(t.Con(lower(type_), cls.__name__, tuple(terms)), type_)
 
     def field(self, node: ast.Attribute, scope: Scope) -> Typed:
-        """t.name, of a union with one constructor."""
+        """t.name, for a union with one constructor."""
         made = self.expression(node.value, scope)
         constructors = self.shared.unions.constructors(made.type) or []
         if len(constructors) != 1:

@@ -1,6 +1,6 @@
-r"""Expressions of Python as terms, each with its type.
+r"""The translation of Python's expressions to terms, with their types.
 
-    x, 1.5, 2                  x, 1.5, 2;  an int where a real is needed: 2.0, real(n)
+    x, 1.5, 2                  x, 1.5, 2;  an int in place of a real: 2.0, real(n)
     a + b, a ** b, -a          add(a, b), pow(a, b), neg(a);  on ints  a +# b, a //# b
     a < b, a >= b, m != n      a < b, b <= a, if m ==# n then false else true
     a < b < c                  let middle = b in if a < middle then middle < c else false
@@ -9,7 +9,7 @@ r"""Expressions of Python as terms, each with its type.
     (a, b, c), t[1], t[-1]     (a, (b, c)), fst(snd(t)), snd(snd(t));  of lists: sequences.py
     lambda x, y: s             \(x : .., y : ..). s
 
-What is evaluated, and in which order, is as in Python: from left to right, and everything once.
+Evaluation order is as in Python: from left to right, and every expression once.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Expressions:
     # Names
 
     def bind(self, scope: Scope, name: str, type_: Type, wanted: str = "") -> tuple[Scope, str]:
-        """The scope with one more variable, and the variable's name, which captures no other one's."""
+        """Add a variable to the scope; the scope, and the variable's name, which captures no other name."""
         prior = scope.get(name)
         if isinstance(prior, Variable):
             wanted = prior.name
@@ -80,14 +80,14 @@ class Expressions:
         return {**scope, name: Variable(wanted, type_)}, wanted
 
     def fresh(self, scope: Scope, name: str, type_: Type) -> tuple[Scope, str]:
-        """The scope with a variable of the translation's own, which no Python name stands for."""
+        """Add a variable of the translation's own to the scope, which no Python name refers to."""
         key = f"{name} "
         while key in scope:
             key += " "
         return self.bind(scope, key, type_, clean(name))
 
     def named(self, scope: Scope, name: str, made: Typed) -> tuple[Scope, Typed, Callable[[t.Term], t.Term]]:
-        """A term that is evaluated here and used later: as a variable, and the let around it where it needs one."""
+        """A term that is evaluated here and used later: as a variable, with the let around it if it needs one."""
         if isinstance(made.term, _ATOMS):
             return scope, made, lambda term: term
         scope, variable = self.fresh(scope, name, made.type)
@@ -96,7 +96,7 @@ class Expressions:
     # Expressions
 
     def expression(self, node: ast.expr, scope: Scope, expected: Type | None = None) -> Typed:
-        """The term of an expression; of the expected type, where that is known."""
+        """Translate an expression, at the expected type if that is known."""
         made = self._expression(node, scope, expected)
         return self.coerce(node, made, expected) if expected is not None and is_known(expected) else made
 
@@ -150,19 +150,19 @@ class Expressions:
         raise NotImplementedError
 
     def element(self, node: ast.Subscript, made: Typed, scope: Scope) -> Typed:
-        """xs[i], of a list"""
+        """xs[i], for a list"""
         raise NotImplementedError
 
     def list_operation(self, node: ast.AST, operator: ast.operator, left: Typed, right: Typed) -> Typed:
-        """xs + ys, and other operators with a list"""
+        """xs + ys, and other operators on a list"""
         raise NotImplementedError
 
     def global_value(self, node: ast.expr, value: Any, expected: Type | None) -> Typed:
-        """What a global name stands for, as a term."""
+        """The value of a global name, as a term."""
         raise NotImplementedError
 
     def field(self, node: ast.Attribute, scope: Scope) -> Typed:
-        """t.name, of a union with one constructor."""
+        """t.name, for a union with one constructor."""
         raise NotImplementedError
 
     def constant(self, node: ast.expr, value: Any) -> Typed:
@@ -177,7 +177,7 @@ class Expressions:
         return self.refuse(node, f"{type(value).__name__} is no type of the calculus", "write floats, ints and tuples")
 
     def static(self, node: ast.expr, scope: Scope) -> Any:
-        """The Python object that a global name, or an attribute of one, stands for; MISSING if it has none."""
+        """The Python object of a global name, or of an attribute of one; MISSING for other expressions."""
         match node:
             case ast.Name(name) if name not in scope:
                 return self.source.names.get(name, MISSING)
@@ -209,7 +209,7 @@ class Expressions:
         return Typed(t.Operation("neg", (made.term,)), REAL)
 
     def binary(self, node: ast.AST, operator: ast.operator, left: Typed, right: Typed) -> Typed:
-        """S + t, on reals and ints; lists."""
+        """s + t, and other operators, on reals, ints and lists."""
         if is_list(left.type) or is_list(right.type):
             return self.list_operation(node, operator, left, right)
         if not {left.type, right.type} <= {REAL, INT}:
@@ -331,7 +331,7 @@ class Expressions:
         return [argument.arg for argument in arguments.posonlyargs + arguments.args]
 
     def check_captured(self, node: ast.Lambda | ast.FunctionDef, neighbours: Sequence[str] = ()) -> None:
-        """Refuse a function that reads a variable which is assigned again later: Python's function would see that."""
+        """Refuse a function that reads a variable which is assigned again later, as Python would see the new value."""
         body = [node.body] if isinstance(node, ast.Lambda) else node.body
         own = {a.arg for a in node.args.posonlyargs + node.args.args} | set(assigned(body))
         for name in sorted({read.id for read in loaded(body)} - own - set(neighbours)):
@@ -343,7 +343,7 @@ class Expressions:
     # Types
 
     def coerce(self, node: ast.AST, made: Typed, expected: Type) -> Typed:
-        """The term as one of the expected type."""
+        """Convert a term to the expected type, or refuse it."""
         if made.type == expected:
             return made
         learn(made.type, expected)
@@ -354,7 +354,7 @@ class Expressions:
     def agree(
         self, node: ast.AST, makers: Sequence[Callable[[Type | None], Typed]], expected: Type | None
     ) -> tuple[list[t.Term], Type]:
-        """The terms of several branches, and the type that they have in common."""
+        """Convert the terms of several branches to a common type; the terms and the type."""
         made: list[Typed | None] = []
         for make in makers:
             try:

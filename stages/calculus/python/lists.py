@@ -1,9 +1,9 @@
-r"""Python's lists: the data type List, and what is done with lists, as functions of the subset.
+r"""Python's lists: the data type List, and the operations on lists, as functions of the subset.
 
     data List a = Nil | Cons a (List a)                      list[float] is List R
 
-The functions below are translated as a user's are, with the functions that use them. In Python they are what they say,
-too. A list of the calculus is a chain: what reaches its element i, or its end, passes all before.
+The functions below are translated like a user's, with the functions that call them. They also run in Python. A list of
+the calculus is a linked list: reaching element i, or the end, takes a step for each element before it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NIL, CONS = "Nil", "Cons"
 
 @dataclass(frozen=True)
 class Nil:
-    """[]"""
+    """[], the empty list"""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def length(xs: list[A]) -> int:
 
 
 def element(xs: list[A], i: int, missing: Callable[[], A]) -> A:
-    """xs[i], for i from 0 on; `missing` where there is none"""
+    """xs[i], for i >= 0; `missing` beyond the end"""
     match xs:
         case [x, *rest]:
             return x if i == 0 else element(rest, i - 1, missing)
@@ -73,7 +73,7 @@ def element(xs: list[A], i: int, missing: Callable[[], A]) -> A:
 
 
 def dropped(xs: list[A], n: int) -> list[A]:
-    """xs[n:], for n from 0 on"""
+    """xs[n:], for n >= 0"""
     match xs:
         case [_, *rest]:
             return xs if n == 0 else dropped(rest, n - 1)
@@ -96,7 +96,7 @@ def repeated(xs: list[A], n: int) -> list[A]:
 
 
 def turned(xs: list[A], onto: list[A]) -> list[A]:
-    """reversed(xs), and then `onto`"""
+    """reversed(xs), followed by `onto`"""
     match xs:
         case [x, *rest]:
             return turned(rest, [x, *onto])
@@ -105,7 +105,7 @@ def turned(xs: list[A], onto: list[A]) -> list[A]:
 
 
 def zipped(xs: list[A], ys: list[B], uneven: Callable[[], list[tuple[A, B]]]) -> list[tuple[A, B]]:
-    """zip(xs, ys), and then `uneven` where one is longer"""
+    """zip(xs, ys), followed by `uneven` if one list is longer"""
     match xs:
         case [x, *more]:
             match ys:
@@ -131,7 +131,7 @@ def enumerated(xs: list[A], n: int) -> list[tuple[int, A]]:
 
 
 def total(xs: list[float]) -> float:
-    """sum(xs), by plain additions: from Python 3.12 on, `sum` corrects the rounding of floats"""
+    """sum(xs), by plain additions: from Python 3.12 on, `sum` compensates rounding errors of floats"""
     s = 0.0
     for x in xs:
         s += x
@@ -139,7 +139,7 @@ def total(xs: list[float]) -> float:
 
 
 def count(xs: list[int]) -> int:
-    """sum(xs)"""
+    """sum(xs), for ints"""
     s = 0
     for x in xs:
         s += x

@@ -1,17 +1,17 @@
-r"""Loops of Python as recursive functions; x stands for the variables that the body assigns, of type s.
+r"""The translation of Python's loops to recursive functions; x are the variables that the body assigns, of type s.
 
 while c: body              letrec loop : s -> s = \x. if c then (body in loop x) else x in let x = loop x in rest
 for i in range(a, b):      let start = a in let stop = b in letrec loop : (Int, s) -> s = \(i, x).
     body                       if i <# stop then (body in loop (i +# 1, x)) else x in let x = loop (start, x) in rest
 for y in ys: body              letrec loop : (List t, s) -> s = \(left, x). case left of {Nil -> x;
                                    Cons(y, tail) -> body in loop (tail, x)} in let x = loop (ys, x) in rest
-continue                   loop x, or loop (i +# 1, x), in place of what would follow
-break                      x, in place of what would follow
-return t                   loop : s -> t + s. It gives inl(t); where it ends otherwise, inr(x), and
+continue                   loop x, or loop (i +# 1, x), in place of the rest of the body
+break                      x, in place of the rest of the body
+return t                   loop : s -> t + s returns inl(t) for a return, inr(x) at its end:
                            case loop x of {inl(t) -> t; inr(x) -> rest}
-while True: body           letrec loop : s -> t = \x. (body in loop x) in loop x, where only a return ends it
+while True: body           letrec loop : s -> t = \x. (body in loop x) in loop x, if only a return ends it
 
-A variable that has no value before the loop lives in the body only.
+A variable without a value before the loop is local to the body.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Finish = Callable[[Scope], Typed]
 
 
 class Leaving(NamedTuple):
-    """What continue, break and return do in a loop's body."""
+    """The translations of continue, break and return in a loop's body."""
 
     again: Finish
     stop: Finish
@@ -42,7 +42,7 @@ class Leaving(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What a for loop goes over, beside the variables: a counter, or what is left of a list."""
+    """The additional loop variable of a for loop: a counter, or the rest of a list."""
 
     name: str
     type: Type
@@ -51,20 +51,20 @@ class Walk(NamedTuple):
 
 
 class Loops(Sequences):
-    """The translation of loops, on top of that of expressions. `leaving` has the loops around this place."""
+    """The translation of loops, which extends the translation of lists. `leaving` has the enclosing loops."""
 
     leaving: list[Leaving]
 
     def give(self, made: Typed) -> Typed:
-        """A return of this value."""
+        """Return this value from the function, or from the innermost loop."""
         return self.leaving[-1].give(made) if self.leaving else made
 
     def block(self, body: Sequence[ast.stmt], scope: Scope, finish: Finish) -> Typed:
-        """The statements, and what comes after them."""
+        """The statements of a block, and the code after them."""
         raise NotImplementedError
 
     def loop(self, node: ast.For | ast.While, scope: Scope, go_on: Finish) -> Typed:
-        """A loop, and what comes after it."""
+        """A loop, and the code after it."""
         returns = self._check_loop(node)
         changed = assigned(ast.iter_child_nodes(node))
         own = (
@@ -130,6 +130,7 @@ class Loops(Sequences):
         following = t.Discrete("+#", (here, t.Integer(step)))
 
         def choose(body: t.Term, end: t.Term) -> t.Term:
+            """Run the body while the counter is in the range; otherwise end."""
             return sugar.if_(test, t.Let(seen, t.Var(counter), body) if seen else body, end)
 
         run = self._run(node, choose, scope, loop, state, Walk(counter, INT, start.term, following))
@@ -142,6 +143,7 @@ class Loops(Sequences):
         scope, pattern, head, tail = self.taken(node.target, whole.type, scope)
 
         def choose(body: t.Term, end: t.Term) -> t.Term:
+            """Run the body for the list's first element; end at the empty list."""
             return self.split(left, head, tail, pattern, body, end)
 
         return self._run(node, choose, scope, loop, state, Walk(left, whole.type, whole.term, t.Var(tail)))
@@ -150,7 +152,7 @@ class Loops(Sequences):
         self, node: ast.For | ast.While, choose: Callable[[t.Term, t.Term], t.Term], scope: Scope, loop: str,
         state: dict[str, Variable], walk: Walk | None = None,
     ) -> t.Term:  # fmt: skip
-        """The recursive function, and its call; `choose` goes on with the body, or ends."""
+        """The recursive function and its call; `choose` selects the body or the end."""
         types = [one.type for one in state.values()]
         whole = types[0] if len(types) == 1 else Tuples(tuple(types))
         now = tuple_of([t.Var(one.name) for one in state.values()])
@@ -159,16 +161,20 @@ class Loops(Sequences):
             kind = self._result() if is_endless(node) else Sum(lower(self._result()), lower(whole))
 
         def values(end: Scope) -> t.Term:
+            """The values of the loop's variables at the end of a block."""
             return tuple_of([self._kept(node, name, one, end[name]) for name, one in state.items()])
 
         def again(end: Scope) -> Typed:
+            """Call the loop for the next iteration."""
             following = values(end)
             return Typed(t.Apply(t.Var(loop), t.Tuple(walk.following, following) if walk else following), kind)
 
         def ended(term: t.Term) -> t.Term:
+            """The result of a loop that ends without a return: inr if a return is possible."""
             return t.Con(kind, "inr", (term,)) if isinstance(kind, Sum) and returns else term
 
         def give(made: Typed) -> Typed:
+            """The result of a return in the loop: inl unless only a return ends the loop."""
             return made if is_endless(node) else Typed(t.Con(kind, "inl", (made.term,)), kind)
 
         self.leaving.append(Leaving(again, lambda end: Typed(ended(values(end)), kind), give))
@@ -191,7 +197,7 @@ class Loops(Sequences):
         return t.Var(after.name)
 
     def _check_loop(self, node: ast.For | ast.While) -> bool:
-        """Whether a return may end the loop; refuses what a loop cannot have."""
+        """Whether a return may end the loop; refuses unsupported loops."""
         if node.orelse:
             self.refuse(node, "else after a loop", "write the statements after it")
         returns = [one for one in nodes(node.body) if isinstance(one, ast.Return)]

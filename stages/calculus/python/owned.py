@@ -1,8 +1,8 @@
-"""Which lists may grow in place: those that nobody else can see.
+"""Ownership of lists: a list may grow in place only if nobody else refers to it.
 
-`xs.append(x)` is translated as `xs = xs + [x]`. That is Python's meaning if no other name, tuple or list has the list
-that xs is. So xs is made in this function, by a display, a comprehension, +, * or list(..); and where it becomes part
-of something else, nothing is appended to it any more. In a loop, xs has to be made anew before.
+`xs.append(x)` is translated as `xs = xs + [x]`. That preserves Python's meaning if no other name, tuple or list refers
+to the list xs. So this function has to create xs, by a display, a comprehension, +, * or list(..), and append nothing
+to it after it has become part of something else. In a loop, each iteration has to create xs first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Loop = ast.For | ast.While
 
 
 def check_owned(source: Source, body: Sequence[ast.stmt], statement: ast.stmt, name: str) -> None:
-    """Refuse a statement that lets the list `name` grow, in a function with this body, where others may see it."""
+    """Refuse to append to the list `name` in a function with this body if others may refer to it."""
     instead = f"write {name} = {name} + [..], which makes a new list"
     made = [node for node in nodes(body) if _binds(node, name)]
     if not made:
@@ -59,7 +59,7 @@ def _binds(node: ast.AST, name: str) -> bool:
 
 
 def _is_fresh(node: ast.AST, name: str) -> bool:
-    """Whether what gives the name its value makes a list that nobody has."""
+    """Whether the expression assigned to the name creates a new list."""
     match node:
         case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(values):
             pairs = zip(targets, values, strict=True)
@@ -83,7 +83,7 @@ def _extends(node: ast.AST, name: str) -> bool:
 
 
 def _only_reads(use: ast.Name, above: Sequence[ast.AST]) -> bool:
-    """Whether nothing has the list after this use of it but for its elements, or the function ends with it."""
+    """Whether nothing refers to the list after this use, except to its elements, or the function ends with it."""
     if any(isinstance(node, ast.Return) for node in above):
         return True
     match above[0]:
@@ -99,7 +99,7 @@ def _only_reads(use: ast.Name, above: Sequence[ast.AST]) -> bool:
 
 
 def _begins_anew(loop: _Loop, name: str) -> bool:
-    """Whether the first statement of a loop's body that has to do with the name gives it a new list."""
+    """Whether the first statement of a loop's body that uses the name assigns a new list to it."""
     for statement in loop.body:
         if any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(statement)):
             return _is_fresh(statement, name)

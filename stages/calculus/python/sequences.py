@@ -1,17 +1,17 @@
-r"""Lists of Python as terms: lists.py has the data type, and the functions that are called here.
+r"""The translation of Python's lists to terms: lists.py has the data type, and the functions that are called here.
 
     [a, b]                     Cons(a, Cons(b, Nil))
     [e for x in xs]            letrec each : List s -> List t = \rest. case rest of {Nil -> Nil;
                                    Cons(x, rest) -> Cons(e, each rest)} in each xs
-    .. for y in ys if c        in place of Cons(e, each rest): the same for ys, with each rest for Nil;
+    .. for y in ys if c        in place of Cons(e, each rest): the same over ys, with each rest in place of Nil;
                                    if c then .. else each rest
     .. for i in range(n)       \i. if i <# n then .. else Nil
     xs[i], xs[-1], xs[2:]      element, dropped;  xs + ys, xs * n: followed, repeated
     len(xs), sum(xs)           length, total
-    zip, enumerate, reversed   lists of pairs; sum and list take a generator as a list
+    zip, enumerate, reversed   lists of pairs and lists; sum and list treat a generator as a list
 
-An index beyond the end is an IndexError in Python. Here it is 1.0 / 0.0, an operation without a value, under a name
-that says so; likewise lists of different lengths in zip with strict=True.
+An index beyond the end is an IndexError in Python. Here it is 1.0 / 0.0, an undefined operation, bound to a name that
+says so; likewise lists of different lengths in zip with strict=True.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ Rest = t.Term
 
 
 class Sequences(Calls):
-    """The translation of lists, on top of that of calls."""
+    """The translation of lists, which extends the translation of calls."""
 
     def target(self, target: ast.expr, type_: Type, scope: Scope) -> tuple[Scope, sugar.Pattern]:
-        """The scope with the names of a target, and its pattern."""
+        """Add the names of an assignment's target to the scope; the scope, and the target's pattern."""
         raise NotImplementedError
 
     def list_type(self, element: Type) -> Named:
-        """List of these, whose declaration the program has from now on."""
+        """The type List of these elements, which the program declares from now on."""
         self.shared.unions.add_lists()
         return list_of(element)
 
@@ -56,20 +56,20 @@ class Sequences(Calls):
         return t.Con(lower(type_), lists.CONS, (head, tail))
 
     def library(self, f: Any, *arguments: Typed) -> Typed:
-        """A function of lists.py, called."""
+        """A call of a function of lists.py."""
         self.shared.unions.add_lists()
         function = self.shared.instance(f, [one.type for one in arguments])
         assert isinstance(function.type, Callables)
         return Typed(t.Apply(function.term, tuple_of([one.term for one in arguments])), function.type.result)
 
     def failing(self, name: str, type_: Type) -> Typed:
-        r"""\(). let name = 1.0 / 0.0 in .., a function that has no value, of this type"""
+        r"""\(). let name = 1.0 / 0.0 in .., a function of this type that has no value"""
         undefined = t.Operation("div", (t.Literal(1.0), t.Literal(0.0)))
         body = t.Let(name, undefined, self._any(type_))
         return Typed(t.Lambda("unit_", lower(Tuples(())), body), Callables((), type_))
 
     def _any(self, type_: Type) -> t.Term:
-        """Some value of a type."""
+        """An arbitrary value of a type."""
         match type_:
             case Parameter(name):
                 raise Untyped(name)  # the element type of a list that is still being learnt
@@ -111,7 +111,7 @@ class Sequences(Calls):
         return Typed(made or self.nil(type_), type_)
 
     def _one(self, node: ast.expr, scope: Scope, expected: Type | None) -> Typed:
-        """An element of a display; in place of *xs, one of those of xs, for its type."""
+        """An element of a display, to find its type; for *xs, an element of xs."""
         if not isinstance(node, ast.Starred):
             return self.expression(node, scope, expected)
         made = self.expression(node.value, scope, list_of(expected) if expected is not None else None)
@@ -128,7 +128,7 @@ class Sequences(Calls):
         self, node: ast.ListComp | ast.GeneratorExp, generators: Sequence[ast.comprehension], scope: Scope,
         hint: Type | None, rest: Rest | None,
     ) -> Typed:  # fmt: skip
-        """The list of what the generators give, and then the rest; without one, it ends."""
+        """The list that the generators produce, followed by `rest`, or by the empty list."""
         if not generators:
             made = self.expression(node.elt, scope, hint)
             type_ = self.list_type(made.type)
@@ -180,14 +180,14 @@ class Sequences(Calls):
     # What loops and comprehensions share
 
     def iterated(self, node: ast.expr, scope: Scope) -> Typed:
-        """What a loop goes over: a list."""
+        """The list that a loop iterates over. NotTranslated for other values."""
         made = self.expression(node, scope)
         if not is_list(made.type):
             self.refuse(node, f"a loop over {spoken(made.type)}", "loop over range(..) or a list")
         return made
 
     def taken(self, target: ast.expr, type_: Type, scope: Scope) -> tuple[Scope, sugar.Pattern, str, str]:
-        """The scope with what a target is for the first element of a list, its pattern; names for it and the rest."""
+        """Bind a loop's target to the first element; the scope, the target's pattern, names for element and rest."""
         assert isinstance(type_, Named)
         scope, tail = self.fresh(scope, "tail", type_)
         if isinstance(target, ast.Name):
@@ -207,7 +207,7 @@ class Sequences(Calls):
         return t.Case(t.Var(over), branches)
 
     def counted(self, node: ast.expr, scope: Scope) -> tuple[t.Term, t.Term, int] | None:
-        """Where range(..) begins and stops, and its step; None for something else."""
+        """The start, stop and step of range(..); None for other expressions."""
         match node:
             case ast.Call(ast.Name() as name, [_, *_] as bounds, []) if self.static(name, scope) is range:
                 pass
@@ -265,7 +265,7 @@ class Sequences(Calls):
         return self.refuse(node, f"an operation on {types}", "of lists there are xs + ys, of one type, and xs * n")
 
     def list_call(self, node: ast.Call, f: Any, scope: Scope, expected: Type | None) -> Typed | None:
-        """A call of one of Python's functions that take lists; None for others."""
+        """A call of one of Python's functions on lists; None for other calls."""
         known: dict[Any, Callable[..., Typed]] = {
             len: self._len, sum: self._sum, list: self._list, zip: self._zip,
             enumerate: self._enumerate, reversed: self._reversed,
@@ -283,7 +283,7 @@ class Sequences(Calls):
         return make(node, scope, expected)
 
     def _argument_list(self, node: ast.expr, scope: Scope, expected: Type | None = None) -> Typed:
-        """A list that is an argument, also as range(..) or a generator."""
+        """An argument that is a list, also given as range(..) or a generator."""
         if isinstance(node, ast.GeneratorExp):
             return self.comprehension(node, scope, expected)
         if self.counted(node, scope) is not None:

@@ -1,4 +1,4 @@
-"""A Python function's source: its syntax tree, what its names stand for, and how a refusal names a place in it."""
+"""A Python function's source: its syntax tree, the values of its names, and the place of a construct for errors."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ FunctionNode = ast.FunctionDef | ast.Lambda
 
 
 class Untyped(NotTranslated):
-    """A type is not known at this place; it may become known from elsewhere."""
+    """A type is unknown at this place, but another place may determine it."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One global function: where it stands, its tree, its names' values, and its annotations' objects."""
+    """A global function: its place, its syntax tree, the values of its names, and the objects of its annotations."""
 
     file: str
     node: FunctionNode
@@ -56,7 +56,7 @@ class Source:
 
 
 def locate(f: Any) -> Source:
-    """The source of a Python function; NotTranslated where it has none, or more than one that it could be."""
+    """The source of a Python function; NotTranslated if it has none, or an ambiguous one."""
     if not isinstance(f, FunctionType):
         raise NotTranslated(f"{f!r} is no Python function; pass one made by `def` or `lambda`")
     code = f.__code__
@@ -77,7 +77,7 @@ def locate(f: Any) -> Source:
 
 
 def _annotations(f: FunctionType) -> Mapping[str, Any]:
-    """What f is annotated with; texts, where Python 3.14 evaluates them only now, and one of them has no value."""
+    """The annotations of f; as text if Python 3.14 cannot evaluate them."""
     try:
         return f.__annotations__
     except Exception:  # whatever evaluating them raises: who needs one says what is wrong with it
@@ -117,7 +117,7 @@ def _is_filled(cell: Any) -> bool:
 
 
 def nodes(body: Iterable[ast.AST], *, into_functions: bool = False) -> Iterator[ast.AST]:
-    """All nodes in the order of the text; functions inside of it without their bodies, unless asked."""
+    """All nodes in the order of the text; bodies of inner functions only if wanted."""
     for node in body:
         yield node
         if into_functions or not isinstance(node, ast.FunctionDef | ast.Lambda):
@@ -125,7 +125,7 @@ def nodes(body: Iterable[ast.AST], *, into_functions: bool = False) -> Iterator[
 
 
 def assigned(body: Iterable[ast.AST]) -> dict[str, list[ast.AST]]:
-    """The names that a body gives values to, in the order of the text, and where."""
+    """The names that a body assigns, in the order of the text, with the assigning nodes."""
     found: dict[str, list[ast.AST]] = {}
     for node in nodes(body):
         match node:
@@ -139,7 +139,7 @@ def assigned(body: Iterable[ast.AST]) -> dict[str, list[ast.AST]]:
 
 
 def grown(node: ast.AST) -> str | None:
-    """The name of the list that `xs.append(x)` or `xs.extend(ys)` is about."""
+    """The name of the list that `xs.append(x)` or `xs.extend(ys)` changes; None for other nodes."""
     match node:
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), "append" | "extend"), [_], [])):
             return name
@@ -147,7 +147,7 @@ def grown(node: ast.AST) -> str | None:
 
 
 def loaded(body: Iterable[ast.AST]) -> Iterator[ast.Name]:
-    """The names that a body reads, functions inside of it included; `x += 1` reads x."""
+    """The names that a body reads, also in inner functions; `x += 1` reads x."""
     for node in nodes(body, into_functions=True):
         match node:
             case ast.Name(_, ast.Load()) | ast.AugAssign(target=ast.Name()):
@@ -155,7 +155,7 @@ def loaded(body: Iterable[ast.AST]) -> Iterator[ast.Name]:
 
 
 def leaves(body: list[ast.stmt]) -> str:
-    """Whether a block returns, or leaves the loop that it is in: "always", "sometimes" or "never"."""
+    """Whether a block returns, or leaves its loop: "always", "sometimes" or "never"."""
     found = "never"
     for statement in body:
         match statement:
@@ -208,6 +208,7 @@ def is_endless(loop: ast.For | ast.While) -> bool:
     """Whether a loop is `while True` without a break of its own: only a return ends it."""
 
     def breaks(body: Iterable[ast.AST]) -> bool:
+        """Whether a body has a break that is not in an inner loop or function."""
         inner = (one for one in body if not isinstance(one, ast.For | ast.While | ast.FunctionDef | ast.Lambda))
         return any(isinstance(one, ast.Break) or breaks(ast.iter_child_nodes(one)) for one in inner)
 

@@ -1,13 +1,13 @@
-r"""Statements of Python as terms: a block is the term of what it returns.
+r"""The translation of Python's statements to terms: a block becomes the term of its return value.
 
 x = s; rest                    let x = s in rest;  x, y = s is let (x, y) = s in rest; so is x += s
 def f(x: float): ..; rest      let f = \(x : R). .. in rest;  letrec where it is recursive
 if c: return s                 if c then s else rest
 if c: x = s                    let x = if c then s else x in rest, for the variables that rest reads
 match t: case Leaf(v): ..      case t of {Leaf(v) -> ..; ..}, as with if
-match xs: case [x, *rest]: ..  case xs of {Cons(x, rest) -> ..; ..}, of a list; case []: is Nil
-xs = []                        of elements that what follows tells
-xs.append(s), xs += ys         xs = xs + [s], xs = xs + ys, for a list that nobody else has: owned.py
+match xs: case [x, *rest]: ..  case xs of {Cons(x, rest) -> ..; ..}, for a list; case []: is Nil
+xs = []                        a list whose element type the following code determines
+xs.append(s), xs += ys         xs = xs + [s], xs = xs + ys, for a list without other references: owned.py
 for, while                     a recursive function: loops.py; break, continue and return in them
 """
 
@@ -55,7 +55,7 @@ class Statements(Loops):
         self.node, self.result, self.leaving = node, result, []
 
     def function(self, parameters: Sequence[Type], scope: Scope) -> tuple[sugar.Pattern, Typed]:
-        """The pattern that the function's parameter has, and its body."""
+        """The pattern of the function's parameter, and its body."""
         names = self.parameters(self.node, self.node.args)
         inner: Scope = {**scope, **dict.fromkeys(self.bindings, "it has no value yet at this place")}
         variables = []
@@ -71,12 +71,13 @@ class Statements(Loops):
         return self.refuse(self.statements[-1], f"{self.node.name} may end here without a value", "end with return")
 
     def block(self, body: Sequence[ast.stmt], scope: Scope, finish: Finish) -> Typed:
-        """The statements, and what comes after them."""
+        """The statements of a block, and the code after them."""
         if not body:
             return finish(scope)
         first, rest = body[0], body[1:]
 
         def go_on(inner: Scope) -> Typed:
+            """Translate the rest of the block."""
             return self.block(rest, inner, finish)
 
         match first:
@@ -132,7 +133,7 @@ class Statements(Loops):
             return self.expression(value, scope, prior.type)
 
     def _empty(self, target: ast.Name, value: ast.List, scope: Scope, go_on: Finish) -> Typed:
-        """xs = []: what follows is translated until it says what the elements are, and then once more."""
+        """xs = []: translate the following code until it determines the element type, and then once more."""
         prior = scope.get(target.id)
         if isinstance(prior, Variable) and is_list(prior.type):
             return self._assign(target, self._value(target, value, scope), scope, go_on)
@@ -165,7 +166,7 @@ class Statements(Loops):
         return Typed(sugar.let(pattern, made.term, body.term), body.type)
 
     def target(self, target: ast.expr, type_: Type, scope: Scope) -> tuple[Scope, sugar.Pattern]:
-        """The scope with the names of a target, and its pattern."""
+        """Add the names of an assignment's target to the scope; the scope, and the target's pattern."""
         match target:
             case ast.Name(name):
                 return self.bind(scope, name, type_)
@@ -182,7 +183,7 @@ class Statements(Loops):
         )
 
     def annotation(self, node: ast.expr) -> Type:
-        """The type that an annotation inside of the function means."""
+        """The type of an annotation inside of the function."""
         names = {**self.source.names, **self.shared.unions.by_name}
         try:
             return self.shared.unions.meaning(eval(compile(ast.Expression(node), "", "eval"), names), names)
@@ -249,6 +250,7 @@ class Statements(Loops):
         rest: Sequence[ast.stmt], finish: Finish,
     ) -> Typed:  # fmt: skip
         def build(terms: list[t.Term]) -> t.Term:
+            """The conditional with these branches."""
             return sugar.if_(condition, *terms)
 
         return self._fork(node, [(scope, arm) for arm in arms], build, scope, rest, finish)
@@ -276,6 +278,7 @@ class Statements(Loops):
         captured = any(isinstance(case.pattern, ast.MatchAs) and case.pattern.name for case in cases)
 
         def build(terms: list[t.Term]) -> t.Term:
+            """The case with these branches."""
             branches = [t.Branch(*head, term) for head, term in zip(heads, terms, strict=True)]
             return t.Case(t.Var(whole) if captured else subject.term, tuple(branches))
 
@@ -283,7 +286,7 @@ class Statements(Loops):
         return Typed(t.Let(whole, subject.term, made.term), made.type) if captured else made
 
     def _covers(self, case: ast.match_case, cls: type, union: list[type]) -> bool:
-        """Whether a case is one for the constructor."""
+        """Whether a case matches the constructor."""
         if case.guard is not None:
             self.refuse(case.guard, "a case with a condition", "write if inside of the case")
         match case.pattern:
@@ -321,7 +324,7 @@ class Statements(Loops):
         self, node: ast.stmt, arms: list[tuple[Scope, list[ast.stmt]]], build: Callable[[list[t.Term]], t.Term],
         scope: Scope, rest: Sequence[ast.stmt], finish: Finish,
     ) -> Typed:  # fmt: skip
-        """Branches, and what comes after them: in the one branch that goes on, or after what they assign."""
+        """Branches, and the code after them: in the only branch that goes on, or after their assigned variables."""
         ends = [leaves(body) for _, body in arms]
         if set(ends) == {"never"}:
             return self._joined(node, arms, build, scope, lambda inner: self.block(rest, inner, finish))
@@ -329,6 +332,7 @@ class Statements(Loops):
             self.refuse(node, "some branches return, and several go on", "let all return, or all but one, or none")
 
         def whole(arm: tuple[Scope, list[ast.stmt]]) -> Typed:
+            """A branch, with the code after it inside."""
             inner, body = arm
             return self.block(body, inner, lambda end: self.block(rest, end, finish))
 
@@ -345,6 +349,7 @@ class Statements(Loops):
         kept = [name for name in needed if all(_has(name, inner, body) for inner, body in arms)]
 
         def values(inner: Scope) -> Typed:
+            """The values of the assigned variables at the end of a branch."""
             made = [self._reference(ast.copy_location(ast.Name(name, ast.Load()), node), inner, None) for name in kept]
             types = tuple([one.type for one in made])
             return Typed(tuple_of([one.term for one in made]), types[0] if len(types) == 1 else Tuples(types))
@@ -371,5 +376,5 @@ class Statements(Loops):
 
 
 def _has(name: str, scope: Scope, body: Sequence[ast.stmt]) -> bool:
-    """Whether a name has a value after a block."""
+    """Whether a name surely has a value after a block."""
     return isinstance(scope.get(name), Variable) or name in surely(body)

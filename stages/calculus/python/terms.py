@@ -1,4 +1,4 @@
-"""Terms with their types, and what translations make them with."""
+"""Terms with their types, and helpers that build them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Typed(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """What a Python name is in the calculus."""
+    """The variable of the calculus for a Python name, and its type."""
 
     name: str
     type: Type
@@ -33,21 +33,21 @@ Scope = Mapping[str, Variable | str]  #: Python's names; a text says why a name 
 
 
 def tuple_of(terms: Sequence[t.Term]) -> t.Term:
-    """(t1, (t2, .. tn)); () of none."""
+    """(t1, (t2, .. tn)); () for no terms."""
     if len(terms) < 2:
         return terms[0] if terms else t.Star()
     return t.Tuple(terms[0], tuple_of(terms[1:]))
 
 
 def pattern_of(names: Sequence[str]) -> sugar.Pattern:
-    """(x1, (x2, .. xn)); a variable that nothing reads for none."""
+    """(x1, (x2, .. xn)); an unused variable for no names."""
     if len(names) < 2:
         return names[0] if names else "unit_"
     return names[0], pattern_of(names[1:])
 
 
 def convert(made: Typed, expected: Type) -> Any:
-    """The term as one of a type that its own converts to (`join`); None if the term has to be taken apart for that."""
+    """Convert a term to a type that its own type joins to; None if that would need to take the term apart."""
     term, type_ = made
     if type_ == expected:
         return term
@@ -74,14 +74,14 @@ def convert(made: Typed, expected: Type) -> Any:
 
 
 class Global(Protocol):
-    """What the parts of a translation share."""
+    """The interface that the parts of a translation share."""
 
     unions: Unions
     used: set[str]
     hoisted: set[str]
 
     def instance(self, f: Any, parameters: Sequence[Type]) -> Typed:
-        """A global function at these types of its arguments."""
+        """A global function at these argument types."""
 
     def signature(self, source: Source) -> list[Type]:
-        """The types that a global function's parameters are declared with."""
+        """The declared types of a global function's parameters."""

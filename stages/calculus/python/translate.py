@@ -3,10 +3,10 @@ r"""Python functions as programs: `translate(f, *types)`.
     def f(x: float, n: int) -> float: ..         \(x : R, n : Int). ..      a closed term of type (R, Int) -> R
     def f() -> float: ..                         \(unit_ : ()). ..
 
-The subset, case by case: expressions.py, calls.py, sequences.py, statements.py; tagged unions: unions.py. What a
-function calls is translated with it: each global function once for all types that it is called at, around the body,
-after those that it calls itself; functions that call each other in a circle are one letrec. Everything else is refused
-with NotTranslated: file, line, the construct, why, and what to write instead.
+The subset, case by case: expressions.py, calls.py, sequences.py, statements.py; tagged unions: unions.py. The functions
+that a function calls are translated with it: each global function once for all types that it is called at, around the
+body, after the functions that it calls itself; mutually recursive functions are one letrec. Everything else raises
+NotTranslated: file, line, the construct, why, and what to write instead.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = ["from_value", "to_value", "translate", "union"]
 
 
 def translate(f: Callable[..., Any], *types: Any) -> Program:
-    r"""A Python function as a program. `types`, of the parameters, are needed where there are no annotations.
+    r"""Translate a Python function to a program. `types` are the parameters' types, if it has no annotations.
 
-    They are annotations (float, tuple[float, int], Tree) or types of the calculus. NotTranslated is raised where the
-    function is outside the subset.
+    They are annotations (float, tuple[float, int], Tree) or types of the calculus. NotTranslated if the function is
+    outside of the subset.
 
     >>> from stages.calculus.language.types import REAL
     >>> translate(lambda x: x * 2, REAL).term.body
@@ -72,6 +72,7 @@ class _Instance:
 
     @property
     def arrow(self) -> Arrow:
+        """The function's type in the calculus."""
         assert self.result is not None
         arrow = lower(Callables(self.parameters, self.result))
         assert isinstance(arrow, Arrow)
@@ -87,7 +88,7 @@ class _Instance:
 
 
 class _Translation:
-    """What the functions of one program share."""
+    """The state shared by the functions of one program."""
 
     def __init__(self) -> None:
         self.unions = Unions()
@@ -99,14 +100,14 @@ class _Translation:
         self.groups: list[list[_Instance]] = []  # what calls each other in a circle; a group comes after what it uses
 
     def annotation(self, source: Source, annotation: Any) -> Type:
-        """The type that an annotation of a global function means."""
+        """The type of an annotation of a global function."""
         try:
             return self.unions.meaning(annotation, {**source.names, **self.unions.by_name})
         except (TypeError, NameError, AttributeError, SyntaxError) as problem:
             raise NotTranslated(f"{source.file}:{source.node.lineno}: `{annotation}`: {problem}") from None
 
     def signature(self, source: Source) -> list[Type]:
-        """The types of a global function's parameters; a `Parameter` where nothing or a type variable is declared."""
+        """The types of a global function's parameters; a `Parameter` for an undeclared one or a type variable."""
         arguments = source.node.args
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
             source.refuse(
@@ -119,7 +120,7 @@ class _Translation:
         ]
 
     def instance(self, f: Any, parameters: Sequence[Type]) -> Typed:
-        """A global function at these types of its arguments."""
+        """A global function at these argument types."""
         if not all(map(is_known, parameters)):
             source = locate(f)
             source.refuse(source.node, "the types of its arguments are not known here", "annotate them", Untyped)

@@ -1,11 +1,11 @@
-r"""What Python's types say beyond the calculus' own: how many elements a tuple has, and how many parameters a function.
+r"""Python's types, with the length of tuples and the number of parameters, which the calculus' types do not have.
 
     tuple[s1, .., sn]              Tuples                   (s1, (s2, .. sn)); tuple[()] is ()
-    list[s]                        Named "list"             List s, where a union of the user's may be called List, too
+    list[s]                        Named "list"             List s; a user's union may be called List, too
     Callable[[s1, .., sn], t]      Callables                (s1, (s2, .. sn)) -> t; without parameters () -> t
 
-`Tuples` and `Callables` live in the translation only; `lower` gives the type of the calculus. `lift` goes back where a
-type is given as one of the calculus: a pair is a Python tuple of two, an arrow a function of one parameter.
+`Tuples` and `Callables` exist only during the translation; `lower` converts them to types of the calculus. `lift`
+converts a type of the calculus: a pair becomes a Python tuple of two, an arrow a function of one parameter.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Tuples(Type):
-    """tuple[s1, .., sn], n not 1."""
+    """tuple[s1, .., sn], for n other than 1."""
 
     elements: tuple[Type, ...]
 
@@ -56,12 +56,12 @@ def list_of(element: Type) -> Named:
 
 
 def is_list(type_: Type) -> bool:
-    """Whether it is a list of Python, whatever unions there are."""
+    """Whether a type is Python's list, not a user's union of that name."""
     return isinstance(type_, Named) and type_.name == "list"
 
 
 class Learnt(Exception):  # noqa: N818 - no error: what the elements of a list are, that began as [], has become known
-    """`element`, for the type that `hole` stands for."""
+    """The element type of a list has become known: `element`, for the placeholder `hole`."""
 
     def __init__(self, hole: Parameter, element: Type) -> None:
         super().__init__(hole, element)
@@ -69,7 +69,7 @@ class Learnt(Exception):  # noqa: N818 - no error: what the elements of a list a
 
 
 def learn(type_: Type, known: Type) -> None:
-    """Raise Learnt, if a list of unknown elements is to be one of known ones."""
+    """Raise Learnt if a list of unknown elements has to be a list of known ones."""
     if isinstance(type_, Named) and isinstance(known, Named) and is_list(type_) and is_list(known):
         match type_.arguments[0]:
             case Parameter() as hole if is_known(known):
@@ -83,7 +83,7 @@ def nested(types: Iterable[Type]) -> Type:
 
 
 def lower(type_: Type) -> Type:
-    """The type of the calculus."""
+    """The type in the calculus."""
     match type_:
         case Tuples(elements):
             return nested(map(lower, elements))
@@ -99,7 +99,7 @@ def lower(type_: Type) -> Type:
 
 
 def lift(type_: Type) -> Type:
-    """The same of a type of the calculus, for Python."""
+    """A type of the calculus as a type of Python."""
     match type_:
         case Pair(first, second):
             return Tuples((lift(first), lift(second)))
@@ -114,7 +114,7 @@ def lift(type_: Type) -> Type:
 
 
 def at(type_: Type, known: Mapping[str, Type]) -> Type:
-    """The type with what is known in place of its parameters."""
+    """Substitute known types for a type's parameters."""
     match type_:
         case Parameter(name):
             return known.get(name, type_)
@@ -129,7 +129,7 @@ def at(type_: Type, known: Mapping[str, Type]) -> Type:
 
 
 def is_known(type_: Type) -> bool:
-    """Whether no parameter is left in the type."""
+    """Whether a type has no parameters left."""
     match type_:
         case Parameter():
             return False
@@ -144,7 +144,7 @@ def is_known(type_: Type) -> bool:
 
 
 def holds_function(type_: Type) -> bool:
-    """Whether a value of the type may keep a function; a union may."""
+    """Whether a value of the type may contain a function; a union may."""
     match type_:
         case Tuples(elements):
             return any(map(holds_function, elements))
@@ -153,7 +153,7 @@ def holds_function(type_: Type) -> bool:
 
 
 def match_type(pattern: Type, type_: Type, known: dict[str, Type]) -> None:
-    """Learn a pattern's parameters from a type; where the two differ otherwise, nothing is learnt."""
+    """Determine a pattern's parameters from a type; other differences are ignored."""
     match pattern, type_:
         case Parameter(name), _ if is_known(type_):
             known.setdefault(name, type_)
@@ -171,7 +171,7 @@ def _match_all(patterns: tuple[Type, ...], types: tuple[Type, ...], known: dict[
 
 
 def join(s: Type, t: Type) -> Type | None:
-    """The type of what is an s or a t: an Int among reals is a real. None if there is none."""
+    """The common type of an s and a t: an Int among reals is a real. None if there is none."""
     match s, t:
         case Tuples(left), Tuples(right) if len(left) == len(right):
             joined = [join(a, b) for a, b in zip(left, right, strict=True)]
@@ -181,7 +181,7 @@ def join(s: Type, t: Type) -> Type | None:
 
 
 def spoken(type_: Type) -> str:
-    """The type as an annotation is written."""
+    """A type as an annotation."""
     match type_:
         case Tuples(elements):
             return f"tuple[{', '.join(map(spoken, elements)) or '()'}]"

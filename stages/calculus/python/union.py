@@ -9,7 +9,8 @@ r"""Tagged unions: Python classes as the constructors of a data type.
     List = union("List", Nil, Cons, parameters=(A,))         data List a = Nil | Cons a (List a),  A = TypeVar("A")
 
 A union serves as an annotation: `Tree`, `List[float]`, "Tree" in a string. Names in strings are looked up in the module
-of the class, among the union's own parameters, and the union itself; so unions that need each other stand in a module.
+of the class, among the union's own parameters, and as the union itself; so define mutually recursive unions in a
+module.
 
     float  int  bool  tuple[..]  Callable[[..], ..]  a union        R  Int  ()+()  pairs  ->  a data type
 """
@@ -44,11 +45,11 @@ class Union:
         return Applied(self, arguments if isinstance(arguments, tuple) else (arguments,))
 
     def __call__(self, *arguments: Any) -> typing.NoReturn:
-        """A TypeError: a union is called only because typing wants annotations that can be."""
+        """Raise TypeError: the union is callable only because typing requires it of annotations."""
         raise TypeError(f"{self.name} is a union: call one of its constructors")
 
     def whole(self) -> Named:
-        """The type, with its own parameters as arguments."""
+        """The type with its own parameters as arguments."""
         return Named(self.name, tuple([Parameter(parameter.__name__) for parameter in self.parameters]))
 
 
@@ -60,12 +61,12 @@ class Applied:
     arguments: tuple[Any, ...]
 
     def __call__(self, *arguments: Any) -> typing.NoReturn:
-        """A TypeError, as for the union."""
+        """Raise TypeError, as for the union."""
         self.union()
 
 
 def union(name: str, *constructors: type, parameters: tuple[typing.Any, ...] = ()) -> Union:
-    """A data type with these dataclasses as its constructors; raises NotTranslated where they cannot be.
+    """Declare a data type with these dataclasses as its constructors; NotTranslated if they cannot be constructors.
 
     >>> @dataclasses.dataclass(frozen=True)
     ... class Circle:

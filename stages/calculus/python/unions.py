@@ -1,6 +1,6 @@
-"""The unions of one program: what annotations mean, and values of data types as Python objects and back.
+"""The unions of one program: the types of annotations, and the conversion between Python objects and values.
 
-union.py declares a union; `Unions` has those that a program uses, lists among them where it has any.
+union.py declares a union; `Unions` has the unions that a program uses, including lists if it has any.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Unions", "from_value", "to_value"]
 
 
 class Unions:
-    """The unions that one program uses, by name, and what annotations mean."""
+    """The unions that one program uses, by name, and the types of its annotations."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, Union] = {}
@@ -31,7 +31,7 @@ class Unions:
         self.classes: dict[str, type] = {}  # constructors by name
 
     def meaning(self, annotation: Any, names: Mapping[str, Any]) -> Type:
-        """The type that an annotation means; TypeError where it means none. `names` are those that strings may use."""
+        """The type of an annotation; TypeError if it has none. `names` are the names that strings may use."""
         if isinstance(annotation, str):
             return self.meaning(eval(annotation, dict(names)), names)
         if isinstance(annotation, typing.ForwardRef):
@@ -65,7 +65,7 @@ class Unions:
         return Named(given.name, tuple([self.meaning(argument, names) for argument in arguments]))
 
     def add(self, given: Union) -> None:
-        """Use a union, and with it those that its fields use."""
+        """Use a union, and the unions in its fields."""
         if (known := self.by_name.setdefault(given.name, given)) is not given:
             raise TypeError(f"two unions are called {known.name}")
         if {"List", "list"} <= self.by_name.keys():
@@ -125,7 +125,7 @@ def _why(annotation: Any) -> str:
 
 
 def to_value(x: Any, annotation: Any) -> Any:
-    """A Python object as the evaluator's value of the type that an annotation means.
+    """Convert a Python object to the evaluator's value of the annotated type.
 
     >>> to_value((1, (True, 2.0)), tuple[float, tuple[bool, float]])
     (1.0, (Made(name='inl', fields=((),)), 2.0))
@@ -159,7 +159,7 @@ def _to(x: Any, type_: Type, unions: Unions) -> Any:
 
 
 def from_value(value: Any, annotation: Any) -> Any:
-    """The Python object that a value of the evaluator stands for: the inverse of `to_value`.
+    """Convert a value of the evaluator to a Python object: the inverse of `to_value`.
 
     >>> from_value((1.0, (2.0, 3)), tuple[float, float, int])
     (1.0, 2.0, 3)

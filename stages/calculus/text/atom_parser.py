@@ -1,4 +1,4 @@
-r"""Reading atoms: the terms that are arguments without parentheses. The grammar is in parser.py."""
+r"""The parser of atoms, the terms that are arguments without parentheses. The grammar is in parser.py."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = ["AtomParser", "number"]
 
 
 class AtomParser(TypeParser):
-    """A method for each atom. `body` says whether we are in a linear function's body, `cells` what !t is."""
+    """A method for each atom. `body` says whether we are in a linear function's body, `cells` how to read !t."""
 
     body = False
     cells = False
@@ -50,7 +50,7 @@ class AtomParser(TypeParser):
         raise NotImplementedError
 
     def elsewhere(self, parse: Callable[[], Any]) -> Any:
-        """What is in a linear body, but no linear body."""
+        """Parse a part inside of a linear body that is not itself in the body."""
         body, self.body = self.body, False
         result = parse()
         self.body = body
@@ -79,7 +79,7 @@ class AtomParser(TypeParser):
         return at
 
     def brackets(self, at: int) -> str:
-        """What opens the brackets that may follow an atom's first words."""
+        """The opening bracket that may follow the first words of an atom."""
         token, following = self.tokens[at], self.tokens[min(at + 1, len(self.tokens) - 1)].text
         if token.text == "partial":
             return "(("
@@ -160,7 +160,7 @@ class AtomParser(TypeParser):
         return term
 
     def call(self) -> Term:
-        """A reserved word with arguments."""
+        """A reserved word with its arguments."""
         name = self.advance().text
         match name:
             case "fst":
@@ -185,7 +185,7 @@ class AtomParser(TypeParser):
                 return Operation(name, self.arguments())
 
     def gradient(self) -> Term:
-        """(f, x), of grad"""
+        """The arguments (f, x) of grad."""
         self.expect("(")
         function = self.term()
         self.expect(",")
@@ -258,7 +258,7 @@ class AtomParser(TypeParser):
         return term
 
     def binds(self) -> bool:
-        """Whether x <- or (x, y) <- is next: no name is less than something here, a computation is no comparison."""
+        """Whether x <- or (x, y) <- is next, a binding of do; it cannot be a comparison there."""
         after = min(self.closing.get(self.at, self.at) + 1, len(self.tokens) - 1)
         arrow = self.tokens[after]
         return arrow.text == "<-" or (
@@ -302,9 +302,10 @@ def number(token: Token, sign: str = "") -> Term:
 
 
 def _constant(term: Term) -> Callable[[AtomParser], Term]:
-    """A word that is a term."""
+    """A word that is a term by itself."""
 
     def parse(parser: AtomParser) -> Term:
+        """Read the word, and return its term."""
         parser.advance()
         return term
 

@@ -1,7 +1,7 @@
 r"""Types, terms and programs in LaTeX, for math mode with amsmath and amssymb.
 
-It is the text of printer.py word by word, in the notation of the paper's figures: \mathbb{R}, \multimap, \textbf{let},
-\underline{\lambda}. Text of several lines, as that of lets, is an array.
+This translates the text of printer.py word by word to the notation of the paper's figures: \mathbb{R}, \multimap,
+\textbf{let}, \underline{\lambda}. Text of several lines becomes an array.
 
     x1 -> x_{1}    acc -> \mathit{acc}    dx' -> \mathit{dx}'    List, sin -> \mathrm{..}    let -> \textbf{let}
 """
@@ -58,7 +58,7 @@ _CAPITALS = {"GAMMA", "DELTA", "THETA", "LAMBDA", "XI", "PI", "SIGMA", "UPSILON"
 
 
 def latex_type(type_: Type) -> str:
-    r"""A type.
+    r"""A type in LaTeX.
 
     >>> from stages.calculus.language.types import REAL, Linear, Pair
     >>> latex_type(Linear(Pair(REAL, REAL), REAL))
@@ -68,17 +68,17 @@ def latex_type(type_: Type) -> str:
 
 
 def latex(term: Term) -> str:
-    """A term; lets take a line each."""
+    """A term in LaTeX, with one line for each let."""
     return _translate(render(TermPrinter(open_lets=True).term(term), _WIDTH))
 
 
 def latex_program(program: Program) -> str:
-    """A program: a declaration to a line, and the term."""
+    """A program in LaTeX: a line for each declaration, and the term."""
     return _translate(write_program(TermPrinter(open_lets=True), program, _WIDTH))
 
 
 def _translate(text: str) -> str:
-    """The text, word by word."""
+    """Translate a text word by word."""
     lines, before = [""], Token("start", "", 0, 0)
     for token in Cursor(text).tokens[:-1]:
         gap, word = text[before.end : token.start], _word(before, token, text[token.start : token.end])
@@ -97,14 +97,14 @@ def _translate(text: str) -> str:
 
 
 def _space(before: Token, after: Token) -> str:
-    """What a space becomes: math mode sets one around operators by itself, and none between words."""
+    """A space in LaTeX: math mode adds it around operators, but not between words."""
     operator = before.kind == "symbol" and before.text not in (*")]}", ".")
     operator |= after.kind == "symbol" and after.text not in (*"([{!", "\\", "\\_", "\\R")
     return " " if operator else r"\ "
 
 
 def _word(before: Token, token: Token, raw: str) -> str:
-    """A token, after another one."""
+    """A token in LaTeX, given the token before it."""
     if token.kind == "real":
         mantissa, _, exponent = raw.lower().partition("e")
         return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else raw
@@ -120,7 +120,7 @@ def _word(before: Token, token: Token, raw: str) -> str:
 
 
 def _name(name: str) -> str:
-    """A name: digits at its end are its index."""
+    """A name; digits at its end become its index."""
     match = re.fullmatch(r"(.+?)([0-9]*)('*)", name)
     assert match is not None
     base, index, primes = match.groups()
@@ -131,7 +131,7 @@ def _name(name: str) -> str:
 
 
 def _letter(letter: str) -> str:
-    """A letter of a name: Greek ones by name."""
+    """A letter of a name; Greek letters by name."""
     greek = re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (\w+)", unicodedata.name(letter, ""))
     if greek is None:
         return letter.replace("_", r"\_")

@@ -1,10 +1,9 @@
-"""Text with places where lines may break.
+"""Documents: text with places where lines may break.
 
     document ::= text | LINE | EDGE | [document, ..] | Nest(document) | Group(document) | START | END
 
-A group stands on one line if it fits there; otherwise all LINEs and EDGEs that are directly in it become line breaks.
-On one line, LINE is a space and EDGE is nothing. Nest indents the lines that begin in it. START and END surround the
-part that somebody looks for.
+A group is put on one line if it fits; otherwise all LINEs and EDGEs directly in it become line breaks. On one line,
+LINE is a space and EDGE is empty. Nest indents the lines that begin in it. START and END enclose the part to mark.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ __all__ = ["EDGE", "END", "LINE", "START", "Document", "Group", "Nest", "first_t
 
 
 class Mark(enum.Enum):
-    """What is no text."""
+    """The parts of a document that are not text: possible line breaks, and the ends of the marked part."""
 
     LINE, EDGE, START, END = " ", "", "start", "end"
 
@@ -29,14 +28,14 @@ LINE, EDGE, START, END = Mark.LINE, Mark.EDGE, Mark.START, Mark.END
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """The lines that begin in it are indented by two."""
+    """A document whose lines are indented by two."""
 
     content: Document
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """On one line if it fits, unless its lines are to break in any case."""
+    """A document on one line if it fits, unless its lines have to break in any case."""
 
     content: Document
     always: bool = False
@@ -59,7 +58,7 @@ def _words(document: Document) -> Iterator[str | Mark]:
 
 
 def single_line(document: Document) -> tuple[str, tuple[int, int] | None]:
-    """The text on one line, and where in it the first part in START and END is."""
+    """The text on one line, and the position of the first part between START and END."""
     texts, length, start, end = [], 0, -1, -1
     for word in _words(document):
         if word is START:
@@ -73,12 +72,12 @@ def single_line(document: Document) -> tuple[str, tuple[int, int] | None]:
 
 
 def first_text(document: Document) -> str:
-    """What the text begins with."""
+    """The first text of a document."""
     return next((word for word in _words(document) if isinstance(word, str) and word), "")
 
 
 def render(document: Document, width: int) -> str:
-    """The text in lines of at most this width, where it can be broken to that."""
+    """The text in lines of at most this width, as far as it can be broken."""
     texts: list[str] = []
     column = 0
     stack: list[tuple[int, bool, Document]] = [(0, False, document)]
@@ -104,7 +103,7 @@ def render(document: Document, width: int) -> str:
 
 
 def _fits(group: Group, room: int, rest: list[tuple[int, bool, Document]]) -> bool:
-    """Whether a group, and what follows it up to the next place where a line may break, has room on the line."""
+    """Whether a group, and the text after it up to the next possible line break, has room on the line."""
     below = len(rest)
     stack: list[tuple[bool, Document]] = [(True, group)]
     while room >= 0:

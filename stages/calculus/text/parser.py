@@ -1,4 +1,4 @@
-r"""Reading types, terms and programs: ASCII or unicode (tokens.SPELLINGS), also mixed.
+r"""The parser of types, terms and programs, in ASCII, Unicode (tokens.SPELLINGS), or a mixture.
 
     s, t ::= R | Int | () | (s, t, ..) | a | T | !t                      types: T begins with a capital
            | T t1 .. tn | Map Int t | Array t | IArray t | Ref t         of the types above
@@ -8,7 +8,7 @@ r"""Reading types, terms and programs: ASCII or unicode (tokens.SPELLINGS), also
 
     s, t ::= \(x : s, ..). t | \_(z : s). t | \R(x : s). t               terms: these extend to the right
            | let x = s in t | let (x, (y, z), ..) = s in t               as far as possible
-           | letrec f : s -> s' = \(x : s, ..). u and .. in t           forall a b. s -> s', likewise; f[t, ..] uses it
+           | letrec f : s -> s' = \(x : s, ..). u and .. in t           forall a b. s -> s' likewise; used as f[t, ..]
            | shift k : t in e                                            continuations/
            | letR !x = s in t | letR (!x, y) = s in t
            | if s then t else u
@@ -32,13 +32,13 @@ r"""Reading types, terms and programs: ASCII or unicode (tokens.SPELLINGS), also
     program ::= data T a .. = C t .. | D;  type T a .. = t;  f : t = s;  f : forall a .. t = s;  ..  and then a term
 
 (s, t, u) is (s, (t, u)). `-1.0` is a literal, unless `**` follows; `- 1.0` and `-(1.0)` are neg(1.0). `f -1.0` is a
-difference. A discrete operation that has not got its two arguments is (+#)(t).
+difference. A discrete operation without its two arguments is (+#)(t).
 
-In the body of \_(z : s). b, `+` is the plus of monoids; the operation is add(s, t) there. The function part of an
-application, the arguments of `partial`, the key of {s |-> t} and the first argument of an operation on maps or arrays
-are not of the body.
+In the body of \_(z : s). b, `+` is the plus of monoids; the operation on reals is add(s, t) there. The function part of
+an application, the arguments of `partial`, the key of {s |-> t} and the first argument of an operation on maps or
+arrays do not belong to the body.
 
-!t is what a cell holds where a text is read with `cells=True`, and the !t of resources otherwise.
+!t reads a cell if the text is parsed with `cells=True`; otherwise it is the !t of resources.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ __all__ = ["parse_program", "parse_term", "parse_type"]
 
 
 def parse_type(text: str) -> Type:
-    """The type that a text denotes. Raises Unreadable."""
+    """Parse a type. Unreadable if the text is not a type."""
     return _read(text, _Parser.type)
 
 
 def parse_term(text: str, cells: bool = False) -> Term:
-    """The term that a text denotes. Raises Unreadable.
+    """Parse a term. Unreadable if the text is not a term.
 
     >>> parse_term("fst(x) * 2.0")
     Operation(name='mul', arguments=(Fst(pair=Var(name='x')), Literal(value=2.0)))
@@ -85,12 +85,12 @@ def parse_term(text: str, cells: bool = False) -> Term:
 
 
 def parse_program(text: str, cells: bool = False) -> Program:
-    """The program that a text denotes. Raises Unreadable."""
+    """Parse a program. Unreadable if the text is not a program."""
     return _read(text, _Parser.program, cells)
 
 
 def _read(text: str, parse: Callable[[_Parser], Any], cells: bool = False) -> Any:
-    """What this text is, all of it."""
+    """Parse the whole text."""
     try:
         parser = _Parser(text)
         parser.cells = cells
@@ -106,10 +106,10 @@ _Link = Callable[[Term], Term]  # what a binder makes of the term after it
 
 
 class _Parser(AtomParser):
-    """A method for each binder, operators, and programs."""
+    """A method for each binder, for operators, and for programs."""
 
     def term(self) -> Term:
-        """A term: binders, and what they extend over."""
+        """A term: its binders, and the term that they extend over."""
         body, links = self.body, []
         while binder := _BINDERS.get(self.token.text):
             links.append(binder(self))
@@ -120,6 +120,7 @@ class _Parser(AtomParser):
         return term
 
     def let(self) -> _Link:
+        """let p = s in .."""
         self.advance()
         pattern = self.pattern()
         if self.token.text == ":":
@@ -130,6 +131,7 @@ class _Parser(AtomParser):
         return lambda rest: sugar.let(pattern, value, rest)
 
     def lambda_(self) -> _Link:
+        r"""\(x : s, ..). .."""
         self.advance()
         pattern, type_ = self.parameters()
         self.expect(".")
@@ -147,15 +149,18 @@ class _Parser(AtomParser):
         return name, type_
 
     def linear_lambda(self) -> _Link:
+        r"""\_(z : s). .., whose body is linear"""
         name, type_ = self.single_parameter()
         self.body = True
         return lambda rest: LinearLambda(name, type_, rest)
 
     def resource_lambda(self) -> _Link:
+        r"""\R(x : s). .."""
         name, type_ = self.single_parameter()
         return lambda rest: ResourceLambda(name, type_, rest)
 
     def letrec(self) -> _Link:
+        """letrec f : .. = .. and g : .. = .. in .."""
         self.advance()
         functions = [self.function()]
         while self.accept("and"):
@@ -183,6 +188,7 @@ class _Parser(AtomParser):
         return Function(name, type_, sugar.hidden(pattern), sugar.bind(pattern, self.term()), parameters)
 
     def resource_let(self) -> _Link:
+        """letR !x = s in .., letR (!x, y) = s in .."""
         self.advance()
         if self.accept("("):
             names = self.separated(self.resource_name, ")")
@@ -198,6 +204,7 @@ class _Parser(AtomParser):
         return "!" * self.accept("!") + self.name("a name")
 
     def shift(self) -> _Link:
+        """shift k : t in .."""
         self.advance()
         name = self.name("a name")
         self.expect(":", f" and the type of what {name} takes")
@@ -206,6 +213,7 @@ class _Parser(AtomParser):
         return lambda rest: Shift(name, type_, rest)
 
     def if_(self) -> _Link:
+        """if s then t else .."""
         self.advance()
         condition = self.term()
         self.expect("then")
@@ -214,7 +222,7 @@ class _Parser(AtomParser):
         return lambda no: sugar.if_(condition, yes, no)
 
     def expression(self) -> Term:
-        """Operators between operands, by two stacks: chains of any length are read without recursion."""
+        """Operators and operands, by two stacks: chains of any length need no recursion."""
         operators: list[tuple[int, str]] = []
         operands: list[Term] = []
         while True:
@@ -237,7 +245,7 @@ class _Parser(AtomParser):
             self.advance()
 
     def reduce(self, operands: list[Term], level: int, symbol: str) -> None:
-        """Put one operator between its operands."""
+        """Apply one operator to the last two operands."""
         right = operands.pop()
         if level == PREFIX:
             operands.append(Operation("neg", (right,)))
@@ -253,12 +261,12 @@ class _Parser(AtomParser):
             operands.append(Discrete(symbol, (operands.pop(), right)))
 
     def negative(self) -> bool:
-        """Whether the minus that comes next belongs to a literal."""
+        """Whether the next minus belongs to a literal."""
         number = self.peek().kind in ("real", "integer") or self.peek().text in ("inf", "nan")
         return number and self.adjacent() and self.peek(2).text not in ("**", "[")
 
     def operand(self) -> Term:
-        """What stands between operators."""
+        """An operand of an operator: an application of atoms, a binder, or a negative literal."""
         if self.accept("-"):
             return number(self.advance(), "-")
         if self.token.text in _BINDERS:
@@ -272,6 +280,7 @@ class _Parser(AtomParser):
         return term
 
     def program(self) -> Program:
+        """Declarations and definitions, and then a term."""
         types: dict[str, DataType | Synonym] = {}
         definitions: dict[str, Definition] = {}
         while (word := self.token.text) in ("data", "type") or (self.token.kind == "name" and self.peek().text == ":"):
@@ -288,6 +297,7 @@ class _Parser(AtomParser):
         return Program(self.term(), Declarations(types), tuple(definitions.values()))
 
     def declaration(self) -> DataType | Synonym | Definition:
+        """A data type, a synonym, or a definition."""
         if self.accept("data"):
             return self.data_type()
         if self.accept("type"):

@@ -1,8 +1,8 @@
-r"""Writing types, terms and programs as the parser reads them: parse_term(show(t)) is t.
+r"""The printer of types, terms and programs, in the parser's syntax: parse_term(show(t)) is t.
 
-Sugar is written where sugar.py makes just this term: let and lambda with patterns, if, true and false. Otherwise all is
-written out. The grammar is in parser.py, the layout in layout.py. A chain of binders or operators of any length is
-written without recursion.
+It writes sugar for the terms that sugar.py makes: let and lambda with patterns, if, true and false. Other terms are
+written out. The grammar is in parser.py, the layout in layout.py. Chains of binders or operators of any length need no
+recursion.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _ANCESTORS, _LEVELS = 40, 80  # how far above a part, and how far below that, `m
 
 
 def show_type(type_: Type, ascii: bool = False) -> str:
-    """A type, on one line."""
+    """A type as text, on one line."""
     return TermPrinter(ascii).type(type_)
 
 
 def show(term: Term, ascii: bool = False, width: int = 100) -> str:
-    r"""A term, on one line if it fits.
+    r"""A term as text, on one line if it fits.
 
     >>> from stages.calculus.language.terms import Operation, Var
     >>> show(Operation("mul", (Operation("add", (Var("x"), Var("y"))), Var("x"))), ascii=True)
@@ -38,7 +38,7 @@ def show(term: Term, ascii: bool = False, width: int = 100) -> str:
 
 
 def show_program(program: Program, ascii: bool = False, width: int = 100) -> str:
-    """A program: a declaration to a line, and the term."""
+    """A program as text: a line for each declaration, and the term."""
     return write_program(TermPrinter(ascii), program, width)
 
 
@@ -67,10 +67,10 @@ def _definition(printer: TermPrinter, definition: Definition) -> Document:
 
 
 def mark(root: Term, part: Term) -> str:
-    """The term on one line, and below it carets under one of its parts (this very object); "" if it is not in there.
+    """The term on one line, with carets under this part (this very object); "" if the term does not contain it.
 
-    What is long is shown around the part. A part that sugar hides is marked by what shows it. Far from the part, `...`
-    stands for what is nested deeply.
+    Of a long line, only the text around the part is shown. For a part that sugar hides, the sugar is marked. Far from
+    the part, `...` replaces deeply nested terms.
     """
     path = _path(root, part)
     above = max(0, len(path) - _ANCESTORS)
@@ -84,7 +84,7 @@ def mark(root: Term, part: Term) -> str:
 
 
 def _path(root: Term, part: Term) -> Sequence[Term]:
-    """The terms from the root to the first place of a part; none if it has no place."""
+    """The terms from the root to the first occurrence of a part; empty if there is none."""
     stack: list[tuple[Term, int]] = [(root, 0)]
     path: list[Term] = []
     seen: set[int] = set()
@@ -101,7 +101,7 @@ def _path(root: Term, part: Term) -> Sequence[Term]:
 
 
 def _excerpt(text: str, start: int, end: int) -> str:
-    """A text, or what of it is around this place, with carets under the place."""
+    """A text, or an excerpt of it around a position, with carets under the position."""
     first = max(0, min(start, (start + end - _EXCERPT) // 2, len(text) - _EXCERPT))
     last = first + _EXCERPT
     before, after = "..." * (first > 0), "..." * (last < len(text))

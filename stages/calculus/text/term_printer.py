@@ -69,7 +69,7 @@ _CALLED |= {InSequence: "sequence"}
 class TermPrinter(TypePrinter):
     """A method for each kind of terms. `body` says whether a term is in a linear function's body.
 
-    `part` is to be marked; what is nested more than `levels` deep is `...`; with `open_lets`, lets take a line each.
+    `part` is marked; terms nested more than `levels` deep become `...`; with `open_lets`, each let takes a line.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class TermPrinter(TypePrinter):
         self.part, self.levels, self.open_lets = part, levels, open_lets
 
     def marked(self, term: Term, document: Document) -> Document:
-        """The document of a term, marked if this is the part."""
+        """The document of a term, with a mark if this is the part."""
         return [START, document, END] if term is self.part else document
 
     def term(self, term: Term, level: int = 0, body: bool = False) -> Document:
-        """A term that stands where one of at least this precedence does."""
+        """A term in a position that needs at least this precedence."""
         if not self.levels:
             return "..."
         self.levels -= 1
@@ -103,7 +103,7 @@ class TermPrinter(TypePrinter):
         return ["(", Nest(document), ")"] if own < level else document
 
     def binders(self, term: Term, body: bool) -> Document:
-        """What extends to the right: consecutive ones of a kind break together."""
+        """A chain of terms that extend to the right; consecutive ones of a kind break together."""
         links: list[tuple[Term, str, Document]] = []
         while link := self.link(term, body):
             kind, head, rest, body = link
@@ -123,11 +123,11 @@ class TermPrinter(TypePrinter):
         return self.group(document, following)
 
     def group(self, document: Document, kind: str) -> Document:
-        """Binders of a kind."""
+        """A chain of binders of one kind."""
         return Group(document, always=self.open_lets and kind == "let")
 
     def link(self, term: Term, body: bool) -> tuple[str, Document, Term, bool] | None:
-        """The kind of a binder, what stands before the term it extends over, this term, and whether it is a body."""
+        """A binder's kind, the text before its body, the body, and whether it is linear; None for other terms."""
         match term:
             case Let(name, value, rest):
                 pattern, rest = next(taken_apart(name, rest))
@@ -166,7 +166,7 @@ class TermPrinter(TypePrinter):
         return [Group([head, Nest([LINE, self.term(value, 0, body)])]), " in"]
 
     def function(self, word: str, function: Function, body: bool) -> Document:
-        """One of letrec's."""
+        """A function of a letrec."""
         pattern, rest = next(taken_apart(function.parameter, function.body))
         parameters = self.parameters(pattern, function.type.argument)
         head = f"{word} {function.name} : {self.type(scheme(function))} = {self.spell(chr(92))}{parameters}."
@@ -184,7 +184,7 @@ class TermPrinter(TypePrinter):
         return Group(["case ", self.term(term.scrutinee, 0, body), " of {", listing, "}"])
 
     def operators(self, term: Term, own: int, body: bool) -> Document:
-        """Operands of one precedence, in a line or below each other."""
+        """Operands of one precedence, on one line or below each other."""
         chain: list[tuple[Term, Term, str]] = []
         to_the_right = own in (POWER, COMPOSE)
         while precedence(term, body) == own and not (chain and own in (ASSIGN, COMPARISON)):
@@ -211,7 +211,7 @@ class TermPrinter(TypePrinter):
         return Group(["do {", Nest([EDGE, listed(statements, ";")]), EDGE, "}"])
 
     def prefix(self, term: Term, body: bool) -> Document:
-        """pure e, or a minus that does not run into a number."""
+        """pure e, or a minus that must not merge with a number."""
         if isinstance(term, Pure):
             monad = "" if term.monad == "M" else f"[{term.monad}]"
             return Group([f"pure{monad} ", self.term(term.content, ATOM + _is_call(term.content), body)])
@@ -234,7 +234,7 @@ class TermPrinter(TypePrinter):
         return Group(document)
 
     def atom(self, term: Term, body: bool) -> Document:
-        """What needs no parentheses."""
+        """A term that needs no parentheses."""
         if term in (TRUE, FALSE):
             return "true" if term == TRUE else "false"
         match term:
@@ -276,11 +276,11 @@ class TermPrinter(TypePrinter):
         return repr(term)
 
     def partial(self) -> str:
-        """The word before the number of an argument."""
+        """The word before the argument number of a partial derivative."""
         return SPELLINGS["partial"] if self.spellings else "partial "
 
     def call(self, head: str, terms: Sequence[Term], body: bool, primitive: bool = False) -> Document:
-        """f(t1, .., tn). The first argument of a primitive is in no linear body."""
+        """f(t1, .., tn). The first argument of a primitive is not in the linear body."""
         documents: list[Document] = []
         for term in terms:
             documents.append(self.term(term, 0, body and not (primitive and not documents)))
@@ -300,19 +300,19 @@ class TermPrinter(TypePrinter):
 
 
 def listed(documents: Sequence[Document], separator: str = ",") -> Document:
-    """The documents, separated."""
+    """Documents with separators between them."""
     return [[separator, LINE, document] if index else document for index, document in enumerate(documents)]
 
 
 def _is_call(term: Term) -> bool:
-    """Whether a term is written f(..): as an argument, it is easier to read in parentheses of its own."""
+    """Whether a term is written f(..): as an argument it gets parentheses, which is easier to read."""
     if isinstance(term, (Con, Operation, Discrete, Primitive)):
         return bool(term.arguments) and term not in (TRUE, FALSE)
     return isinstance(term, (Fst, Snd, Claim, Partial, Ref, Reset, Gradient, InSequence))
 
 
 def precedence(term: Term, body: bool) -> int:
-    """How tightly a term's text binds: 0 where it extends to the right."""
+    """The precedence of a term's text: 0 if it extends to the right."""
     match term:
         case Lambda() | Let() | Letrec() | LinearLambda() | ResourceLambda() | ResourceLet() | Shift() | Case():
             return 0
@@ -354,14 +354,14 @@ def _sides(term: Term, body: bool) -> tuple[Term, str, Term]:
 
 
 def _is_open(term: Term) -> bool:
-    """Whether parentheses that follow would be read as a constructor's arguments."""
+    """Whether parentheses after this term would be read as a constructor's arguments."""
     while isinstance(term, (Of, Read)):
         term = term.content if isinstance(term, Of) else term.cell
     return isinstance(term, Con) and not term.arguments
 
 
 def taken_apart(whole: str, body: Term) -> Iterator[tuple[Pattern, Term]]:
-    """All (p, t) with hidden(p) = whole and sugar.bind(p, t) = body, those with larger patterns first."""
+    """All (p, t) with hidden(p) = whole and sugar.bind(p, t) = body, larger patterns first."""
     if whole.startswith("_") and isinstance(body, Let) and body.value == Fst(Var(whole)):
         for left, middle in taken_apart(body.name, body.body):
             if isinstance(middle, Let) and middle.value == Snd(Var(whole)):

@@ -1,4 +1,4 @@
-r"""The words of the calculus: what the parser reads, what the printer writes.
+r"""The tokens of the calculus, which the parser reads and the printer writes.
 
     name      letters, digits, _ and ', not beginning with a digit, and not a word of RESERVED
     real      1.0   2.5e-3   1e100      with a point or an exponent
@@ -6,7 +6,7 @@ r"""The words of the calculus: what the parser reads, what the printer writes.
     symbol    ( ) [ ] { } , ; : = | ! \ \_ \R . -> |-> and those of PRECEDENCE
     comment   from -- and a space to the end of the line
 
-Every unicode spelling (SPELLINGS) stands for one in ASCII, which is what a token's `text` is.
+Every Unicode spelling (SPELLINGS) has an ASCII equivalent, which is the token's `text`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word: its kind (real, integer, symbol, name, reserved, end), its text in ASCII, and where it stands."""
+    """A token: its kind (real, integer, symbol, name, reserved, end), its text in ASCII, and its position."""
 
     kind: str
     text: str
@@ -91,7 +91,7 @@ class Token:
 
 
 class Cursor:
-    """The tokens of a text, and the place that is read next."""
+    """The tokens of a text, and the index of the next one."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
@@ -137,7 +137,7 @@ class Cursor:
 
     @property
     def token(self) -> Token:
-        """The token that is read next."""
+        """The next token."""
         return self.tokens[self.at]
 
     def peek(self, distance: int = 1) -> Token:
@@ -145,25 +145,25 @@ class Cursor:
         return self.tokens[min(self.at + distance, len(self.tokens) - 1)]
 
     def advance(self) -> Token:
-        """The token that is read next; the one after it is then the next."""
+        """Return the next token, and move past it."""
         token = self.token
         self.at = min(self.at + 1, len(self.tokens) - 1)
         return token
 
     def accept(self, text: str) -> bool:
-        """Read the next token, if it is this one."""
+        """Move past the next token if it has this text."""
         found = self.token.text == text and self.token.kind != "end"
         if found:
             self.advance()
         return found
 
     def expect(self, text: str, hint: str = "") -> None:
-        """Read the next token, which must be this one."""
+        """Move past the next token, which must have this text."""
         if not self.accept(text):
             raise self.failure(f'"{text}"{hint}')
 
     def name(self, what: str) -> str:
-        """Read a name, for what the error message says."""
+        """Read a name; `what` describes it in the error message."""
         if self.token.kind != "name":
             raise self.failure(what)
         return self.advance().text
@@ -173,7 +173,7 @@ class Cursor:
         return self.token.end == self.peek().start
 
     def failure(self, expected: str) -> Unreadable:
-        """The error that something else stands here than what was expected."""
+        """The error that the next token is not what was expected."""
         token = self.token
         found = f'"{self.text[token.start : token.end]}"' if token.kind != "end" else "the end of the text"
         reserved = ", a reserved word" if token.kind == "reserved" else ""
@@ -181,7 +181,7 @@ class Cursor:
 
 
 def width(text: str) -> int:
-    """How many columns a text takes: the line under λ̲ is a character that takes none."""
+    """The number of columns of a text: the line under λ̲ is a character of width 0."""
     return len(text) - text.count("\u0332")
 
 
@@ -191,7 +191,7 @@ def position(text: str, offset: int) -> tuple[int, int]:
 
 
 def unreadable(text: str, offset: int, reason: str) -> Unreadable:
-    """The error at this place of a text, with the line."""
+    """The error at this offset of a text, with its line."""
     if not text[offset:].strip():
         offset = len(text.rstrip())  # the end of the text is where its last word ends
     line, column = position(text, offset)

@@ -1,4 +1,4 @@
-r"""Reading types, patterns with types, and declarations of types. The grammar is in parser.py."""
+r"""The parser of types, patterns with types, and type declarations. The grammar is in parser.py."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _BUILT_IN = ("R", "Int", "Map", "Array", "IArray", "Ref", "Vector")
 
 
 class TypeParser(Cursor):
-    """A method for each line of the grammar."""
+    """A method for each line of the grammar of types."""
 
     def separated(self, item: Callable[[], _Item], closing: str, separator: str = ",") -> tuple[_Item, ...]:
-        """The items up to a closing bracket, perhaps none."""
+        """The items up to a closing bracket; there may be none."""
         if self.accept(closing):
             return ()
         items = [item()]
@@ -61,7 +61,7 @@ class TypeParser(Cursor):
         return type_
 
     def scheme(self) -> Type:
-        """forall a b. t, or t: the type of a function that is declared."""
+        """forall a b. t, or t: the type of a declared function."""
         if not self.accept("forall"):
             return self.type()
         names = [self.lower("a parameter")]
@@ -88,7 +88,7 @@ class TypeParser(Cursor):
         return None
 
     def sum(self) -> Type:
-        """Summands."""
+        """A sum of types."""
         type_ = self.applied_type()
         while self.accept("+"):
             type_ = Sum(type_, self.applied_type())
@@ -157,7 +157,7 @@ class TypeParser(Cursor):
         return pattern, type_
 
     def parameter_group(self) -> tuple[Pattern, Type | None]:
-        """What is in parentheses: parameters with types, or none of them with a type."""
+        """The content of parentheses: parameters that all have types, or that all have none."""
         if self.token.text == ")":
             raise self.failure("a name")
         parameters = self.separated(self.parameter, ")")
@@ -183,19 +183,19 @@ class TypeParser(Cursor):
         return pattern, type_
 
     def capital(self, what: str) -> str:
-        """A name that begins with a capital."""
+        """A name that begins with a capital letter."""
         if not _is_capital(self.token.text):
             raise self.failure(f"{what} (it begins with a capital)")
         return self.name(what)
 
     def lower(self, what: str) -> str:
-        """A name that does not begin with a capital."""
+        """A name that does not begin with a capital letter."""
         if _is_capital(self.token.text):
             raise self.failure(f"{what} (it begins with a small letter)")
         return self.name(what)
 
     def type_name(self) -> str:
-        """The name of a type that is declared."""
+        """The name of a type that is being declared."""
         if self.token.text in _BUILT_IN:
             raise self.failure("the name of a type that is not built in")
         return self.capital("the name of a type")

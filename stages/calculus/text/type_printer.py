@@ -39,11 +39,11 @@ class TypePrinter:
         self.spellings = {} if ascii_ else SPELLINGS
 
     def spell(self, text: str) -> str:
-        """A symbol, in unicode where it has such a spelling."""
+        """A symbol, in Unicode if it has such a spelling."""
         return self.spellings.get(text, text)
 
     def type(self, type_: Type, level: int = 0) -> str:
-        """The text of a type that stands where one of at least this precedence does."""
+        """The text of a type in a position that needs at least this precedence."""
         match type_:
             case Real():
                 return self.spell("R")
@@ -72,11 +72,11 @@ class TypePrinter:
         return f"({text})" if own < level else text
 
     def parameters(self, pattern: Pattern, type_: Type) -> str:
-        """(x : s, (y : t, z : u)), or (x, y) : s where the type is not written as a pair."""
+        """(x : s, (y : t, z : u)), or (x, y) : s if the type is not written as a pair."""
         return f"({', '.join(self.parameter(*parameter) for parameter in _parameters(pattern, type_))})"
 
     def parameter(self, pattern: Pattern, type_: Type) -> str:
-        """One of these."""
+        """A single parameter, or a group in parentheses."""
         if isinstance(pattern, tuple) and isinstance(type_, Pair):
             return self.parameters(pattern, type_)
         return f"{show_pattern(pattern)} : {self.type(type_)}"

@@ -1,1 +1,1 @@
-"""Transformations: D1 to D4 (Figs. 6 to 12), sparse maps, lists of contributions, the tape, and forward mode."""
+"""The transformations: D1 to D4 (Figs. 6 to 12), sparse maps, lists of contributions, the tape, and forward mode."""

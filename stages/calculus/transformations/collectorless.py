@@ -13,8 +13,8 @@ r"""D4 without the collector: section 8.1.
     Wrap[\(x : s). t] = \(x : s). let ((x, rebuild), i) = Interleave_s x 0 in let (y', i') = D[t] i
         in let (y, d) = Deinterleave_t y' in (y, linear(\(z : t). rebuild (SAlloc i' (freeze . SResolve i' . d z))))
 
-In D4 the backpropagator of an input adds its argument to c, and SResolve calls it once: so in the end c[i] is the
-argument that stands in m[i]. There is no c here, and rebuild reads m.
+In D4 the backpropagator of an input adds its argument to c, and SResolve calls it once. So in the end, c[i] equals the
+argument in m[i]. Hence c is omitted here, and rebuild reads m.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Collectorless"]
 
 
 class Collectorless(D4):
-    """Section 8.1."""
+    """D4 without the collector: section 8.1."""
 
     name = "collectorless"
     language = "D4"
@@ -57,7 +57,7 @@ class Collectorless(D4):
         return self.allocating(), self.calling(), *self.resolving()
 
     def unused(self) -> Term:
-        r"""What stands in a place of Staged before a call: (\_(z : R). id, 0)"""
+        r"""The initial element of Staged, before any call: (\_(z : R). id, 0)"""
         return t.Tuple(t.LinearLambda("z", ty.REAL, self.zero()), t.Literal(0.0))
 
     def allocating(self) -> Definition:
@@ -70,7 +70,7 @@ class Collectorless(D4):
         return Definition(self.own("SAlloc").name, kind, curried)
 
     def called_with(self) -> tuple[str, Type]:
-        """What a delayed call keeps beside its argument: its name, and its type."""
+        """The name and type that a delayed call stores with its argument."""
         return "f", self.linear()
 
     def calling(self) -> Definition:
@@ -98,7 +98,7 @@ class Collectorless(D4):
         )
 
     def resolved_at(self, f: Term, a: Term, m: Term) -> Term:
-        """What the backpropagator f, called with a, makes of m."""
+        """The state m after the backpropagator f has been called with a."""
         return t.Apply(t.Apply(f, a), m)
 
     # The wrapper

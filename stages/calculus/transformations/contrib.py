@@ -5,7 +5,7 @@ r"""D4 defunctionalised: section 8.2, Fig. 10.
     D[op(t1, .., tn)] i = let ((x1, u1), i1) = D[t1] i in .. in let ((xn, un), in) = D[tn] i(n-1)
         in ((op(x1, .., xn), (in, [(d1op(x1, .., xn)(1), u1), .., (dnop(x1, .., xn)(1), un)])), in + 1)
 
-    Staged = Array (Contrib, R)                  places that were not called hold ([], 0)
+    Staged = Array (Contrib, R)                  ids that were not called have ([], 0)
     SCall (i, c) a = \R(m). modify i (\(_, a'). (c, a + a')) m
     SApply [] = \_(z : R). id
     SApply ((p, u) : c) = \_(z : R). SCall u (z p) . SApply c z
@@ -15,9 +15,9 @@ r"""D4 defunctionalised: section 8.2, Fig. 10.
     Interleave_R x i = (((x, (i, [])), \m. snd (m @ i)), i + 1)
     Wrap: as in collectorless
 
-SApply is the paper's meaning of a Contrib: the backpropagator that the list stands for. Backpropagators were of three
-forms; two do nothing, and are []; that of an operation is linear in z, so its partial derivatives at 1 say all of it,
-and are computed in the forward pass.
+SApply is the paper's meaning of a Contrib: the backpropagator that the list represents. Backpropagators have three
+forms. Two of them do nothing, and become []. An operation's backpropagator is linear in z, so its partial derivatives
+at 1 determine it; the forward pass computes them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["Contrib"]
 
 
 class Contrib(Collectorless):
-    """Section 8.2."""
+    """D4 defunctionalised: section 8.2."""
 
     name = "contrib"
     language = "D4"
@@ -91,7 +91,7 @@ class Contrib(Collectorless):
         return t.Tuple(self.nil(), t.Literal(0.0))
 
     def called_with(self) -> tuple[str, Type]:
-        """The contributions."""
+        """The name and type of the contributions that a delayed call stores."""
         return "c", self.contrib
 
     def applying(self) -> Definition:

@@ -1,4 +1,4 @@
-"""Backpropagators as data: what a type must be to stand for linear functions (section 8.2)."""
+"""Backpropagators as data: the types of lists that represent linear functions (section 8.2)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["is_contributions"]
 def is_contributions(type_: Type, known: Declarations) -> bool:
     r"""Whether a type is data T = Nil | Cons R (Int, T) T, or with Int in place of the pair: a list of contributions.
 
-    It stands for \_(z : R). SCall u1 (z p1) . .. . SCall un (z pn). A place for delayed calls may hold it, as it may
-    hold the function: at one id it is always the same one.
+    It represents \_(z : R). SCall u1 (z p1) . .. . SCall un (z pn). A collection of delayed calls may hold it in place
+    of the function: at one id, it is always the same one.
     """
     exposed = known.expose(type_)
     constructors = known.constructors(exposed)

@@ -20,8 +20,9 @@ r"""D1, the naive transformation: Figs. 6 and 7.
 
     Deinterleave_(Vector t) = \v. let w = map Deinterleave_t v in (map fst w, \_(z : Vector t). fanin (map snd w) z 0)
 
-Section 9 adds sums, data types and letrec, which keep their structure too, as vectors do (vectors.py). With x of such
-a type s, Wrap adds zeros x, a 0 with the structure of x, since 0 : s cannot know it (note 8); no vector may be in s.
+Section 9 adds sums, data types and letrec, which keep their structure, too, as vectors do (vectors.py). For an input x
+of such a type s, Wrap adds zeros x, a 0 with the structure of x, which 0 : s does not have (note 8); s must not contain
+vectors.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ __all__ = ["D1"]
 
 
 class D1(Transformation):
-    """Figs. 6 and 7."""
+    """The naive transformation: Figs. 6 and 7."""
 
     name = "D1"
     language = "D1"
@@ -92,7 +93,7 @@ class D1(Transformation):
         raise AssertionError(term)
 
     def lets(self, term: Term) -> Term:
-        """D[let x = s in t], for a chain of them."""
+        """D[let x = s in t], for a chain of lets."""
         chain = []
         while isinstance(term, t.Let):
             chain.append((term.name, self.term(term.value)))
@@ -128,7 +129,7 @@ class D1(Transformation):
         return self.constant(made) if DISCRETE[term.name].result == ty.REAL else made
 
     def function(self, f: t.Function) -> t.Function:
-        """D of one of letrec's functions."""
+        """D of a function of a letrec."""
         type_ = self.type(f.type)
         assert isinstance(type_, ty.Arrow)
         return t.Function(f.name, type_, f.parameter, self.term(f.body), f.parameters)
@@ -162,6 +163,7 @@ class D1(Transformation):
             case ty.Pair(first, second):
 
                 def both(v: Var, w: Var) -> Term:
+                    """The dual pair: each half gets a backpropagator that puts a zero beside its cotangent."""
                     left, right = t.Zero(second), t.Zero(first)
                     return t.Tuple(
                         self.inner(first, d, lambda z: t.Tuple(z, left), lambda e: self.interleave(first, v, e)),
@@ -175,6 +177,7 @@ class D1(Transformation):
                 given = ty.Pair(data, ty.Linear(data, self.codomain()))
 
                 def make() -> Term:
+                    """Interleave for the data type, as a function."""
                     v, e = self.fresh("v"), self.fresh("d")
                     return lambda_((v, e), given, self.choice(data, Var(v), Var(e)))
 
@@ -184,7 +187,7 @@ class D1(Transformation):
                 return self.choice(other, x, d)
 
     def no_vector(self, x: Term) -> IllTyped:
-        """Why no vector may be in the input: its scalars' backpropagators would make vectors of its length."""
+        """The error for a vector in the input: its scalars' backpropagators would make vectors of its length."""
         return IllTyped(
             x,
             f"a Vector is in the argument, and {self.name} gives whole cotangents: the 0 beside an element needs the"
@@ -201,11 +204,13 @@ class D1(Transformation):
         """case x of {C(y1, .., yn) -> DC(Interleave (y1, ..), ..); ..}"""
 
         def branch(c: Constructor, ys: list[Var]) -> Term:
+            """Interleave the fields of a constructor, each with zeros in place of the others."""
             parts = []
             for k, (field, y) in enumerate(zip(c.fields, ys, strict=True)):
                 zeros: list[Term] = [t.Zero(f) for f in c.fields]
 
                 def place(z: Term, k: int = k, zeros: list[Term] = zeros) -> Term:
+                    """The cotangent with z in field k, and zeros in the other fields."""
                     return t.Con(type_, c.name, (*zeros[:k], z, *zeros[k + 1 :]))
 
                 parts.append(self.inner(field, d, place, lambda e, f=field, y=y: self.interleave(f, y, e)))  # type: ignore[misc]
@@ -214,7 +219,7 @@ class D1(Transformation):
         return self.each(type_, x, branch)
 
     def codomain(self) -> Type:
-        """What backpropagators give."""
+        """The result type of backpropagators."""
         return self.c
 
     def deinterleave(self, type_: Type, x: Term) -> Term:
@@ -232,6 +237,7 @@ class D1(Transformation):
                 made = t.Tuple(t.Tuple(Var(x1), Var(y1)), back)
 
                 def parts(v: Var, w: Var) -> Term:
+                    """Deinterleave both halves of a pair."""
                     after = let((y1, y2), self.deinterleave(second, w), made)
                     return let((x1, x2), self.deinterleave(first, v), after)
 
@@ -242,6 +248,7 @@ class D1(Transformation):
                 result = ty.Pair(data, ty.Linear(data, self.codomain()))
 
                 def make() -> Term:
+                    """Deinterleave for the data type, as a function."""
                     v = self.fresh("v")
                     return t.Lambda(v, self.type(data), self.chosen(data, Var(v)))
 
@@ -268,6 +275,7 @@ class D1(Transformation):
         assert constructors is not None
 
         def branch(c: Constructor, ys: list[Var]) -> Term:
+            """Deinterleave a constructor's fields; its backpropagator adds up theirs."""
             names = [(self.fresh("v"), self.fresh("d")) for _ in ys]
             z = self.fresh("z")
             cases = []

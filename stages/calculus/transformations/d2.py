@@ -1,4 +1,4 @@
-r"""D2, calls staged and merged by linear factoring, in an id generation monad: Fig. 8.
+r"""D2: calls are staged and merged by linear factoring, in an id generation monad: Fig. 8.
 
     D[R] = (R, (Int, R -o Staged))               D[s -> t] = D[s] -> Int -> (D[t], Int)
 
@@ -12,7 +12,7 @@ r"""D2, calls staged and merged by linear factoring, in an id generation monad: 
              (in, \_(z : R). SCall d1 (d1op(x1, .., xn)(z)) + .. + SCall dn (dnop(x1, .., xn)(z)))), in + 1)
 
     D[build(s, t)] i = let (n, i') = D[s] i in let (f, i'') = D[t] i' in sequence(build(n, f)) i''        vectors.py
-    Staged = (c, Map Int (R -o Staged, R))       0 and + of it are those of its parts; the map's + is linear factoring
+    Staged = (c, Map Int (R -o Staged, R))       0 and + act on each part; the map's + is linear factoring
     SCotan c = (c, {})                           SCall (i, f) x = (0, {i -> (f, x)})
     SResolve (c, m) = if m is empty then c else let i = highest key in m; (f, a) = lookup i in m
                       in SResolve (f a + (c, m without i))
@@ -22,9 +22,9 @@ r"""D2, calls staged and merged by linear factoring, in an id generation monad: 
     Wrap[\(x : s). t] = \(x : s). let (x, i) = Interleave_s (x, SCotan) 0
                                   in let (y, d) = Deinterleave_t (fst (D[t] i)) in (y, \_(z : t). SResolve (d z))
 
-Where D[t] i = (v, i) at once, `let (x, i') = (v, i) in ..` is not written (the monad's left unit law). Fig. 8 lets
-Deinterleave call a scalar's backpropagator itself; section 4 says that it stages the call, and only so every
-backpropagator is called at most once. SResolve is linear because what it adds up is (section 4); types do not see it.
+If D[t] i is immediately (v, i), `let (x, i') = (v, i) in ..` is omitted (the monad's left unit law). In Fig. 8,
+Deinterleave calls a scalar's backpropagator itself; section 4 says that it stages the call, which is needed to call
+every backpropagator at most once. SResolve is linear because its summands are (section 4); types do not show it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Use = Callable[[Term, Term], Term]
 
 
 class D2(D1):
-    """Fig. 8."""
+    """Staged calls with linear factoring: Fig. 8."""
 
     name = "D2"
     language = "D2"
@@ -158,6 +158,7 @@ class D2(D1):
             case t.Case(scrutinee, branches):
 
                 def branch(b: t.Branch, j: Term) -> t.Branch:
+                    """A branch of a case, with the next id j."""
                     return t.Branch(self.image(b.name), b.variables, self.on(b.body, j))
 
                 return self.run(
@@ -174,7 +175,7 @@ class D2(D1):
         return t.Discrete("+#", (i, t.Integer(1)))
 
     def lets_in(self, term: Term, i: Term, use: Use) -> Term:
-        """D[let x = s in t] i = let (x, i') = D[s] i in D[t] i', for a chain of them."""
+        """D[let x = s in t] i = let (x, i') = D[s] i in D[t] i', for a chain of lets."""
         chain: list[tuple[str, str, Term]] = []
         while isinstance(term, t.Let):
             j = self.fresh("i")
@@ -201,6 +202,7 @@ class D2(D1):
         x, d, first, rest = self.fresh("x"), self.fresh("d"), arguments[0], arguments[1:]
 
         def after(j: Term) -> Term:
+            """Transform the remaining arguments, with the next id j."""
             return self.run_scalars(rest, j, lambda xs, ds, k: use([Var(x), *xs], [Var(d), *ds], k))
 
         if isinstance(first, (t.Var, t.Fst, t.Snd)):
@@ -230,6 +232,7 @@ class D2(D1):
             return self.run_scalars(term.arguments, i, lambda xs, ds, j: use(t.Discrete(term.name, tuple(xs)), j))
 
         def made(xs: list[Term], j: Term) -> Term:
+            """The operation on the values; a real result is a constant with an id."""
             result = t.Discrete(term.name, tuple(xs))
             real = DISCRETE[term.name].result == ty.REAL
             return self.bind(self.constant_at(result, j), use) if real else use(result, j)
@@ -298,7 +301,10 @@ class D2(D1):
                 right = self.into(second, d, lambda z: self.at_second(z, first, second))
 
                 def both(v: Var, w: Var) -> Term:
+                    """Interleave both halves of a pair, the first one first."""
+
                     def then(y: Term, j: Term) -> Term:
+                        """Interleave the second half, with the next id j."""
                         last = right(lambda e: self.place(w, e, j, self.pure, second))
                         return self.named(last, lambda u, k: self.pure(t.Tuple(y, u), k))
 
@@ -319,7 +325,7 @@ class D2(D1):
         return self.take(x, i, computation, use(Var(x), Var(i)))
 
     def injector(self, d: Term) -> Term:
-        """The backpropagator of an input scalar: in D2, d itself."""
+        """The backpropagator of an input scalar: d itself in D2."""
         return d
 
     def at_first(self, z: Term, first: Type, second: Type) -> Term:
@@ -343,7 +349,7 @@ class D2(D1):
         return lambda use: t.Let(e, made, use(Var(e)))
 
     def given_by(self, part: Type) -> Type:
-        """What the backpropagator of a part takes: in D2, a cotangent."""
+        """The argument type of a part's backpropagator: a cotangent of the part in D2."""
         return part
 
     def interleave_type(self, data: Type) -> Type:
@@ -352,7 +358,7 @@ class D2(D1):
         return ty.Arrow(given, ty.Arrow(ty.INT, ty.Pair(self.type(data), ty.INT)))
 
     def of_data(self, data: Type) -> Term:
-        """Interleave of a data type."""
+        """Interleave for a data type, as a function."""
         v, d, i = self.fresh("v"), self.fresh("d"), self.fresh("i")
         given = ty.Pair(data, ty.Linear(self.given_by(data), self.codomain()))
         return lambda_((v, d), given, t.Lambda(i, ty.INT, self.choices(data, Var(v), Var(d), Var(i))))
@@ -361,12 +367,16 @@ class D2(D1):
         """case x of {C(y1, .., yn) -> let (x1, i1) = Interleave (y1, ..) i in .. in (DC(x1, .., xn), in); ..}"""
 
         def branch(c: Constructor, ys: list[Var]) -> Term:
+            """Interleave the fields of a constructor, one after the other."""
+
             def fields(k: int, j: Term, done: list[Term]) -> Term:
+                """Interleave the fields from the k-th on, with the next id j."""
                 if k == len(ys):
                     return self.pure(self.constructor(type_, c.name, tuple(done)), j)
                 into = self.into(c.fields[k], d, lambda z: self.at_field(z, type_, c, k))
 
                 def placed(e: Var) -> Term:
+                    """Interleave field k with the backpropagator e, and then the fields after it."""
                     made = self.place(ys[k], e, j, self.pure, c.fields[k])
                     return self.named(made, lambda v, n: fields(k + 1, n, [*done, v]))
 

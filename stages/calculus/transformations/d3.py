@@ -1,4 +1,4 @@
-r"""D3, the Cayley-transformed one: Fig. 9.
+r"""D3, the Cayley-transformed transformation: Fig. 9.
 
     D[R] = (R, (Int, R -o (Staged -> Staged)))
     D[t]: as in D2, with id in place of 0 and composition in place of +
@@ -14,7 +14,7 @@ r"""D3, the Cayley-transformed one: Fig. 9.
         in let (y', i'') = Interleave_t (y, \_(f : t -> t). d (\(v, w : (s, t)). (v, f w))) i' in ((x', y'), i'')
     Deinterleave, Wrap: as in D2
 
-The map's + with a single key is "insert, or update" of section 5, in the same logarithmic time.
+The map's + with a single key is section 5's "insert, or update", which also takes logarithmic time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["D3"]
 
 
 class D3(D2):
-    """Fig. 9."""
+    """Cayley-transformed: Fig. 9."""
 
     name = "D3"
     language = "D3"
@@ -90,7 +90,7 @@ class D3(D2):
     # The wrapper
 
     def given_by(self, part: Type) -> Type:
-        """What the backpropagator of a part takes: a function that adds to it."""
+        """The argument type of a part's backpropagator: a function that adds to the part."""
         return ty.Arrow(part, part)
 
     def injector(self, d: Term) -> Term:
@@ -110,17 +110,18 @@ class D3(D2):
         return lambda_((v, w), ty.Pair(first, second), t.Tuple(Var(v), t.Apply(z, Var(w))))
 
     def at_field(self, z: Term, type_: Type, c: Constructor, k: int) -> Term:
-        r"""\(v : t). case v of {C(y1, .., yn) -> C(y1, .., f yk, .., yn); .. as it is ..}"""
+        r"""\(v : t). case v of {C(y1, .., yn) -> C(y1, .., f yk, .., yn); .. other constructors unchanged ..}"""
         v = self.fresh("v")
 
         def branch(other: Constructor, ys: list[Var]) -> Term:
+            """Apply z to field k of the constructor C; other fields and constructors stay."""
             parts: list[Term] = [t.Apply(z, y) if other.name == c.name and n == k else y for n, y in enumerate(ys)]
             return t.Con(type_, other.name, tuple(parts))
 
         return t.Lambda(v, type_, self.each(type_, Var(v), branch))
 
     def resolved(self, d: Term, target: Type, source: Type, x: Term) -> Term:
-        r"""\_(z : t). SResolve (d z); where 0 depends on x, \(z : t). loop (d z (zeros x, {}))"""
+        r"""\_(z : t). SResolve (d z); if 0 depends on x, \(z : t). loop (d z (zeros x, {}))"""
         if not self.has_choice(source):
             return super().resolved(d, target, source, x)
         z = self.fresh("z")

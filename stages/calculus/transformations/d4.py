@@ -10,11 +10,12 @@ r"""D4, mutable arrays: Figs. 11 and 12.
     SResolve i_out = \R(c, m). letR (c, m) = loop (i_out - 1) (c, m) in dealloc m c
         where loop i = if i < 0 then id else \R(c, m). letR (!(f, a), m) = get i m in loop (i - 1) (f a (c, m))
 
-    Interleave_t : t -> Int -> ((D[t], IArray R -> t), Int): as with sparse cotangents, and \a. a @ i at scalars
+    Interleave_t : t -> Int -> ((D[t], IArray R -> t), Int): as with sparse cotangents, but \a. a @ i for scalars
     Wrap[\(x : s). t] = \(x : s). let ((x, rebuild), i) = Interleave_s x 0 in let (y', i') = D[t] i
         in let (y, d) = Deinterleave_t y' in (y, linear(\(z : t). rebuild (SAlloc i i' (freeze . SResolve i' . d z))))
 
-Fig. 12 ends its loop at 0, before the backpropagator with id 0 is called: the first input's. Here it ends below 0.
+The loop in Fig. 12 ends at 0, before it calls the backpropagator with the id 0, the first input's. Here it ends below
+0.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ __all__ = ["D4"]
 
 
 class D4(Sparse):
-    """Fig. 12."""
+    """Mutable arrays: Fig. 12."""
 
     name = "D4"
     language = "D4"

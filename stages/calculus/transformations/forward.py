@@ -1,4 +1,4 @@
-r"""Dual-numbers forward AD, of which D1 is the mirror image: section 2, Fig. 1 (b).
+r"""Dual-numbers forward AD, the mirror image of D1: section 2, Fig. 1 (b).
 
     D[R] = (R, R)                       a value and its tangent
     D[r] = (r, 0.0)
@@ -9,8 +9,8 @@ r"""Dual-numbers forward AD, of which D1 is the mirror image: section 2, Fig. 1 
     Interleave_t : (t, t) -> D[t], Deinterleave_t : D[t] -> (t, t): zip and unzip
     Wrap[\(x : s). t] = \(x, dx : (s, s)). let x = Interleave_s (x, dx) in Deinterleave_t (D[t])
 
-Wrap : (s -> t) ~> ((s, s) -> (t, t)), a value and a tangent to both. The tangent of an Int is 0; that of a sum or data
-type has the constructors of its value.
+Wrap : (s -> t) ~> ((s, s) -> (t, t)), from value and tangent to value and tangent. The tangent of an Int is 0; the
+tangent of a sum or data type has the same constructors as its value.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Forward"]
 
 
 class Forward(D1):
-    """Fig. 1 (b)."""
+    """Dual-numbers forward AD: Fig. 1 (b)."""
 
     name = "forward"
     language = "D1"
@@ -75,6 +75,7 @@ class Forward(D1):
                 given = ty.Pair(data, data)
 
                 def make() -> Term:
+                    """Interleave for the data type, as a function."""
                     v, dv = self.fresh("v"), self.fresh("d")
                     return lambda_((v, dv), given, self.zipped(data, Var(v), Var(dv)))
 
@@ -90,7 +91,7 @@ class Forward(D1):
         )
 
     def pairs(self, type_: Type, c: Constructor, ys: list[Var], other: Constructor, zs: list[Var]) -> Term:
-        """DC(Interleave (y1, z1), ..); where the tangent has another constructor, it counts as 0."""
+        """DC(Interleave (y1, z1), ..); a tangent with another constructor counts as 0."""
         tangents: list[Term] = (
             list(zs) if other.name == c.name else [self.zeros(f, y) for f, y in zip(c.fields, ys, strict=True)]
         )
@@ -115,6 +116,7 @@ class Forward(D1):
             case ty.Named() as data:
 
                 def make() -> Term:
+                    """Deinterleave for the data type, as a function."""
                     v = self.fresh("v")
                     return t.Lambda(v, self.type(data), self.unzipped(data, Var(v)))
 
@@ -127,6 +129,7 @@ class Forward(D1):
         """case x of {DC(y1, .., yn) -> .. (C(x1, .., xn), C(d1, .., dn)); ..}"""
 
         def branch(c: Constructor, ys: list[Var]) -> Term:
+            """Deinterleave the fields of a constructor."""
             made = lambda parts: t.Con(type_, c.name, tuple(parts))  # noqa: E731
             return self.collected(list(zip(c.fields, ys, strict=True)), made)
 
@@ -141,7 +144,7 @@ class Forward(D1):
         return made
 
     def wrapped(self, x: str, source: Type, target: Type, inner: Callable[..., Term]) -> Term:
-        """let x = Interleave (x, dx) in Deinterleave (D[t]), where the parameter is the pair of x and dx."""
+        """let x = Interleave (x, dx) in Deinterleave (D[t]), for the parameter (x, dx)."""
         y = self.fresh("y")
         made: Term = t.Let(y, inner(), self.unzip(target, Var(y)))
         return self.halves(Var(x), lambda v, w: t.Let(x, self.zip(source, v, w), made))

@@ -1,10 +1,10 @@
 r"""D3 with sparse cotangents: section 6.
 
-Staged = (Map Int R, Map Int (R -o (Staged -> Staged), R))      the input's scalars by number, those of their ids
+Staged = (Map Int R, Map Int (R -o (Staged -> Staged), R))      the first map has the input's scalars by id
 SOneHot i z (c, m) = ({i -> z} + c, m)                          in place of SCotan
 SResolve u = loop (u ({}, {})) : Map Int R
 
-Interleave_t : t -> Int -> ((D[t], Map Int R -> t), Int)        also a function that rebuilds t from its scalars
+Interleave_t : t -> Int -> ((D[t], Map Int R -> t), Int)        also returns a function that rebuilds t from its scalars
 Interleave_R x i = (((x, (i, SOneHot i)), \a. lookup i a), i + 1)
 Interleave_() () i = (((), \a. ()), i)                          Interleave_Int n i = ((n, \a. n), i)
 Interleave_(s, t) (x, y) i = let ((x', f), i') = Interleave_s x i in let ((y', g), i'') = Interleave_t y i'
@@ -33,7 +33,7 @@ __all__ = ["Sparse"]
 
 
 class Sparse(D3):
-    """Section 6."""
+    """D3 with sparse cotangents: section 6."""
 
     name = "sparse"
     language = "D3"
@@ -47,7 +47,7 @@ class Sparse(D3):
         return ty.Map(ty.REAL)
 
     def collected(self) -> Type:
-        """What rebuild takes: in section 6, the collector itself."""
+        """The argument type of rebuild: in section 6, the collector itself."""
         return self.collector()
 
     # The interface
@@ -66,7 +66,7 @@ class Sparse(D3):
         return self.loop(self.collector()), Definition(self.own("SResolve").name, kind, body)
 
     def lookup(self, i: Term, a: Term) -> Term:
-        """The scalar of number i."""
+        """The scalar with number i."""
         return t.Primitive("lookup", (i, a))
 
     # The wrapper
@@ -76,6 +76,7 @@ class Sparse(D3):
         a = self.fresh("a")
 
         def rebuild(body: Term) -> Term:
+            """The rebuild function with this body."""
             return t.Lambda(a, self.collected(), body)
 
         match self.source.expose(type_):
@@ -86,11 +87,13 @@ class Sparse(D3):
             case ty.Pair(first, second):
 
                 def whole(parts: list[tuple[Term, Term]], j: Term) -> Term:
+                    """The dual pair, and the function that rebuilds both halves."""
                     (y, f), (w, g) = parts
                     both = t.Tuple(t.Apply(f, Var(a)), t.Apply(g, Var(a)))
                     return self.pure(t.Tuple(t.Tuple(y, w), rebuild(both)), j)
 
                 def halves(v: Var, w: Var) -> Term:
+                    """Interleave both halves of a pair."""
                     return self.numbers([(v, first), (w, second)], i, [], whole)
 
                 return self.bind(self.halves(x, halves), use)
@@ -108,6 +111,7 @@ class Sparse(D3):
                 kind = ty.Arrow(data, self.computing(result))
 
                 def make() -> Term:
+                    """Interleave for the data type, as a function."""
                     v = self.fresh("v")
                     return t.Lambda(v, data, self.computation(lambda j: self.branches(data, Var(v), j)))
 
@@ -139,9 +143,11 @@ class Sparse(D3):
         r"""case x of {C(y1, .., yn) -> .. ((DC(x1, .., xn), \a. C(f1 a, .., fn a)), in); ..}"""
 
         def branch(c: Constructor, ys: list[Var]) -> Term:
+            """Interleave the fields of a constructor."""
             a = self.fresh("a")
 
             def whole(parts: list[tuple[Term, Term]], j: Term) -> Term:
+                """The dual constructor, and the function that rebuilds its fields."""
                 dual = self.constructor(type_, c.name, tuple([y for y, _ in parts]))
                 again = t.Con(type_, c.name, tuple([t.Apply(f, Var(a)) for _, f in parts]))
                 return self.pure(t.Tuple(dual, t.Lambda(a, self.collected(), again)), j)

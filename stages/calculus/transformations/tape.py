@@ -23,9 +23,9 @@ r"""D4 as taping: section 8.3.
         in letR (!y', w) = D[t] w in letR (!n, w) = size w in letR !tape = freeze w in
         !(let (y, d) = Deinterleave_t y' in (y, linear(\(z : t). rebuild (SAlloc n (freeze . SResolve tape n . d z))))))
 
-The id generation monad carries the tape, resource-linearly, and the tape's length is the next id: `push` gives it. The
-paper keeps the arguments in the same array. Here the tape is frozen when the forward pass ends, so that a pullback can
-be called twice. An id that was not called is passed over: 0 times a partial derivative that is infinite would be NaN.
+The id generation monad carries the tape, resource-linearly, and the tape's length is the next id, which `push` returns.
+The paper keeps the arguments in the same array. Here the tape is frozen after the forward pass, so that the pullback
+can be called twice. Ids that were not called are skipped: 0 times an infinite partial derivative would be NaN.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = ["Tape"]
 
 
 class Tape(Contrib):
-    """Section 8.3."""
+    """D4 as taping: section 8.3."""
 
     name = "tape"
     language = "D4"
@@ -144,6 +144,7 @@ class Tape(Contrib):
         start = t.Apply(t.Apply(self.own("loop"), tape), last)
 
         def curried(x: str, term: Term) -> Term:
+            r"""\tape. \x. term"""
             return t.Lambda("tape", self.frozen(), t.Lambda(x, ty.INT, term))
 
         return (

@@ -1,6 +1,6 @@
-r"""What all transformations share: types and declarations, names, and Wrap's recursion over data types.
+r"""The common part of all transformations: types and declarations, names, and Wrap's recursion over data types.
 
-A transformation D_c, for a type c of cotangents, is given by what it makes of R and of the terms that touch scalars.
+A transformation D_c, for a type c of cotangents, is determined by its image of R and of the terms that touch scalars.
 Everywhere else it keeps the structure (Fig. 6, section 9):
 
     D[()] = ()    D[(s, t)] = (D[s], D[t])    D[s -> t] = D[s] -> D[t]    D[Int] = Int    D[s + t] = D[s] + D[t]
@@ -48,11 +48,11 @@ __all__ = ["Transformation"]
 
 
 class Transformation(ABC):
-    """One of the paper's transformations, for one program.
+    """A transformation of the paper, for one program.
 
     name        "D1", ...
-    language    of check.check
-    reads       the language of its programs
+    language    the language of its results, for check.check
+    reads       the language of its source programs
     c           the type of the program's cotangents
     """
 
@@ -95,7 +95,7 @@ class Transformation(ABC):
         return ()
 
     def around(self, made: Term) -> Term:
-        """D[t], with what the transformation binds around it: nothing."""
+        """D[t], with the transformation's bindings around it: none by default."""
         return made
 
     # Types
@@ -140,27 +140,27 @@ class Transformation(ABC):
     # Terms
 
     def constructor(self, t: Type, name: str, arguments: tuple[Term, ...]) -> Con:
-        """D[C] of arguments that are transformed already."""
+        """D[C] applied to arguments that have been transformed."""
         return Con(self.type(t), self.image(name), arguments)
 
     def image(self, constructor: str) -> str:
-        """The constructor that C is sent to: DC; inl and inr stay."""
+        """The image of the constructor C: DC; inl and inr stay."""
         return constructor if constructor in ("inl", "inr") else f"D{constructor}"
 
     def own(self, name: str) -> Var:
-        """One of the transformed program's functions; it has another name where the program has this one."""
+        """A function of the transformed program; it is renamed if the source program uses the name."""
         while name in self.taken:
             name += "'"
         return Var(name)
 
     def own_type(self, name: str) -> ty.Named:
-        """One of the transformed program's types, likewise."""
+        """A type of the transformed program; it is renamed if the source program uses the name."""
         while name in self.source.types:
             name += "'"
         return ty.Named(name)
 
     def fresh(self, base: str) -> str:
-        """A name that the program does not have: base1, base2, ..."""
+        """A name that the program does not use: base1, base2, ..."""
         count = self.counters.setdefault(base, itertools.count(1))
         return next(name for k in count if (name := f"{base}{k}") not in self.taken)
 
@@ -191,9 +191,10 @@ class Transformation(ABC):
 
     @classmethod
     def of(cls, program: Program, kind: Type) -> Program:
-        """D[t] of a program of type s -> t with c = s, and what it refers to.
+        """D[t] for a program of type s -> t with c = s, with the definitions that it refers to.
 
-        With c = () of another program, and where a function is in s: it has no cotangents.
+
+        With c = () for other programs, and if s contains a function: such an s has no cotangents.
         """
         program = _one_term(program, cls.reads)
         is_data = isinstance(kind, ty.Arrow) and first_order(kind.argument, program.declarations)
@@ -202,16 +203,16 @@ class Transformation(ABC):
         return Program(self.around(self.term(program.term)), self.declarations(), self.interface())
 
     def on(self, t: Term, *state: Term) -> Term:
-        """D[t], in the state where there is one."""
+        """D[t], applied to the state if the transformation has one."""
         assert not state
         return self.term(t)
 
     def called(self, function: Term, x: Term) -> Callable[..., Term]:
-        """How to make D[function] x."""
+        """A function that makes D[function] x from its state."""
         return lambda: Apply(self.term(function), x)
 
     def recursive(self, kind: str, t: Type, type_: Type, make: Callable[[], Term]) -> Var:
-        """A definition for a data type, made once; Interleave and the like call themselves for its parts."""
+        """The definition for a data type, made once; Interleave and others call themselves on its parts."""
         if (kind, t) not in self.functions:
             assert isinstance(t, ty.Named)
             name = f"{kind}_{t.name}"
@@ -223,7 +224,7 @@ class Transformation(ABC):
         return Var(self.functions[kind, t])
 
     def has_choice(self, t: Type, seen: frozenset[Type] = frozenset()) -> bool:
-        """Whether a sum, data type or vector is in it: its 0 then depends on the input (the paper's note 8)."""
+        """Whether a type contains a sum, data type or vector: its 0 then depends on the input (the paper's note 8)."""
         t = self.source.expose(t)
         return isinstance(t, (ty.Sum, ty.Named, ty.Vector)) or any(self.has_choice(part) for part in ty.parts(t))
 
@@ -243,6 +244,7 @@ class Transformation(ABC):
             case ty.Named() as data:
 
                 def make() -> Term:
+                    """zeros for the data type, as a function."""
                     v = self.fresh("v")
                     return Lambda(v, data, self.each(data, Var(v), lambda c, ys: self.same(data, c, ys, self.zeros)))
 
@@ -278,7 +280,7 @@ class Transformation(ABC):
 
 
 def _one_term(program: Program, language: str) -> Program:
-    """The program with its definitions as a letrec around its term, if it has any; see `instantiated`, too."""
+    """The program with its definitions as a letrec around its term; see also `instantiated`."""
     if program.definitions:
         check(program, language)
         functions = [as_function(d, program.declarations) for d in program.definitions]
@@ -290,7 +292,7 @@ def _one_term(program: Program, language: str) -> Program:
 
 
 def _names(term: Term) -> set[str]:
-    """All names of variables in a term."""
+    """All variable names in a term."""
     found: set[str] = set()
     todo = [term]
     while todo:

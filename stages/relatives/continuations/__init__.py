@@ -1,1 +1,1 @@
-"""Wang et al. 2019 and its kin: reverse mode by continuations, with and without shift and reset."""
+"""Wang et al. 2019 and ad-delcont: reverse mode by continuations, with and without shift and reset."""

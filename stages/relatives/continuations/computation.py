@@ -1,7 +1,7 @@
-"""Programs in continuation-passing style, and the loop that makes their calls, so that Python's stack does not grow.
+"""Programs in continuation-passing style, and a trampoline that makes their calls without growing Python's stack.
 
-An operation `x * y` is a Computation: called with its continuation k, a function of one value, it goes on. k does, too,
-by calling another Computation; the last one is called with the k that the whole program was given.
+An operation `x * y` is a Computation: it is called with its continuation k, a function of one value, and calls k. So
+does k, which calls another Computation; the last one is called with the continuation of the whole program.
 
     def cube(x):                                   lambda x: x * x * x in direct style
         return lambda k: (x * x)(lambda y: (y * x)(k))
@@ -10,8 +10,8 @@ by calling another Computation; the last one is called with the k that the whole
     call(f, *args)(k)        f(*args)(k), for recursion of any depth
     fold(step, x, items)(k)  a loop
 
-A call of a Computation or of k only says which call is next, so its value has to be returned; `there` makes the calls.
-What an operation has to do when k has returned, it puts on the list `waits` before.
+A call of a Computation or of k only returns the next call, so return its value; `there` makes the calls. An operation
+puts its work for the time after k has returned on the list `waits`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ Continuation = Callable[[Any], Any]  # of the last value; it returns a Bounce or
 
 
 class ComputationError(TypeError):
-    """The function is not in continuation-passing style."""
+    """A function that is not in continuation-passing style."""
 
 
 class Computation:
-    """What has still to be given its continuation k: an operation, `pure`, `call`, or `fold`."""
+    """A computation that waits for its continuation k: an operation, `pure`, `call`, or `fold`."""
 
     def __init__(self, then: Callable[[Continuation, list[Any]], Any], run: Any = None) -> None:
         self._then, self._run = then, run
 
     def __call__(self, k: Continuation) -> Bounce:
-        """Go on with k; what this returns is to be returned, too."""
+        """Pass the continuation k; return the result of this call in turn."""
         if self._run is not None:
             self._run.called += 1
         return Bounce(self._then, k)
@@ -52,28 +52,28 @@ class Computation:
 
 
 class Bounce(NamedTuple):
-    """A call that `there` is to make, with the list of what waits."""
+    """The next call for the trampoline `there`."""
 
     then: Callable[[Continuation, list[Any]], Any]
     k: Continuation
 
 
 class End:
-    """What the last continuation returns."""
+    """The value that the last continuation returns."""
 
 
 def pure(x: Any) -> Computation:
-    """A value that is known, as a Computation: k is called with it at once."""
+    """A known value as a Computation, which calls k at once."""
     return Computation(lambda k, waits: k(x))
 
 
 def call(f: Callable[..., Any], *args: Any) -> Computation:
-    """f(*args), for f in continuation-passing style; the call is made by `there`, so that f may recur at any depth."""
+    """Call f(*args), with f in continuation-passing style, from the trampoline, so that f may recur at any depth."""
     return Computation(lambda k, waits: f(*args)(k))
 
 
 def fold(step: Callable[[Any, Any], Any], x: Any, items: Iterable[Any]) -> Computation:
-    """A loop: x becomes step(x, item), in continuation-passing style, for one item after the other.
+    """A loop: for each item in turn, x becomes step(x, item), with step in continuation-passing style.
 
     >>> from stages.relatives.continuations.cps import vjp
     >>> vjp(lambda x: fold(lambda x, _: x + x, x, range(10)), 1.0)[0]
@@ -81,9 +81,11 @@ def fold(step: Callable[[Any, Any], Any], x: Any, items: Iterable[Any]) -> Compu
     """
 
     def then(k: Continuation, waits: list[Any]) -> Any:
+        """Start the loop, with k as the continuation after the last item."""
         rest = iter(items)
 
         def turn(x: Any) -> Any:
+            """Run the step of the next item, with this function as its continuation; call k after the last one."""
             for item in rest:
                 return call(step, x, item)(turn)
             return k(x)
@@ -94,7 +96,7 @@ def fold(step: Callable[[Any, Any], Any], x: Any, items: Iterable[Any]) -> Compu
 
 
 def there(computation: Any, k: Continuation) -> list[Any]:
-    """Call the Computation with k, and whatever calls that leads to: the list of what waits for its k to return."""
+    """Run the Computation with k, call by call, and return the list of the work that waits for k to return."""
     if not callable(computation):
         kind = type(computation).__name__
         raise ComputationError(

@@ -1,26 +1,26 @@
-r"""shift and reset in direct style, by greenlets: delimited continuations that are called at most once.
+r"""shift and reset in direct style, by greenlets: one-shot delimited continuations.
 
-Paper:   Wang et al. 2019, section 3.2, for what they mean; Danvy and Filinski 1990 for the operators
+Paper:   Wang et al. 2019, section 3.2, for their meaning; Danvy and Filinski 1990 for the operators
 Needs:   one-shot continuations: the library greenlet (`pip install greenlet`)
-Cost:    a shift makes a greenlet and switches four times, and its end twice. While its body waits for k, it takes 8 to
-         10 KB (measured for 100,000 of them; Python 3.11 to 3.14 on Linux, x86-64).
+Cost:    a shift makes a greenlet and switches four times, and twice more at its end. While its body waits for k, it
+         takes 8 to 10 KB (measured for 100,000 of them; Python 3.11 to 3.14 on Linux, x86-64).
 
-    reset e          the value of e, and the end of what a shift inside of e captures
-    shift (\k. e)    the value of e becomes reset's; k is what was left to do inside of reset, as a function
-    k v              goes on there with v for shift's value; its own value is the one that reset would have had
+    reset e          the value of e; it delimits the continuation that a shift inside of e captures
+    shift (\k. e)    the value of e becomes reset's; k is the rest of reset's computation, as a function
+    k v              continues there with v as shift's value; its own value is the one that reset would have had
 
     hub              the greenlet that called reset. It starts and resumes all others, so that neither Python's stack
-                     nor C's grows, however many wait
+                     nor C's grows, however many of them wait
     reset e          e runs on a greenlet g:                            [] wait
-    shift (\k. e)    g is left as it is; e runs on a greenlet b;        [] wait
+    shift (\k. e)    g is suspended; e runs on a greenlet b;             [] wait
     k v, called in b g is resumed with v;                               [b] wait
-    the end, with w  of whatever runs: the last one that waits gets w for k's value; if none waits, w is reset's value
+    a greenlet ends  with the value w: the last one that waits gets w as k's value; if none waits, w is reset's value
 
-An exception takes the same way as a value, from the last one that waits to the caller of reset. `level` is for the
-paper's section 3.7 (shift2): shift belongs to the nearest reset of its level, and captures the resets in between, too.
-A k that is never called is dropped as any other object is, and what it captured is left (its `finally` clauses run);
-only where it holds a reset of an inner level, the garbage collector does not see it, and it keeps its memory.
-All of it shares one context (contextvars, hence np.errstate), as the program in direct style does.
+An exception propagates like a value, from the last greenlet that waits to the caller of reset. `level` implements the
+paper's section 3.7 (shift2): a shift belongs to the nearest reset of its level, and also captures the resets between.
+A k that is never called is freed like any other object, and its `finally` clauses run; but a k that holds a reset of an
+inner level is invisible to the garbage collector, and keeps its memory. All greenlets share one context (contextvars,
+hence np.errstate), as a program in direct style does.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ __all__ = ["Continuation", "ControlError", "around", "reset", "shift"]
 
 
 class ControlError(RuntimeError):
-    """A shift without its reset, or a continuation that cannot be called."""
+    """A shift without a reset, or a continuation that cannot be called."""
 
 
 class Reset:
-    """A reset: its level; its hub, while it runs; who asks it: a greenlet, and the one of this reset that it is in."""
+    """A reset: its level; its hub, while it runs; the greenlet that asked for it, with its greenlet of this reset."""
 
     __slots__ = ("asking", "hub", "level")
     asking: Any
@@ -54,7 +54,7 @@ class Reset:
 
 
 class Continuation:
-    """What is left to do inside of a reset, as a function of shift's value."""
+    """The rest of a reset's computation, as a function of shift's value."""
 
     __slots__ = ("_base", "_rest")
 
@@ -62,11 +62,11 @@ class Continuation:
         self._rest, self._base = rest, base
 
     def __call__(self, value: Any = None) -> Any:
-        """The value of what is left, with this value for that of shift. ControlError for a second call."""
+        """Resume with this value of shift, and return the value of the reset. ControlError for a second call."""
         if self._rest is None:
             raise ControlError(
                 "a continuation was called a second time: it is one-shot, since greenlets cannot be copied."
-                " Write reset with the whole computation anew"
+                " Run the whole computation again inside of a new reset"
             )
         base = self._base
         if _ask(base.reset) is not None:
@@ -98,7 +98,7 @@ def reset(thunk: Callable[[], Any], level: Any = None) -> Any:
 
 
 def shift(body: Callable[[Continuation], Any], level: Any = None) -> Any:
-    """The value with which `body` calls the continuation that it is given; body's own value is that of the reset.
+    """Capture the continuation up to the reset, and run `body` on it; body's value becomes the reset's.
 
     ControlError if no reset of this level is around.
     """
@@ -109,7 +109,7 @@ def shift(body: Callable[[Continuation], Any], level: Any = None) -> Any:
 
 
 def around() -> Iterator[Any]:
-    """The levels of the resets around, from the nearest on.
+    """The levels of the enclosing resets, from the nearest on.
 
     >>> reset(lambda: reset(lambda: list(around()), "inner"), "outer")
     ['inner', 'outer']
@@ -121,9 +121,9 @@ def around() -> Iterator[Any]:
 
 
 def _ask(wanted: Any) -> Reset | None:
-    """The nearest reset that is this one or of this level; it is told who asks.
+    """The nearest enclosing reset that is this one or has this level; it remembers who asked.
 
-    No variable of `shift` may hold that: what waits would hold itself, and stay for ever.
+    No variable of `shift` may hold this: a waiting greenlet would refer to itself, and never be freed.
     """
     me = base = getcurrent()
     while (inside := getattr(base, "reset", None)) is not None:
@@ -135,9 +135,10 @@ def _ask(wanted: Any) -> Reset | None:
 
 
 def _fresh(inside: Reset, thunk: Callable[[], Any]) -> Any:
-    """A greenlet of this reset; it ends in `_end` or `_fail`, in the hub."""
+    """A greenlet of this reset that runs thunk; it ends by `_end` or `_fail` in the hub."""
 
     def run(_: Any) -> Any:
+        """Run thunk, and tell the hub how it ended."""
         try:
             return _end, thunk()
         except BaseException as error:
@@ -150,20 +151,20 @@ def _fresh(inside: Reset, thunk: Callable[[], Any]) -> Any:
 
 
 class _Waiting(list):
-    """The bodies that wait for the value of their k, and the exception on its way, with the traceback it came with."""
+    """The bodies that wait for the value of their k, and the propagating exception with its first traceback."""
 
     error: BaseException | None = None
     traceback: Any = None
 
     def noted(self, error: BaseException) -> BaseException:
-        """The exception with the traceback that it came with first: where it was raised, not what it has passed."""
+        """Restore the exception's first traceback, which ends where it was raised."""
         if self.error is not error:
             self.error, self.traceback = error, error.__traceback__
         return error.with_traceback(self.traceback)
 
 
 def _run(inside: Reset, first: Any, value: Any = None) -> Any:
-    """The hub: what each event leads to is the next event."""
+    """The hub: run each event; it returns the next event."""
     inside.hub, waiting = getcurrent(), _Waiting()
     try:
         kind, *what = first.switch(value)

@@ -1,17 +1,18 @@
-r"""Reverse mode in continuation-passing style: an operation calls what follows it, and then adds to its arguments.
+r"""Reverse mode in continuation-passing style: an operation calls its continuation, and then adds to its arguments.
 
 Paper:   Wang et al. 2019, section 3.1, Figs. 6 and 7
-D[R] =   (R, Ref R)                                 the value, and a cell in which its cotangent adds up
+D[R] =   (R, Ref R)                                 the value, and a cell that accumulates its cotangent
 Changed: forward mode (tagged_forward.py) computes value and tangent together. In reverse mode cotangents come from the
-         end: so an operation is handed its continuation k, the rest of the program. It computes its value, calls k, and
-         when k has returned, all that follows has added to its cell. The call goes there, the return comes back.
-Needs:   closures, mutable cells; and the user's function in continuation-passing style (computation.py): x * y is no
-         number but a Computation, which takes k, and so is f's value. Programs in direct style, such as those of
-         programs.py, are refused (ComputationError); shift_reset takes them. A vjp of this module inside of another of
-         this module is refused: the inner one would have to be in that style itself. It nests inside of others.
-Cost:    O(1) for an operation, there and back: linear. Two frames wait for each operation, so Python's stack (1000
-         frames) would hold fewer than 500. They do not wait there: a Computation returns the call that is next, a loop
-         (`there`) makes it, and a list has what waits. It is kept, so that the pullback may be called again.
+         end. So an operation takes its continuation k, the rest of the program. It computes its value, and calls k;
+         when k has returned, the rest of the program has added to its cell. Calls are the forward pass, returns the
+         reverse pass.
+Needs:   closures, mutable cells; and the user's function in continuation-passing style (computation.py): x * y is not
+         a number but a Computation, which takes k, and so is f's value. It refuses programs in direct style, such as
+         programs.py has (ComputationError); shift_reset takes them. It refuses a vjp of this module inside of another
+         one, as the inner one would have to be in that style itself. It nests inside of other algorithms.
+Cost:    O(1) for an operation, forward and reverse: linear. Two frames would wait for each operation, so Python's stack
+         (1000 frames) would hold fewer than 500. Instead, a Computation returns the next call, a loop (`there`) makes
+         it, and a list holds the waiting work. The list is kept, so that the pullback may be called again.
 
     D[r]          = r
     D[op(t1..tn)] = \k. let z = (op(x1..xn), ref 0) in k z; d1 += !(z.d) * p1; ...; dn += !(z.d) * pn
@@ -62,6 +63,7 @@ def op(run, y, args, partials):
         raise ComputationError("a derivative by cps inside of another one: its operations are no numbers yet")
 
     def then(k, waits):
+        """Compute z, note its reverse step, and go on with k."""
         z = Dual(run, y, zero)
         waits.append((z, args, partials))  # until k has returned
         return k(z)
@@ -70,7 +72,7 @@ def op(run, y, args, partials):
 
 
 def visit(z, args, partials):
-    """When k has returned: d1 += !(z.d) * p1; ...; dn += !(z.d) * pn"""
+    """The reverse step, after k has returned: d1 += !(z.d) * p1; ...; dn += !(z.d) * pn"""
     for u, p in zip(args, partials, strict=True):
         u.d = plus(u.d, z.d * p)
 
@@ -79,7 +81,7 @@ overload(Dual, constant, op)
 
 
 def deinterleave(run, y):
-    """The output's value; the dual numbers in it, with their places; the structure of its cotangents."""
+    """The output's value; the dual numbers in it, with their indices; the structure of its cotangents."""
     leaves, structure = outputs(y)
     duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
     for k, u in duals:
@@ -88,7 +90,7 @@ def deinterleave(run, y):
 
 
 def vjp(f, *primals):
-    """The value that f, in continuation-passing style, hands to its k, and the pullback: cotangent of it -> tuple.
+    """The value that f, in continuation-passing style, passes to its k, and the pullback: cotangent of it -> tuple.
 
     ComputationError if f is not in that style.
 
@@ -106,6 +108,7 @@ def vjp(f, *primals):
     turn = threading.Lock()
 
     def pullback(ct):
+        """Empty the cells, seed the output's, and run the waiting reverse steps, the last one first."""
         zs = output.read(ct)
         with turn:  # pullbacks share the cells
             for u in itertools.chain(xs, (z for z, *_ in waits)):

@@ -1,20 +1,20 @@
-r"""Lifting: any function that comes with its pullback becomes an operation of reverse mode by shift and reset.
+r"""Lifting: any function with a pullback becomes an operation of reverse mode by shift and reset.
 
 Paper:   Wang et al. 2019, section 3.2; the article on the Haskell library ad-delcont
 D[R] =   (R, Ref R); in general D a da = (a, Ref da), value and cotangent of different types
-Changed: in Fig. 8 (shift_reset.py) every operation is written out. Here op1 and op2 are written once, and take from the
-         user what an operation computes and how it pulls a cotangent back: f : a -> (b, db -> da). The overloaded
-         operations are lines of the table, lifted; numbers are an instance.
+Changed: in Fig. 8 (shift_reset.py) every operation is written out. Here op1 and op2 are written once, and the user
+         gives the value of an operation and its pullback: f : a -> (b, db -> da). The overloaded operations are the
+         lifted entries of the table of primitives; real numbers are one instance.
 Needs:   mutable cells, delimited continuations (one-shot ones: greenlets, control.py), with levels for nesting. Haskell
-         has no effects beside values: there, both are a type, ContT x (ST s), and a number of the program is the action
-         that makes its variable. An action that is used twice is run twice: 2^n of them for n doublings. Here
-         shift is an effect, a number is the variable itself, and what is shared stays so.
-Cost:    O(1) for an operation: linear. Greenlets, memory, and the runs of f are those of shift_reset.
+         has no side effects: there, both effects are a type, ContT x (ST s), and a number of the program is the action
+         that makes its variable. An action that is used twice runs twice: 2^n of them for n doublings. Here shift is
+         a side effect, a number is the variable itself, and sharing is kept.
+Cost:    O(1) for an operation: linear. Greenlets, memory and runs of f as in shift_reset.
 
     op1 f ra      = let (xb, g) = f !(ra.x) in shift (\k. let rb = var xb 0; ry = k rb in ra.d += g !(rb.d); ry)
     op2 f ra rb   = let (xc, g, h) = f !(ra.x) !(rb.x) in
                     shift (\k. let rc = var xc 0; ry = k rc in ra.d += g !(rc.d); rb.d += h !(rc.d); ry)
-    D[op(t1..tn)] = the same, of the partials: the i-th pullback is \z. z * pi
+    D[op(t1..tn)] = the same with the partial derivatives: the i-th pullback is \z. z * pi
     rad1 f x      = let xr = var x 0; zr = reset (let z = f xr in z.d := 1; z) in (!(zr.x), !(xr.d))
 """
 
@@ -31,7 +31,7 @@ from stages.relatives.continuations.control import reset, shift
 
 
 class Variable:
-    """D a da: a value x and its cotangent d so far. There is no arithmetic with it but by op1 and op2."""
+    """D a da: a value x and its cotangent d so far. Its only operations are those made by op1 and op2."""
 
     __slots__ = ("d", "run", "x")
 
@@ -55,7 +55,7 @@ zero = None  # nothing has been added yet: then no pullback is called, and no ty
 
 
 def kind(x):
-    """What a variable with the value x is."""
+    """The class of a variable with the value x: Dual for a real number, Variable otherwise."""
     return Dual if isinstance(x, numbers.Real) and not isinstance(x, numbers.Integral) else Variable
 
 
@@ -65,6 +65,7 @@ def lift(run, var, y, pulled):
         raise LeakError
 
     def body(k):
+        """Make the result's variable, call k, and then pull its cotangent back."""
         rb = var(run, y, zero)
         ry = k(rb)
         if rb.d is not zero:
@@ -75,7 +76,7 @@ def lift(run, var, y, pulled):
 
 
 def visit(rb, pulled):
-    """On the way back: ra.d += g !(rb.d)"""
+    """The reverse step: ra.d += g !(rb.d)"""
     for ra, g, plus in pulled:
         z = g(rb.d)
         ra.d = z if ra.d is zero else plus(ra.d, z)
@@ -102,7 +103,7 @@ def op2(f, plus1=operator.add, plus2=operator.add):
 
 
 def _lifted(f, args, pluses):
-    """f's value as a variable of the latest run among the arguments; all others are constants."""
+    """f's value as a variable of the latest run among the arguments; all other arguments are constants."""
     runs = [u.run for u in args if isinstance(u, (DualNumber, Variable))]
     run = max(runs, key=lambda run: run.level, default=None)
     own = [isinstance(u, (Dual, Variable)) and u.run is run for u in args]
@@ -120,7 +121,7 @@ constant = None  # not represented
 
 
 def op(run, y, args, partials):
-    """D[op(t1..tn)]: a line of the table, lifted"""
+    """D[op(t1..tn)]: an entry of the table of primitives, lifted"""
     return lift(run, Dual, y, [(u, lambda z, p=p: z * p, operator.add) for u, p in zip(args, partials, strict=True)])
 
 
@@ -128,7 +129,7 @@ overload(Dual, constant, op)
 
 
 def rad(f, xs, seed):
-    """The value of f at xs, after `seed` has set its cotangents; and the cotangents of xs."""
+    """The value of f at xs, and the cotangents of xs; `seed` sets the cotangents of the value."""
     with Run() as run:
         xrs = [kind(x)(run, x, zero) for x in xs]
         found = reset(lambda: seed(run, f(*xrs)), run)
@@ -136,14 +137,15 @@ def rad(f, xs, seed):
 
 
 def with_one(one):
-    """z.d := one"""
+    """The seed of rad1 and rad2: z.d := one"""
 
     def seed(run, zr):
+        """Set the cotangent of the value. TypeError if f returned more than one value."""
         if isinstance(zr, (Dual, Variable)) and zr.run is run:
             zr.d = one
             return zr.x
         if isinstance(zr, (tuple, list, dict)):
-            raise TypeError(f"the function returned a {type(zr).__name__}, and is to return one value: use vjp")
+            raise TypeError(f"the function returned a {type(zr).__name__}; return one value, or use vjp")
         return zr
 
     return seed
@@ -162,7 +164,7 @@ def rad2(f, x, y, one=1.0, nothing=(0.0, 0.0)):
 
 
 def grad(f, xs):
-    """f's value, one number, at nested data, and the cotangent of the data.
+    """f's value, a single number, at nested data, and the cotangent of the data.
 
     >>> grad(lambda xs: xs[0] * xs[1], [3.0, 2.0])
     (6.0, [2.0, 3.0])
@@ -174,7 +176,7 @@ def grad(f, xs):
 
 
 def deinterleave(run, y):
-    """The output's scalars; the dual numbers among them, with their places; its structure."""
+    """The output's scalars; the dual numbers among them, with their indices; its structure."""
     leaves, structure = outputs(y)
     structure.fold(leaves, node=lambda *_: None, discrete=_no_variable)
     duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
@@ -189,9 +191,10 @@ def _no_variable(x):
 
 
 def there_and_back(f, scalars, structure, seeds):
-    """rad of nested data: the output's scalars, its structure, and the cotangents of the input"""
+    """rad of nested data: the output's scalars, its structure, and the cotangents of the input."""
 
     def seed(run, y):
+        """Set the cotangents of the output's scalars."""
         values, ys, output = deinterleave(run, y)
         zs = seeds and seeds(values)
         for k, u in ys if zs else ():

@@ -1,14 +1,14 @@
-r"""Reverse mode by shift and reset without mutable cells: a continuation returns the map of what it has to add.
+r"""Reverse mode by shift and reset without mutable cells: a continuation returns a map of cotangents.
 
 Paper:   Wang et al. 2019, section 3.6
 D[R] =   (R, Id)                                    a continuation: D[R] -> Map Id R
 Changed: in Fig. 8 (shift_reset.py) a continuation adds to the cells of all numbers that it uses, and returns nothing.
-         Returning the cotangent of its own argument would not do: it may have used other numbers, too. So every number
-         has an id, and the continuation returns an immutable map from ids to cotangents.
+         Returning the cotangent of its own argument does not suffice, since it may have used other numbers, too. So
+         every number has an id, and the continuation returns an immutable map from ids to cotangents.
 Needs:   overloading, fresh ids, a persistent map (ordered_map.py), delimited continuations (one-shot ones: greenlets,
          control.py), with levels for nesting.
-Cost:    O(log n) for an operation, in steps of the map. A number is taken out of the map on the way back, when nothing
-         can add to it any more. Greenlets, memory, and the runs of f are those of shift_reset.
+Cost:    O(log n) for an operation, in steps of the map. The reverse pass removes a number from the map as soon as
+         nothing can add to it any more. Greenlets, memory and runs of f as in shift_reset.
 
     D[r]          = r
     D[op(t1..tn)] = let (xi, ii) = D[ti] in shift (\k. let fresh i; m = k (op(x1..xn), i) in
@@ -47,6 +47,7 @@ def op(run, y, args, partials):
         raise LeakError
 
     def body(k):
+        """Call k, and move z's cotangent in the map that it returns to z's arguments."""
         z = Dual(run, y, next(run.ids))
         m = k(z)
         reached = ordered_map.find(m, z.i) is not None
@@ -56,14 +57,14 @@ def op(run, y, args, partials):
 
 
 def visit(m, z, args, partials):
-    """On the way back: m without z's id, which is its highest, and with z's contributions"""
+    """The reverse step: m without z's id, which is its highest, and with z's contributions"""
     i, ct, m = ordered_map.pop_max(m)
     assert i == z.i
     return with_all(m, ((u, ct * p) for u, p in zip(args, partials, strict=True)))
 
 
 def with_all(m, contributions):
-    """The map with these added to the cotangents of these dual numbers."""
+    """Add contributions to the cotangents of these dual numbers in the map."""
     for u, z in contributions:
         m = ordered_map.insert_with(operator.add, m, u.i, z)
     return m
@@ -73,7 +74,7 @@ overload(Dual, constant, op)
 
 
 def deinterleave(run, y):
-    """The output's scalars; the dual numbers among them, with their places; its structure."""
+    """The output's scalars; the dual numbers among them, with their indices; its structure."""
     leaves, structure = outputs(y)
     duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
     for k, u in duals:
@@ -82,12 +83,13 @@ def deinterleave(run, y):
 
 
 def there_and_back(f, scalars, structure, seeds):
-    """grad f x ct: the output's scalars, its structure, and the cotangents of the input"""
+    """grad f x ct: the output's scalars, its structure, and the cotangents of the input."""
     found: list = []
     with Run(ids=itertools.count()) as run:
         xs = [Dual(run, x, next(run.ids)) for x in scalars]
 
         def whole():
+            """Run f, and return the map of the output's cotangents, which is empty without seeds."""
             values, ys, output = deinterleave(run, f(*structure.rebuild(xs)))
             found.extend((values, output))
             zs = seeds and seeds(values)

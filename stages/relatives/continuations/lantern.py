@@ -1,15 +1,15 @@
-r"""Reverse mode by shift and reset that generates code: run once, an operation writes what computes, there and back.
+r"""Reverse mode by shift and reset that generates code: operations write their forward and their reverse code.
 
 Paper:   Wang et al. 2019, section 4, Fig. 14
-D[R] =   (R, Ref R)                                 of generated code: the name of a number, and that of a cell
+D[R] =   (R, Ref R)                                 of generated code: the names of a number and of its cell
 Changed: in Fig. 8 (shift_reset.py) an operation computes, calls its continuation, and adds. Here it writes a line that
-         computes, calls its continuation, which writes all that follows, and writes the lines that add. A condition on
-         numbers is not known while that runs, so branches, loops and recursion are IF, WHILE, FUN and TREE. They take
-         their continuation by shift, too, and write it as a function.
-Needs:   overloading, delimited continuations (one-shot ones: greenlets, control.py), with a level for each program that
-         is generated; for `stage`, numba
-Cost:    O(1) for an operation, in lines; the code is run for each call of the pullback. f runs once. What Python itself
-         decides, a loop over a list or a recursion of Python, is unrolled. A derivative in a program is written for its
+         computes, calls its continuation, which writes the rest of the program, and writes the lines that add. The
+         value of a condition on numbers is unknown then, so branches, loops and recursion are IF, WHILE, FUN and TREE.
+         They take their continuation by shift, too, and write it as a function.
+Needs:   overloading, delimited continuations (one-shot ones: greenlets, control.py), with a level for each generated
+         program; for `stage`, numba
+Cost:    O(1) lines for an operation; each call of the pullback runs the code. f runs once. Python's control flow, a
+         loop over a list or a recursive function, is unrolled. A derivative inside of a program is written for its
          value, and again for each call of its pullback: 2^n times at order n.
 
     D[op(t1..tn)] = shift (\k. write z = op(x1..xn); d = ref 0;  k (z, d);  write d1 += p1 * !d; ..; dn += pn * !d)
@@ -58,7 +58,7 @@ REFUSALS = (TypeError,)
 
 
 class Dual(Number):
-    """D[R]: the name x of a number, and of its cell d; None where it is a constant to the program."""
+    """D[R]: the name x of a number, and of its cell d; d is None for a constant of the program."""
 
     __slots__ = ()
 
@@ -77,6 +77,7 @@ def op(name: str, arguments: tuple[Any, ...]) -> Dual:
         return Dual(code, y, zero)
 
     def body(k: Any) -> Any:
+        """Call the continuation, which writes the rest of the program, and then write the reverse step."""
         z = Dual(code, y, code.cell())
         k(z)
         for i in moving:
@@ -86,18 +87,20 @@ def op(name: str, arguments: tuple[Any, ...]) -> Dual:
 
 
 def visit(z: Dual, name: str, i: int, atoms: tuple[Atom, ...], u: Dual) -> None:
-    """On the way back: write di += pi * !d"""
+    """Write the reverse step: di += pi * !d"""
     z.run.write(Scaled(u.d, name, i, atoms, z.x, z.d))
 
 
 def _methods() -> None:
-    """A method of Dual for every line of the table."""
+    """Give Dual a method for every entry of the table of primitives."""
     for name, line in PRIMITIVES.items():
 
         def method(self: Dual, *others: Any, name: str = name) -> Any:
+            """Write the operation, unless another class has to handle it."""
             return op(name, (self, *others)) if all(map(self.goes_with, others)) else NotImplemented
 
         def reflected(self: Dual, other: Any, name: str = name) -> Any:
+            """Write the operation with swapped operands, unless another class has to handle it."""
             return op(name, (other, self)) if self.goes_with(other) else NotImplemented
 
         setattr(Dual, method_name(line), method)
@@ -113,14 +116,14 @@ _methods()
 
 
 class Node(NamedTuple):
-    """A node of a tree that the generated code is given: arrays of the numbers of children (-1: none) and of values."""
+    """A node of a tree argument of the generated code: arrays of child indices (-1: none) and of values."""
 
     t: Index
     arrays: tuple[str, str, str]  # left, right, value
 
     @property
     def not_empty(self) -> Condition:
-        """Whether there is such a node."""
+        """Whether the node exists."""
         return Condition(self.t, ">=", Index(self.t.run, 0))
 
     @property
@@ -135,7 +138,7 @@ class Node(NamedTuple):
 
     @property
     def value(self) -> Dual:
-        """The number at the node, a constant."""
+        """The number at the node, as a constant."""
         code = here()
         v = code.name("v", "float")
         code.write(Item(v, self.arrays[2], atom(code, self.t)))
@@ -143,7 +146,7 @@ class Node(NamedTuple):
 
 
 def flat(code: Code, u: Any) -> list[Atom]:
-    """What a call hands over of a number, a node, or a tuple of them."""
+    """The atoms that pass a number, a node or a tuple of them to a call."""
     if isinstance(u, Node):
         return [atom(code, u.t)]
     if isinstance(u, tuple):
@@ -155,7 +158,7 @@ def flat(code: Code, u: Any) -> list[Atom]:
 
 
 def fresh(code: Code, like: Any) -> tuple[Any, tuple[Name, ...]]:
-    """A number, a node or a tuple of them with names of its own, and the names."""
+    """A number, a node or a tuple of them with fresh names, and the names."""
     if isinstance(like, Node):
         t = code.name("t", "int")
         return Node(Index(code, t), like.arrays), (t,)
@@ -173,7 +176,7 @@ def fun(code: Code, k: Callable[[Any], Any], like: Any) -> Callable[[Any], None]
 
 
 def reified(code: Code, k: Callable[[Any], Any], like: Any) -> Name:
-    """The function of generated code that k is: if k only calls one, as it is called, it is that one."""
+    """k as a function of generated code; if k only passes its arguments to a function, that function."""
     u, names = fresh(code, like)
     f = code.fun("k", names, lambda _: k(u))
     match code.block.statements[-1]:
@@ -186,12 +189,13 @@ def reified(code: Code, k: Callable[[Any], Any], like: Any) -> Name:
 def IF(condition: Condition, yes: Callable[[], Any], no: Callable[[], Any], like: Any = 0.0) -> Any:  # noqa: N802
     """shift (\\k. let k1 = fun k in write if (c) {reset (k1 a)} else {reset (k1 b)})
 
-    `like` is a number or a tuple of them, whatever they are, for what the branches give.
+    `like` is a number or a tuple of numbers, as an example of what the branches return; its values do not matter.
     """
     left, symbol, right = _checked(condition)
     code = here()
 
     def body(k: Any) -> None:
+        """Write the conditional; both branches call one function, the continuation."""
         k1 = fun(code, k, like)
         first = code.within(lambda: reset(lambda: k1(yes()), code))
         second = code.within(lambda: reset(lambda: k1(no()), code))
@@ -205,9 +209,11 @@ def WHILE(init: Any, condition: Callable[[Any], Condition], step: Callable[[Any]
     code = _started(init)
 
     def body(k: Any) -> None:
+        """Write the loop as a recursive function, and call it."""
         x, names = fresh(code, init)
 
         def turn(loop: Name) -> None:
+            """Write one iteration: if the condition holds, the step and the next call; otherwise the continuation."""
             c = code.without_cells(lambda: _checked(condition(x)))
             again = lambda: code.write(Call(loop, tuple(flat(code, step(x)))))  # noqa: E731
             yes, no = code.within(lambda: reset(again, code)), code.within(lambda: reset(lambda: k(x), code))
@@ -220,17 +226,19 @@ def WHILE(init: Any, condition: Callable[[Any], Condition], step: Callable[[Any]
 
 
 def FUN(like: Any, f: Callable[[Any, Any], Any], result: Any = 0.0) -> Callable[[Any], Any]:  # noqa: N802
-    """A function of generated code: f (itself, t), where t is like `like`, and what f gives like `result`."""
+    """A recursive function of generated code: f(itself, t), with examples of its argument and result."""
     code = _started(like)
     name = code.name("f", "function")
 
     def call(y: Any) -> Any:
+        """Write a call of the function. StagingError inside of another program."""
         if here() is not code:
             raise StagingError(
                 f"a function of another program that is being generated{where()}: make its own FUN there"
             )
 
         def body(k: Any) -> None:
+            """Write the call, with the continuation as the last argument."""
             k1 = reified(code, k, result)
             code.write(Call(name, (*flat(code, y), k1)))
 
@@ -244,7 +252,7 @@ def FUN(like: Any, f: Callable[[Any, Any], Any], result: Any = 0.0) -> Callable[
 
 
 def TREE(init: Any, tree: Node, b: Callable[[Any, Any, Dual], Any]) -> Any:  # noqa: N802
-    """let f = FUN (\\t. IF (not empty t) (b (f (left t)) (f (right t))) init) in f t, where b has t's value, too."""
+    """let f = FUN (\\t. IF (not empty t) (b (f (left t)) (f (right t))) init) in f t; b also gets t's value."""
     fold = FUN(tree, lambda f, t: IF(t.not_empty, lambda: b(f(t.left), f(t.right), t.value), lambda: init, init), init)
     return fold(tree)
 
@@ -259,7 +267,7 @@ def _checked(condition: Any) -> Condition:
 
 
 def _started(u: Any) -> Code:
-    """The code in which a loop or a function starts from a number or a node of a program."""
+    """The program that a loop or a function starts in, from a number or a node of it."""
     if any(isinstance(part, (Dual, Node)) for part in (u if isinstance(u, tuple) else (u,))) or isinstance(u, Node):
         return here()
     raise StagingError(
@@ -276,7 +284,7 @@ LANGUAGE = Language(Dual, op, IF, flat, fresh, reified)
 
 
 def ended(code: Code, values: Sequence[Any], results: Sequence[Name], cts: Sequence[Atom]) -> None:
-    """What the last continuation writes: the values, and the cotangents with which the way back begins."""
+    """Write the end of the program: the values, and the cotangents that seed the reverse pass."""
     for result, u in zip(results, values, strict=True):
         code.write(Add(result, atom(code, u)))
     for u, ct in zip(values, cts, strict=True):
@@ -287,9 +295,9 @@ def ended(code: Code, values: Sequence[Any], results: Sequence[Name], cts: Seque
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], Any]]:
     """f's value at the primals, and the map from a cotangent of it to a tuple of cotangents, one for each.
 
-    f runs once, on names; what it has written runs for the value, and in each call of the pullback. With numbers of a
-    program around, which is being generated, it runs on those (twice.py). StagingError if f asks for the value of a
-    number, ImportError without greenlet.
+    f runs once, on names; the code that it has written runs for the value, and in each call of the pullback. Inside of
+    another program that is being generated, the code runs on that program's numbers (twice.py). StagingError if f
+    needs the value of a number, ImportError without greenlet.
 
     >>> y, pullback = vjp(lambda x, y: x * (x + y), 3.0, 2.0)
     >>> y, pullback(1.0)
@@ -302,6 +310,7 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], Any]
     xs = [Dual(code, name, code.cell()) for name in names]
 
     def whole() -> None:
+        """Run f on names, and write the end of the program."""
         leaves, output = outputs(f(*structure.rebuild(list(xs))))
         places = [i for i, u in enumerate(leaves) if isinstance(u, Dual)]
         results = [code.name("d", "cell") for _ in places]
@@ -318,6 +327,7 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], Any]
     run = in_python(python("generated", [name.text for name in names], code.block, wanted), "generated")
 
     def evaluate(cts: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Run the generated code, or run it on numbers of an outer program, and split values from cotangents."""
         given = [*scalars, *cts]
         outer = code.captured or any(isinstance(u, Dual) for u in given)
         at = {**code.captured, **dict(zip(names, given, strict=True))}

@@ -1,16 +1,16 @@
-r"""Reverse mode by shift and reset: the rest of the program, there and back, is a function that an operation calls.
+r"""Reverse mode by shift and reset: an operation captures the rest of the program, and calls it as a function.
 
 Paper:   Wang et al. 2019, sections 3.2, 3.3 and 3.7, Figs. 8, 9 and 13
-D[R] =   (R, Ref R)                                 the value, and a cell in which its cotangent adds up
-Changed: in Fig. 7 (cps.py) the user hands every operation its continuation k. Here an operation takes it by shift, so
-         that the program stays in direct style; the rules are the same. The frames that wait for their k to return are
-         the tape.
+D[R] =   (R, Ref R)                                 the value, and a cell that accumulates its cotangent
+Changed: in Fig. 7 (cps.py) the user passes its continuation k to every operation. Here an operation captures k by
+         shift, so the program stays in direct style; the rules are the same. The frames that wait for their k to return
+         are the tape.
 Needs:   overloading, mutable cells, delimited continuations (one-shot ones: greenlets, control.py). For nesting, a
          reset for each derivative call and shifts that know theirs (the paper's shift2): levels, here the Runs.
-Cost:    O(1) for an operation, there and back: linear. An operation makes a greenlet, and takes 9 to 11 KB until the
-         way back has passed it. f runs once for its value, and again, there and back, for each call of the pullback,
-         because what waits can be returned to once: 2^n times for a derivative of order n. RuntimeError if its value is
-         then another one.
+Cost:    O(1) for an operation, forward and reverse: linear. An operation makes a greenlet, and takes 9 to 11 KB until
+         its reverse step. f runs once for its value, and again, forward and reverse, for each call of the pullback,
+         because a one-shot continuation returns only once: 2^n times for a derivative of order n. RuntimeError if
+         its value has changed.
 
     D[r]          = r                               a constant has no cell
     D[op(t1..tn)] = let (xi, di) = D[ti] in shift (\k. let z = (op(x1..xn), ref 0) in
@@ -53,6 +53,7 @@ def op(run, y, args, partials):
         raise LeakError
 
     def body(k):
+        """Call k with z, and then run the reverse step."""
         z = Dual(run, y, zero)
         k(z)
         if z.d is not zero:
@@ -62,7 +63,7 @@ def op(run, y, args, partials):
 
 
 def visit(z, args, partials):
-    """On the way back: d1 += !(z.d) * p1; ...; dn += !(z.d) * pn"""
+    """The reverse step: d1 += !(z.d) * p1; ...; dn += !(z.d) * pn"""
     for u, p in zip(args, partials, strict=True):
         u.d = plus(u.d, z.d * p)
 
@@ -71,7 +72,7 @@ overload(Dual, constant, op)
 
 
 def deinterleave(run, y):
-    """The output's scalars; the dual numbers among them, with their places; its structure."""
+    """The output's scalars; the dual numbers among them, with their indices; its structure."""
     leaves, structure = outputs(y)
     duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
     for k, u in duals:
@@ -80,12 +81,13 @@ def deinterleave(run, y):
 
 
 def there_and_back(f, scalars, structure, seeds):
-    """grad f x ct: the output's scalars, its structure, and the cotangents of the input"""
+    """grad f x ct: the output's scalars, its structure, and the cotangents of the input."""
     found: list = []
     with Run() as run:
         xs = [Dual(run, x, zero) for x in scalars]
 
         def whole():
+            """Run f, and set the cotangents of the output's scalars."""
             values, ys, output = deinterleave(run, f(*structure.rebuild(xs)))
             found.extend((values, output))
             zs = seeds and seeds(values)

@@ -1,13 +1,13 @@
-r"""Deltas: every scalar carries a description of its derivatives, which is evaluated at the end.
+r"""Deltas: every scalar carries a symbolic description of its derivatives, which is evaluated at the end.
 
 Paper:   Krawiec et al. 2022, section 5.2, Figs. 7 and 8
 D[R] =   (R, Delta)                                 Delta = Zero | OneHot Int | Scale R Delta | Add Delta Delta
-Changed: what vectorised.py computes at every operation is written down there, which is O(1), and evaluated once, into
-         one vector in place. No zero and no one-hot of the size of the input is made: entries that are 0 are not there,
-         so that no infinite partial derivative makes them NaN.
+Changed: an operation only writes down the vector that vectorised.py computes, which is O(1). The end evaluates it once,
+         into one vector in place. No zero and no one-hot of the size of the input is made, and since zero entries are
+         absent, no infinite partial derivative turns them into NaN.
 Needs:   overloading, algebraic data, one mutable vector.
 Cost:    two uses of a scalar share its Delta in memory, but eval cannot see that, and evaluates it twice: 2^n times for
-         n doublings. eval's recursion is a list of what is left to do, so that Deltas may be of any depth.
+         n doublings. An explicit list replaces eval's recursion, so that Deltas may be of any depth.
 
     D[r]               = (r, Zero)
     D[x + y]           = (x + y, Add u1 u2)
@@ -43,12 +43,12 @@ def alloc(a):
 
 
 def add_at(i, x, c):
-    """The vector c with x added to its component i: in place, since nobody else has it."""
+    """The vector c with x added to its component i: in place, since nobody else holds c."""
     c[i] = c[i] + x
 
 
 def visit(x, u, c):
-    """eval x u c, one constructor of it: returns what is left to evaluate, the last one first."""
+    """eval x u c for one constructor; returns the Deltas left to evaluate, the last one first."""
     match u:
         case Zero():
             return ()
@@ -88,7 +88,7 @@ def interleave(run, scalars, structure):
 
 
 def deinterleave(run, y):
-    """The output's value; the dual numbers in it, with their places; the structure of its cotangents."""
+    """The output's value; the dual numbers in it, with their indices; the structure of its cotangents."""
     leaves, structure = outputs(y)
     duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
     for k, u in duals:
@@ -108,6 +108,7 @@ def vjp(f, *primals):
         y, duals, output = deinterleave(run, f(*interleave(run, scalars, structure)))
 
     def pullback(ct):
+        """Evaluate the Delta of the output at a cotangent, and return the cotangents of the primals."""
         zs = output.read(ct)
         u = total([zs[k] for k, _ in duals], [u.d for _, u in duals])
         return structure.cotangent(evaluate(1.0, u, alloc(len(scalars))))

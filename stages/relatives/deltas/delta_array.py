@@ -3,9 +3,9 @@ r"""Deltas with explicit sharing, in arrays: bindings and cotangents are indexed
 Paper:   Krawiec et al. 2022, section 5.3.3
 D[R] =   (R, Delta)                                 Delta = Zero | Scale R Delta | Add Delta Delta | Var Id
                                                     and binds: Array Delta, which grows
-Changed: the state monad is a mutable one, and eval uses its map linearly, so that arrays do for both. The nest of Lets
-         is not built: it is the array of bindings, and eval goes through it backwards.
-Needs:   overloading, algebraic data, mutable arrays, one of which grows.
+Changed: the state monad is a mutable one, and eval uses its map linearly, so arrays can replace both. The array of
+         bindings replaces the nest of Lets, and eval goes through it backwards.
+Needs:   overloading, algebraic data, a mutable array and a growing one.
 Cost:    O(1) for an operation and for a visit: linear. This is a Wengert list; the paper has arrived at Kmett's `ad`.
 
     binds                = the Deltas of the ids a, a + 1, ...; the ids 0, ..., a - 1 are those of the input
@@ -21,8 +21,8 @@ Cost:    O(1) for an operation and for a visit: linear. This is a Wengert list; 
                            for (i, u) of binds, the highest i first, if m[i] was written: eval m[i] u m
                            in (..., m[i], or 0, ...)
 
-The paper fills m with zeros. Nothing (None) stands for them here, as in its map: an id that received nothing is not
-evaluated, and 0 times a partial derivative that is infinite would be NaN.
+The paper fills m with zeros. Here, as in its map, None stands for no contribution: an id that received none is not
+evaluated, as 0 times an infinite partial derivative would be NaN.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def alloc(size):
 
 
 def visit(x, u, m):
-    """eval x u m, one constructor of it: returns what is left to evaluate, the last one first."""
+    """eval x u m for one constructor; returns the Deltas left to evaluate, the last one first."""
     match u:
         case Zero():
             return ()
@@ -93,7 +93,7 @@ def interleave(run, scalars, structure):
 
 
 def deinterleave(run, y):
-    """The output's value; the dual numbers in it, with their places; the structure of its cotangents."""
+    """The output's value; the dual numbers in it, with their indices; the structure of its cotangents."""
     leaves, structure = outputs(y)
     duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
     for k, u in duals:
@@ -113,6 +113,7 @@ def vjp(f, *primals):
         y, duals, output = deinterleave(run, f(*interleave(run, scalars, structure)))
 
     def pullback(ct):
+        """Evaluate the output's Delta and then the bindings backwards; return the cotangents of the primals."""
         zs = output.read(ct)
         m = alloc(run.a + len(run.binds))
         evaluate(1.0, total([zs[k] for k, _ in duals], [u.d for _, u in duals]), m)

@@ -1,4 +1,4 @@
-"""Deltas, the data of delta.py, delta_map.py and delta_array.py: Krawiec et al. 2022, Figs. 7 and 11.
+"""Deltas, the data type of delta.py, delta_map.py and delta_array.py: Krawiec et al. 2022, Figs. 7 and 11.
 
 Fig. 7:     Delta = Zero | OneHot Int | Scale R Delta | Add Delta Delta
 Fig. 11:    Delta = Zero | Scale R Delta | Add Delta Delta | Var Id | Let Id Delta Delta
@@ -14,7 +14,7 @@ __all__ = ["Add", "Bound", "Delta", "Let", "OneHot", "Scale", "Var", "Zero", "to
 
 
 class Zero(NamedTuple):
-    """No derivatives: those of a constant."""
+    """The zero derivatives of a constant."""
 
 
 class OneHot(NamedTuple):
@@ -24,27 +24,27 @@ class OneHot(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """Those of u, times r."""
+    """The derivatives of u, multiplied by r."""
 
     r: Any
     u: Delta
 
 
 class Add(NamedTuple):
-    """The sums of those of u1 and u2."""
+    """The sum of the derivatives of u1 and u2."""
 
     u1: Delta
     u2: Delta
 
 
 class Var(NamedTuple):
-    """Those of what is bound to the id i, or of the input's scalar i."""
+    """The derivatives bound to the id i, or of the input's scalar i."""
 
     i: int
 
 
 class Let(NamedTuple):
-    """Those of the body, in which Var i stands for u."""
+    """The derivatives of the body, in which Var i stands for u."""
 
     i: int
     u: Delta
@@ -52,7 +52,7 @@ class Let(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """What is left of Let i u body once its body has been evaluated."""
+    """The rest of Let i u body after the evaluation of its body: the binding of i."""
 
     i: int
     u: Delta

@@ -4,12 +4,12 @@ Paper:   Krawiec et al. 2022, section 5.3, Figs. 9 to 11, and 16
 D[R] =   (R, Delta)                                 Delta = Zero | Scale R Delta | Add Delta Delta
                                                           | Var Id | Let Id Delta Delta
 Changed: an operation binds its Delta to a fresh id by deltaLet, and its scalar carries Var id, which can be copied
-         without losing that it is shared. The bindings become a nest of Lets around the result. eval sums up in a map
-         what an id receives, and evaluates its Delta once, with the sum: from the latest id to the first.
+         without losing the sharing. The bindings become a nest of Lets around the result. eval adds up in a map what
+         each id receives, and evaluates its Delta once, with the sum: from the latest id to the first.
 Needs:   overloading, algebraic data, a persistent map; and a state monad, which threads ids and bindings through the
-         program. Overloading has none: the state is the Run's here, and deltaLet replaces it.
+         program. Overloading has no monad: here the Run holds the state, and deltaLet updates it.
 Cost:    O(1) for an operation, and eval visits every constructor once: linear in steps of the map, each of which is
-         O(log n). eval's recursion is a list of what is left to do, so that nests may be of any depth.
+         O(log n). An explicit list replaces eval's recursion, so that nests may be of any depth.
 
     state                = (the next id, [(id, Delta)])                 the latest binding first
     deltaLet u           = \(i, binds). (i, (i + 1, (i, u) : binds))
@@ -25,8 +25,8 @@ Cost:    O(1) for an operation, and eval visits every constructor once: linear i
     R[e] (s, dt)         = let u = runDelta of the dot product of dt and D[e] (..., (si, Var i), ...)
                            in (..., (eval 1 u {})[i], or 0, ...)
 
-The ids of the input's scalars begin at 0, in the paper at 1. The paper differentiates the dot product with the rest; of
-dt, whose Deltas are Zero, nothing would come of that. So it is one Delta here, Add (Scale dt1 u1) ... (Scale dtm um).
+The ids of the input's scalars begin at 0, in the paper at 1. The paper differentiates the dot product, too; since the
+Deltas of dt are Zero, that adds nothing. So here it is one Delta, Add (Scale dt1 u1) ... (Scale dtm um).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def delta_let(run, u):
 
 
 def visit(x, u, m):
-    """eval x u m, one constructor of it: returns the map, and what is left to evaluate, the last one first."""
+    """eval x u m for one constructor; returns the map, and the Deltas left to evaluate, the last one first."""
     match u:
         case Zero():
             return m, ()
@@ -110,7 +110,7 @@ def interleave(run, scalars, structure):
 
 
 def deinterleave(run, y):
-    """The output's value; the dual numbers in it, with their places; the structure of its cotangents."""
+    """The output's value; the dual numbers in it, with their indices; the structure of its cotangents."""
     leaves, structure = outputs(y)
     duals = [(k, u) for k, u in enumerate(leaves) if isinstance(u, Dual) and u.run is run]
     for k, u in duals:
@@ -130,6 +130,7 @@ def vjp(f, *primals):
         y, duals, output = deinterleave(run, f(*interleave(run, scalars, structure)))
 
     def pullback(ct):
+        """Evaluate the nest of Lets at a cotangent, and return the cotangents of the primals."""
         zs = output.read(ct)
         u = total([zs[k] for k, _ in duals], [u.d for _, u in duals])
         m = evaluate(1.0, run_delta(run, u), None)

@@ -1,16 +1,16 @@
-"""What delta_map.py records of a program, in the notation of Krawiec et al. 2022, Fig. 12.
+"""The Delta that delta_map.py records of a program, in the notation of Krawiec et al. 2022, Fig. 12.
 
-The figure writes the nest of Lets a line each, with names for ids. Compared with it, for rotate_vec_by_quat:
+The figure writes one Let per line, with names for ids. This trace of rotate_vec_by_quat differs from it as follows:
 
 - The figure's bindings come in the order in which OCaml evaluates the operands of an operator: the right one first.
-  Python evaluates the left one first. So the bindings are the same, in another order, with other numbers.
+  Python evaluates the left one first. So the bindings are the same, in another order, with other ids.
 - The figure binds each use of the constant 2.0 to an id: Let x10 = Zero in. By Fig. 9, and so here, a constant is
   (2.0, Zero), and takes no id. So there are 38 bindings in place of 40, and Zero stands where the figure has Var x10.
 - The ids of the input's scalars begin at 0, in Fig. 10 at 1: with 7 of them, xN is the id N + 6 here. (After the
   figure's `runDelta 8` it is N + 7, although the figure says N + 8.)
-- Of the figure's two ways to write a whole number, (-1.0) and 2, this is the second one: (-1) and 2.
+- The figure writes whole numbers in two ways, (-1.0) and 2; here all are written in the second way: (-1) and 2.
 
-That there is no other difference is tested, binding by binding, in tests/relatives/test_relatives_krawiec_figures.py.
+tests/relatives/test_relatives_krawiec_figures.py tests, binding by binding, that there is no other difference.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["trace"]
 
 
 def trace(f: Callable[..., Any], *primals: Any, names: Sequence[str] = ()) -> list[str]:
-    """The Delta of f's value, a line for each binding, and one for the result.
+    """The Delta of f's value as text, a line for each binding, and one for the result.
 
     `names` are those of the input's real scalars, from left to right: s1, s2, ... by default. The ids of bindings are
     x1, x2, ... in the order of execution. Numbers have six digits. If the value holds several real scalars, the last
@@ -57,7 +57,7 @@ def trace(f: Callable[..., Any], *primals: Any, names: Sequence[str] = ()) -> li
 
 
 def _text(u: Delta, names: Sequence[str]) -> str:
-    """The Delta in the figure's notation. A list of what is left to write does for sums of any number of terms."""
+    """The Delta in the figure's notation. An explicit list replaces recursion, for sums of any number of terms."""
     written: list[str] = []
     todo: list[Any] = [u]
     while todo:

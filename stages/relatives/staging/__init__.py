@@ -1,1 +1,1 @@
-"""What lantern.py writes code with: the code, its texts, its tangents, and how it is run."""
+"""Staging, for lantern.py: generated code, its texts, its tangents, and how it runs."""

@@ -1,13 +1,13 @@
-r"""Generated code, before it is text: what Wang et al. 2019 call pseudo LMS-IR (Fig. 14).
+r"""Generated code before it becomes text: what Wang et al. 2019 call pseudo LMS-IR (Fig. 14).
 
-    statements ::= v = op(a1, .., an)                a line of the table of primitives
+    statements ::= v = op(a1, .., an)                an operation of the table of primitives
                  | v = array[i]                      of a constant array: a number or an integer
                  | d = ref 0                         a cell for a cotangent
-                 | d += p * !d'   | d += a           on the way back; p: a partial derivative of op at a1, .., an
-                 | b = ref (a1, .., an)              a box of them: what a cell is in a program that is differentiated
+                 | d += p * !d'   | d += a           in the reverse pass; p: a partial derivative of op at a1, .., an
+                 | b = ref (a1, .., an)              a box of them: a cell of a program that is differentiated
                  | (n1, .., nm) = !b   | b := (a1, .., an)
                  | f = (x, d, ..) => statements      a function, which may call itself
-                 | f(a1, .., an)                     a call; what stands after it waits for it to return
+                 | f(a1, .., an)                     a call; the statements after it wait for it to return
                  | if (a < b) statements else statements
 
 An atom a is a name or a number. A name's first letter is its kind's: see `Kind`.
@@ -46,7 +46,7 @@ __all__ = [
 
 
 class StagingError(TypeError):
-    """The program asks for something that is known only when the generated code runs."""
+    """The program needs a value that is known only when the generated code runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +57,21 @@ class Name:
     kind: str
 
     def unknown(self, *_: object) -> Any:
-        """What Python gets that asks for the value, or for a comparison of values."""
+        """Refuse a request for the value, or for a comparison of values."""
         raise StagingError(
-            f"the value of a number{where()} is not known while code is generated: make what depends on it an argument"
-            " that is no real number, or take shift_reset, which runs the program anew for each derivative. A number of"
-            " a derivative by another algorithm, around this one, has to be an argument, too"
+            f"the value of a number{where()} is not known while code is generated: if something depends on it, make"
+            " that an argument that is not a real number, or use shift_reset, which runs the program again for each"
+            " derivative. Numbers of an outer derivative by another algorithm have to be arguments, too"
         )
 
     __bool__ = __float__ = __int__ = __index__ = __trunc__ = __floor__ = __ceil__ = __round__ = unknown
     __lt__ = __le__ = __gt__ = __ge__ = unknown
 
     def mixed(self, *_: object) -> Any:
-        """What Python gets that computes with a name and a number of another derivative."""
+        """Refuse an operation on a name and a number of another derivative."""
         raise StagingError(
             f"a number of a derivative by another algorithm in a program that is generated{where()}: make it an"
-            " argument of the function, or take stages.relatives.continuations.lantern for both"
+            " argument of the function, or use stages.relatives.continuations.lantern for both"
         )
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = mixed
@@ -84,7 +84,7 @@ Atom = Name | float | int
 
 @dataclass(slots=True)
 class Let:
-    """name = op(arguments), of the table."""
+    """name = op(arguments), for an operation of the table of primitives."""
 
     name: Name
     op: str
@@ -93,7 +93,7 @@ class Let:
 
 @dataclass(slots=True)
 class Item:
-    """name = array[index], of an array that the whole program is given."""
+    """name = array[index], for an array argument of the whole program."""
 
     name: Name
     array: str
@@ -190,9 +190,9 @@ class Block:
 
 
 class Code(Run):
-    """Where code is written: the block that grows now, and fresh names.
+    """The program that is being generated: the current block, and fresh names.
 
-    `captured` are numbers of a program around this one, which is being generated, too: name -> the number.
+    `captured` maps names to numbers of an outer program that is being generated, too.
     """
 
     def __init__(self) -> None:
@@ -216,7 +216,7 @@ class Code(Run):
         return d
 
     def capture(self, u: Any, kind: str) -> Name:
-        """The name of a number of a program around this one."""
+        """The name of a number of an outer program."""
         for name, held in self.captured.items():
             if held is u:
                 return name
@@ -225,7 +225,7 @@ class Code(Run):
         return name
 
     def within(self, make: Callable[[], Any]) -> Block:
-        """The block that is written while `make` runs."""
+        """The block that `make` writes."""
         outer, self.block = self.block, Block()
         try:
             make()
@@ -234,7 +234,7 @@ class Code(Run):
             self.block = outer
 
     def without_cells(self, make: Callable[[], Any]) -> Any:
-        """What `make` gives, with no way back: for a condition, which is evaluated where no continuation is."""
+        """Run `make` without reverse steps: for a condition, which is evaluated outside of any continuation."""
         outer, self.plain = self.plain, True
         try:
             return make()
@@ -242,14 +242,14 @@ class Code(Run):
             self.plain = outer
 
     def fun(self, letter: str, parameters: tuple[Name, ...], make: Callable[[Name], Any]) -> Name:
-        """f = (parameters) => {what `make` writes}"""
+        """f = (parameters) => {the block that `make` writes}"""
         f = self.name(letter, "function")
         self.write(Fun(f, parameters, self.within(lambda: make(f))))
         return f
 
 
 def inner(statement: object) -> tuple[Block, ...]:
-    """The blocks in a statement."""
+    """The blocks inside a statement."""
     match statement:
         case Fun(_, _, body):
             return (body,)

@@ -1,4 +1,4 @@
-"""Numbers of generated code: names, of which nothing is known while the code is written."""
+"""Numbers of generated code: names without a value while the code is generated."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class Number(DualNumber):
     __hash__ = None  # type: ignore[assignment]
 
     def goes_with(self, that: Any) -> bool:
-        """Whether an operation on both is written: not where a derivative by another algorithm, inside, computes it."""
+        """Whether to write an operation on both; an inner derivative by another algorithm computes its own."""
         inside = isinstance(that, DualNumber) and not isinstance(that, Number) and that.run.level > self.run.level
         return is_number(that) and not inside
 
     def unknown(self, *_: Any) -> Any:
-        """The error that the number is not known yet."""
+        """Raise the error that the number's value is not known yet."""
         return Name.unknown(self.x)
 
     __bool__ = __float__ = __int__ = __trunc__ = __floor__ = __ceil__ = __index__ = unknown
@@ -103,11 +103,11 @@ def here() -> Code:
     for level in around():
         if isinstance(level, Code):
             return level
-    raise StagingError(f"a number was kept after its program had been generated{where()}")
+    raise StagingError(f"a number was used after its program had been generated{where()}")
 
 
 def atom(code: Code, u: Any) -> Atom:
-    """What stands for a number, or for an index, in the code: a name of its own for what another program around has."""
+    """The atom of a number or an index in the code; a number of an outer program gets a name of its own."""
     if isinstance(u, DualNumber) and not isinstance(u, Number):
         return Name.mixed(Name("", "float"))
     if not isinstance(u, (Number, Index)):
@@ -115,7 +115,7 @@ def atom(code: Code, u: Any) -> Atom:
     if isinstance(u.x, int):
         return u.x
     if u.run.over:
-        raise StagingError(f"a number was kept after its program had been generated{where()}")
+        raise StagingError(f"a number was used after its program had been generated{where()}")
     return u.x if u.run is code else code.capture(u, "float" if isinstance(u, Number) else "int")
 
 

@@ -1,4 +1,4 @@
-"""Generated code, run: by Python, or compiled by numba, with memory that grows when it does not do."""
+"""Running generated code: in Python, or compiled by numba, with memory that grows on demand."""
 
 from __future__ import annotations
 
@@ -19,42 +19,43 @@ _OTHERS = {"abs", "power", "maximum", "minimum"}
 
 
 class Full(Exception):  # noqa: N818 - what happened
-    """The memory is used up."""
+    """The memory is full."""
 
 
 def numba_compiles(op: str) -> bool:
-    """Whether an operation's texts call only what numba compiles."""
+    """Whether numba compiles all functions in an operation's texts."""
     known = _MATH | _OTHERS | {"nan", "inf", "y", *PRIMITIVES[op].parameters}
     texts = (PRIMITIVES[op].value, *PRIMITIVES[op].partials)
     return all(name in known for text in texts for name in compile(text, op, "eval").co_names)
 
 
 def in_python(source: str, name: str) -> Callable[..., Any]:
-    """The function that a text defines. RecursionError, with what to do, where Python has too many calls that wait."""
+    """The function that a text defines. RecursionError, with advice, if too many Python calls wait."""
     scope: dict[str, Any] = {**FUNCTIONS, "nan": math.nan, "inf": math.inf}
     exec(compile(source, f"<{name}, generated>", "exec"), scope)
     made = scope[name]
 
     def run(*arguments: Any) -> Any:
+        """Run the function; a RecursionError says what to do."""
         try:
             return made(*arguments)
         except RecursionError:
             raise RecursionError(
-                "too many calls of generated code wait for each other: turns of WHILE and calls of FUN wait for the way"
-                " back. Compile it (stages.relatives.staging.staged.stage), or set sys.setrecursionlimit higher"
+                "too many calls of generated code wait for each other: iterations of WHILE and calls of FUN wait for"
+                " the reverse pass. Compile it (stages.relatives.staging.staged.stage), or raise sys.setrecursionlimit"
             ) from None
 
     return run
 
 
 class Memory:
-    """Records and cells of a program that numba has compiled; twice as much whenever it is full."""
+    """Memory for records and cells of a compiled program, which doubles when it is full."""
 
     def __init__(self) -> None:
         self.size = 1024
 
     def run(self, f: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-        """f's value."""
+        """Run f, and again with twice the memory while it is full."""
         while True:
             top = np.zeros(4, np.int64)  # the first free place of ints, floats and cells; calls that wait
             try:
@@ -64,7 +65,7 @@ class Memory:
 
 
 def in_numba(source: str, name: str) -> Callable[..., Any]:
-    """The function that a text defines, compiled."""
+    """Compile the function that a text defines."""
     from numba import njit
 
     scope: dict[str, Any] = {f: getattr(math, f) for f in _MATH}
@@ -83,7 +84,7 @@ def _power(a: float, b: float) -> float:
 
 
 def new_cell(cells: Any, top: Any) -> int:
-    """A cell, with 0 in it."""
+    """Allocate a cell with the value 0."""
     d = top[2]
     if d >= cells.size:
         raise Full
@@ -93,7 +94,7 @@ def new_cell(cells: Any, top: Any) -> int:
 
 
 def new_record(ints: Any, floats: Any, top: Any, number: int, n: int, m: int) -> int:
-    """A record for a function of this number, with room for n integers and m floats."""
+    """Allocate a record for the function of this number, with room for n integers and m floats."""
     this = top[0]
     if this + n + 2 > ints.size or top[1] + m > floats.size:
         raise Full
@@ -105,7 +106,7 @@ def new_record(ints: Any, floats: Any, top: Any, number: int, n: int, m: int) ->
 
 
 def enter(top: Any) -> None:
-    """Count a call that waits. RecursionError where there are too many for a stack of 8 megabytes."""
+    """Count a waiting call. RecursionError if there are too many for a stack of 8 megabytes."""
     top[3] += 1
     if top[3] > 8000:
         raise RecursionError(

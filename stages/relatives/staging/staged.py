@@ -1,4 +1,4 @@
-r"""A program staged: the `snippet` of Wang et al. 2019, section 4, with its code in three texts, compiled by numba.
+r"""A staged program: the `snippet` of Wang et al. 2019, section 4, with its code in three texts, compiled by numba.
 
 >>> snippet = stage(lambda x: x * x, REAL)
 >>> snippet(3.0)                                            # the value, and the derivative
@@ -43,10 +43,10 @@ REAL, TREE_OF_REALS = "real", "tree"
 
 
 class Staged:
-    """Generated code that gives the value and the derivatives with respect to all real arguments.
+    """Generated code that returns the value and the derivatives with respect to all real arguments.
 
-    paper, python, numba    its texts: in the notation of Fig. 14, in Python, and as it is compiled
-    __call__                of arguments; a tree is three arrays: left and right children (-1: none), and values
+    paper, python, numba    its texts: in the notation of Fig. 14, in Python, and in the form that numba compiles
+    __call__                run it on arguments; a tree is three arrays: left and right children (-1: none), values
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Staged:
 
     @property
     def arrays(self) -> dict[str, str]:
-        """The arrays among them, with the type of their elements."""
+        """The array parameters, with the types of their elements."""
         found: dict[str, str] = {}
         for i, kind in enumerate(self.kinds):
             if kind == TREE_OF_REALS:
@@ -93,15 +93,15 @@ class Staged:
 
     @functools.cached_property
     def compiled(self) -> Callable[..., Any]:
-        """The function that numba has made."""
+        """The function compiled by numba."""
         return in_numba(self.numba, "snippet")
 
     def __call__(self, *arguments: Any) -> tuple[float, ...]:
-        """The value and the derivatives, by compiled code."""
+        """The value and the derivatives, computed by the compiled code."""
         return tuple(self.memory.run(self.compiled, self._flat(arguments)))
 
     def in_python(self, *arguments: Any) -> tuple[float, ...]:
-        """The same, by the text in Python."""
+        """The value and the derivatives, computed by the Python text."""
         return tuple(map(float, in_python(self.python, "snippet")(*self._flat(arguments))))
 
     def _flat(self, arguments: Sequence[Any]) -> list[Any]:
@@ -116,14 +116,14 @@ class Staged:
 
     @property
     def reals(self) -> list[Name]:
-        """The arguments that are numbers."""
+        """The arguments that are real numbers."""
         return [Name(x, "float") for x in self.parameters if x not in self.arrays]
 
     def tangent(self) -> Staged:
-        """The program that takes directions of the real arguments, too, and gives the derivatives of its results last.
+        """The program that also takes directions of the real arguments, and returns its results' derivatives last.
 
-        So stage(f, REAL).tangent()(x, dx) is (f x, f' x, f' x dx, f'' x dx): forward over reverse. StagingError where
-        the partial derivative of an operation is a choice between expressions, as that of tanh is.
+        So stage(f, REAL).tangent()(x, dx) is (f x, f' x, f' x dx, f'' x dx): forward over reverse. StagingError if
+        a partial derivative is a choice between expressions, as for tanh.
         """
         tangents = Tangents(self.reals, self.order)
         try:
@@ -138,10 +138,11 @@ class Staged:
         return Staged(self.kinds, block, results, [*self.moves, *tangents.moves], self.order + 1)
 
     def cotangent(self) -> Staged:
-        """The program that takes cotangents of the results, too, and gives those of the real arguments last.
+        """The program that also takes cotangents of the results, and returns the real arguments' cotangents last.
 
         So stage(f, REAL).cotangent()(x, ct, ct1) is (f x, f' x, f' x ct + f'' x ct1): reverse over reverse, by staging
-        the generated code once more (twice.py). StagingError where a partial derivative has none that is generated.
+        the generated code once more (twice.py). StagingError if a partial derivative
+        cannot be differentiated in generated code.
         """
         code, reals = Code(), self.reals
         xs = [Dual(code, x, code.cell()) for x in reals]
@@ -150,6 +151,7 @@ class Staged:
         code.write(*map(Cell, results))
 
         def whole() -> None:
+            """Run the generated code again, on numbers of a new program, and write its end."""
             values = again(LANGUAGE, self.block, dict(zip(reals, xs, strict=True)), self.results)
             ended(code, values, results, cts)
 
@@ -164,9 +166,9 @@ class Staged:
 
 
 def stage(f: Callable[..., Any], *kinds: str) -> Staged:
-    """Run f once, on names, so that it writes its code: the paper's `snippet`. StagingError says what it cannot be.
+    """Run f once, on names, so that it writes its code: the paper's `snippet`. StagingError if f cannot be staged.
 
-    A kind is REAL or TREE_OF_REALS; f gets a number or a `Node`, and gives a number.
+    A kind is REAL or TREE_OF_REALS; f gets a number or a `Node` for each, and returns a number.
     """
     for kind in kinds:
         if kind not in (REAL, TREE_OF_REALS):
@@ -182,9 +184,10 @@ def stage(f: Callable[..., Any], *kinds: str) -> Staged:
             given.append(Node(Index(code, 0), (left, right, value)))
 
     def whole() -> None:
+        """Run f on names, and write the end of the program. StagingError if it does not return a number."""
         found = f(*given)
         if not isinstance(found, (Dual, float, int)):
-            raise StagingError(f"the program{where()} gives a number, and not {found!r}: sum what it should give up")
+            raise StagingError(f"the program{where()} has to return a number, not {found!r}: return a sum, for example")
         ended(code, [found], [y], [1.0])
 
     written(code, whole)
@@ -192,7 +195,7 @@ def stage(f: Callable[..., Any], *kinds: str) -> Staged:
 
 
 def written(code: Code, whole: Callable[[], None]) -> None:
-    """Let `whole` write a program that stands for itself."""
+    """Let `whole` write a complete program."""
     with code:
         reset(whole, code)
     if code.captured:
@@ -213,7 +216,7 @@ def _operations(block: Block) -> set[str]:
 
 
 def flatten(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The arrays of a tree that is None or (left, right, value); a tree without nodes has arrays of one that is none.
+    """The arrays of a tree that is None or (left, right, value); an empty tree has arrays of length 1.
 
     >>> left, right, value = flatten(((None, None, 3.0), None, 5.0))
     >>> left.tolist(), right.tolist(), value.tolist()
@@ -237,7 +240,7 @@ def flatten(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def checked(left: Any, right: Any, value: Any) -> list[np.ndarray]:
-    """A tree's arrays as the compiled code wants them. ValueError for children that are no nodes of it."""
+    """A tree's arrays with the types that the compiled code expects. ValueError for invalid child indices."""
     arrays = [np.ascontiguousarray(left, np.int64), np.ascontiguousarray(right, np.int64)]
     numbers = np.ascontiguousarray(value, np.float64)
     n = numbers.size

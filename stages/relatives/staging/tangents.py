@@ -1,4 +1,4 @@
-r"""The derivative of generated code: Fig. 4 of Wang et al. 2019 on its statements, for second derivatives.
+r"""The tangents of generated code: Fig. 4 of Wang et al. 2019 on its statements, for second derivatives.
 
     v = op(a1, .., an)       and v' = a1' * p1 + .. + an' * pn
     d = ref 0                and d' = ref 0
@@ -6,9 +6,9 @@ r"""The derivative of generated code: Fig. 4 of Wang et al. 2019 on its statemen
     b = ref (x, d)           b = ref (x, d, x', d'), and so are !b and b :=
     f = (x, d, ..) => s      f = (x, d, .., x', d', ..) => s and its tangents
 
-A program that is gradients of first order becomes one that also gives their derivative along a direction: forward over
-reverse, which section 3.7 says is the practical way to second derivatives. Partial derivatives are written as
-statements of the table, so that they have derivatives, too.
+A program for first-order gradients becomes one that also computes their derivative along a direction: forward over
+reverse, according to section 3.7 the practical way to second derivatives. Partial derivatives are written as
+operations of the table, so that they have derivatives, too.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _SYMBOLS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast
 
 
 class Unwritable(Exception):  # noqa: N818 - what an expression is
-    """A partial derivative that is a choice between expressions: its op."""
+    """The partial derivative of this op is a choice between expressions."""
 
 
 class Tangents:
-    """Makes the tangents of one program; `moves` are its inputs. `order` is how often that was done before."""
+    """The transformation of one program; `moves` are its inputs, `order` counts the earlier transformations."""
 
     def __init__(self, moves: Iterable[Name], order: int = 0) -> None:
         self.suffix, self.letter = ("_t", "p") if order == 0 else (f"_t{order + 1}", f"p{order + 1}_")
@@ -102,11 +102,11 @@ class Tangents:
                 into.statements.append(If(left, symbol, right, self.block(yes), self.block(no)))
 
     def with_tangents(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
-        """What is handed over, and its tangents."""
+        """Atoms to pass to a call, followed by their tangents."""
         return *atoms, *(self.of(a) for a in atoms if _moves(a))
 
     def with_twins(self, names: tuple[Name, ...]) -> tuple[Name, ...]:
-        """What takes it."""
+        """Parameters, followed by the parameters for their tangents."""
         return *names, *(self.twin(n) for n in names if _moves(n))
 
     def add(self, s: Add, into: Block) -> None:
@@ -157,7 +157,7 @@ class Tangents:
         return self.expression(ast.parse(line.partials[k], mode="eval").body, at, op, into)
 
     def expression(self, node: ast.expr, at: Mapping[str, Atom], op: str, into: Block) -> Atom:
-        """An expression of the table, as statements."""
+        """Write an expression of the table as statements, and return its atom."""
         part = lambda n: self.expression(n, at, op, into)  # noqa: E731
         match node:
             case ast.Constant(value):

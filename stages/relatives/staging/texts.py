@@ -1,13 +1,13 @@
 """Generated code as text: the paper's notation, Python, and Python that numba compiles.
 
-Python has nested functions, and a cell is a list of one number. numba compiles no function that takes another one that
-has captured something, so that a third text has the same program after two transformations that the paper cites:
+In the Python text, functions nest, and a cell is a list of one number. numba cannot pass closures as arguments, so the
+third text is the same program after two transformations that the paper cites:
 
-    closure conversion       a function is a record: which one it is, and what it has captured
-    defunctionalisation      a call is a call of `apply`, with the record; it looks which function that is
+    closure conversion       a function becomes a record: its number, and its captured variables
+    defunctionalisation      a call becomes a call of `apply` with the record, which selects the function
 
-Records are in the arrays `ints` and `floats`, cells in `cells`; an integer says where. `apply` calls itself, and the
-way back is the way through its returns.
+Records are stored in the arrays `ints` and `floats`, cells in `cells`; an integer is their address. `apply` calls
+itself, and its returns are the reverse pass.
 """
 
 from __future__ import annotations
@@ -39,28 +39,31 @@ __all__ = ["compiled", "expression", "paper", "python"]
 
 
 def expression(text: str, at: Mapping[str, str]) -> str:
-    """A text of the table of primitives, with these for its variables.
+    """A text of the table of primitives, with its variables replaced by these texts.
 
     >>> expression("cos(x) * y", {"x": "x0", "y": "v1"})
     'cos(x0) * v1'
     """
 
     class Named(ast.NodeTransformer):
+        """Replaces variables by texts."""
+
         def visit_Name(self, node: ast.Name) -> ast.expr:
+            """The text of a variable, parsed."""
             return ast.parse(at[node.id], mode="eval").body if node.id in at else node
 
     return ast.unparse(Named().visit(ast.parse(text, mode="eval")))
 
 
 class Writer:
-    """Statements as lines; a subclass says how cells, functions and calls are written."""
+    """Statements as lines of text; subclasses write cells, functions and calls."""
 
     def atom(self, atom: Atom) -> str:
         """A name or a number."""
         return atom.text if isinstance(atom, Name) else repr(atom)
 
     def operation(self, op: str, arguments: Sequence[Atom], text: str, y: str = "") -> str:
-        """A text of a line of the table, at arguments."""
+        """A text of the table of primitives, at arguments."""
         at = dict(zip(PRIMITIVES[op].parameters, map(self.atom, arguments), strict=True))
         return expression(text, {**at, "y": y} if y else at)
 
@@ -93,7 +96,7 @@ class Writer:
         return f"{p} * {z}" if simple else f"({p}) * {z}"
 
     def read(self, cell: Name) -> str:
-        """What a cell holds."""
+        """The text that reads a cell."""
         raise NotImplementedError
 
     def added(self, cell: Name, text: str) -> str:
@@ -111,9 +114,11 @@ def _indented(lines: list[str]) -> list[str]:
 
 class _Python(Writer):
     def read(self, cell: Name) -> str:
+        """The only item of the list that is the cell."""
         return f"{cell.text}[0]"
 
     def statement(self, s: object) -> list[str]:
+        """The lines of a statement in Python."""
         match s:
             case Cell(name):
                 return [f"{name.text} = [0.0]"]
@@ -137,12 +142,15 @@ class _Paper(Writer):
     nothing = "()"
 
     def read(self, cell: Name) -> str:
+        """The cell in the paper's notation: ! d"""
         return f"! {cell.text}"
 
     def added(self, cell: Name, text: str) -> str:
+        """The addition in the paper's notation: d += e"""
         return f"{cell.text} += {text}"
 
     def statement(self, s: object) -> list[str]:
+        """The lines of a statement in the paper's notation."""
         match s:
             case Cell(name):
                 return [f"{name.text} = ref 0"]
@@ -182,7 +190,7 @@ def python(name: str, parameters: Sequence[str], block: Block, results: Sequence
 
 
 class _Compiled(Writer):
-    """`captured` has the record of each function: its number, and what it has captured."""
+    """The text for numba. `captured` has the record of each function: its number, and its captured variables."""
 
     def __init__(self, block: Block, arrays: Sequence[str]) -> None:
         self.arrays, self.functions = arrays, _functions(block)
@@ -193,9 +201,11 @@ class _Compiled(Writer):
         self.ints = max((len(f.parameters) - n for f, n in zip(self.functions, most, strict=True)), default=0)
 
     def read(self, cell: Name) -> str:
+        """The element of the array of cells."""
         return f"cells[{cell.text}]"
 
     def statement(self, s: object) -> list[str]:
+        """The lines of a statement on records and cells in arrays."""
         match s:
             case Cell(name):
                 return [f"{name.text} = new_cell(cells, top)"]
@@ -217,7 +227,7 @@ class _Compiled(Writer):
         return super().statement(s)
 
     def record(self, f: Name) -> list[str]:
-        """A record for a function, with what it captures; it says where itself is to calls of it in its body."""
+        """Allocate a function's record with its captured variables; calls in its own body get the record as `this`."""
         number = [g.name for g in self.functions].index(f)
         ints = [n for n in self.captured[f] if not _is_float(n)]
         floats = [n for n in self.captured[f] if _is_float(n)]
@@ -225,11 +235,11 @@ class _Compiled(Writer):
         return [made, *self.stored(f, [*ints, *floats])]
 
     def stored(self, record: Name, held: Sequence[Atom]) -> list[str]:
-        """Write to the places of a record."""
+        """Write to the fields of a record."""
         return [f"{place} = {self.atom(a)}" for place, a in zip(_places(record, held), held, strict=True)]
 
     def call(self, function: Name, arguments: Sequence[Atom]) -> str:
-        """apply(record, arguments), with 0 for those that this function does not have."""
+        """apply(record, arguments), with 0 for parameters that this function does not have."""
         floats = [self.atom(a) for a in arguments if _is_float(a)]
         ints = [self.atom(a) for a in arguments if not _is_float(a)]
         floats += ["0.0"] * (self.floats - len(floats))
@@ -238,10 +248,11 @@ class _Compiled(Writer):
 
     @property
     def state(self) -> list[str]:
+        """The arguments of every generated function: the memory and the program's arrays."""
         return ["ints", "floats", "cells", "top", *self.arrays]
 
     def branch(self, k: int, f: Fun) -> list[str]:
-        """What apply does for a function."""
+        """The branch of `apply` for a function."""
         floats = [p for p in f.parameters if _is_float(p)]
         ints = [p for p in f.parameters if not _is_float(p)]
         lines = [f"{p.text} = a{j}" for j, p in enumerate(floats)] + [f"{p.text} = i{j}" for j, p in enumerate(ints)]
@@ -254,7 +265,7 @@ class _Compiled(Writer):
         return [test, *_indented([*lines, *self.block(f.body)])]
 
     def apply(self) -> list[str]:
-        """The function that all calls are calls of."""
+        """The function `apply`, through which all calls go."""
         parameters = [*(f"a{j}" for j in range(self.floats)), *(f"i{j}" for j in range(self.ints)), *self.state]
         lines = ["enter(top)"]
         for k, f in enumerate(self.functions):
@@ -262,7 +273,7 @@ class _Compiled(Writer):
         return [f"def apply({', '.join(['this', *parameters])}):", *_indented([*lines, "top[3] -= 1"])]
 
     def signature(self, arrays: Mapping[str, str]) -> str:
-        """The types of apply, since numba infers none for a function that only calls itself."""
+        """The types of `apply`, since numba cannot infer them for a function that only calls itself."""
         kinds = ["int64", *["float64"] * self.floats, *["int64"] * self.ints]
         kinds += ["int64[::1]", "float64[::1]", "float64[::1]", "int64[::1]"]
         kinds += [f"{arrays[name]}[::1]" for name in self.arrays]
@@ -272,7 +283,7 @@ class _Compiled(Writer):
 def compiled(
     name: str, parameters: Sequence[str], arrays: Mapping[str, str], block: Block, results: Sequence[Name]
 ) -> str:
-    """The program for numba; it takes the memory for records and cells, too."""
+    """The program for numba; it also takes the memory for records and cells."""
     writer = _Compiled(block, list(arrays))
     lines = []
     if writer.functions:
@@ -297,7 +308,7 @@ def _is_float(atom: Atom) -> bool:
 
 
 def _places(record: Name, held: Sequence[Atom]) -> list[str]:
-    """Where a record has each of what it holds: integers and floats apart, each in their order."""
+    """The expressions for the fields of a record: integers and floats apart, each in order."""
     count, places = {True: 0, False: 0}, []
     for real in map(_is_float, held):
         places.append(

@@ -1,14 +1,14 @@
-r"""Generated code that runs on numbers of a program that is being generated: reverse over reverse, by staging twice.
+r"""Generated code that runs on numbers of another program being generated: reverse over reverse, by staging twice.
 
-Section 3.7 of Wang et al. 2019 embeds a layer of shift and reset in another one (Fig. 13, shift2). Generated code has
-the inner layer behind it: continuations are functions, which return, and what stands after their call is the way back.
-So the outer layer takes the way back along, too: the continuation m of a call is all that happens after it.
+Section 3.7 of Wang et al. 2019 embeds a layer of shift and reset in another one (Fig. 13, shift2). In generated code,
+the inner layer is finished: continuations are functions, which return, and the statements after their call are the
+reverse pass. So the outer layer captures the reverse pass, too: the continuation m of a call is everything after it.
 
     D[R], D[Ref R]           (R, Ref R), a box: Ref (R, Ref R)
     v = op(a1, .., an)       as lantern.op
     d = ref 0                b = ref (0, d'), d' = ref 0
     d += p * !d'             let z = !d + p * !d' in d := z
-                             where only this block knows d, no box is written: what it holds is known here
+                             if only this block uses d, no box is written: its content is known here
     f = (x, d, ..) => s      f = (D[x], D[d], .., m) => reset (s; m ())
     f(a, ..)                 shift (\m. f(D[a], .., fun m))
     if (c) s1 else s2        shift (\m. let m1 = fun m in if (c) {reset (s1; m1 ())} else {reset (s2; m1 ())})
@@ -51,7 +51,7 @@ __all__ = ["Language", "again"]
 
 
 class Language(NamedTuple):
-    """The numbers of a program that is being generated, and what writes it: names of lantern.py."""
+    """The numbers of a program that is being generated, and the functions of lantern.py that write it."""
 
     Dual: type
     op: Callable[[str, tuple[Any, ...]], Any]
@@ -62,14 +62,14 @@ class Language(NamedTuple):
 
 
 def again(language: Language, block: Block, given: Mapping[Name, Any], results: Sequence[Name]) -> list[Any]:
-    """What generated code computes of what is given, as numbers of the program that is being generated here."""
+    """Run generated code on numbers of the program that is being generated here, and return its results."""
     running = _Running(language, given)
     running.block(block)
     return [running.read(result) for result in results]
 
 
 class _Running:
-    """`at` has what each name stands for: a number, an index, a box, or a function; `held`, what known cells hold."""
+    """`at` maps each name to a number, an index, a box or a function; `held` has the content of known cells."""
 
     def __init__(self, language: Language, at: Mapping[Name, Any]) -> None:
         self.language = language
@@ -77,28 +77,29 @@ class _Running:
         self.held: dict[Name, Any] = {}
 
     def value(self, a: Atom) -> Any:
-        """What an atom stands for."""
+        """The value of an atom."""
         if isinstance(a, Name):
             return self.at[a]
         return Index(self.code, a) if isinstance(a, int) else a
 
     def block(self, block: Block) -> None:
-        """The statements, one after the other."""
+        """Run the statements in order."""
         self.held |= dict.fromkeys(own_cells(block), 0.0)
         for s in block.statements:
             self.statement(s)
 
     def ended(self, block: Block, m: Callable[[], None]) -> Block:
-        """What is written of a block, with the call of its continuation."""
+        """The block that these statements write, with the call of its continuation at the end."""
 
         def whole() -> None:
+            """Run the block, and then its continuation."""
             self.block(block)
             m()
 
         return self.code.within(lambda: reset(whole, self.code))
 
     def statement(self, s: object) -> None:
-        """Write what a statement is on numbers of this program."""
+        """Run a statement on numbers of this program."""
         match s:
             case Let(name, which, arguments):
                 self.at[name] = self.language.op(which, tuple(map(self.value, arguments)))
@@ -128,13 +129,13 @@ class _Running:
                 self.branch(Condition(self.value(left), symbol, self.value(right)), yes, no)
 
     def item(self, name: Name, array: str, index: Atom) -> Any:
-        """array[index], an index or a number that is a constant."""
+        """array[index], an index or a constant number."""
         t = self.code.name("t" if name.kind == "int" else "v", name.kind)
         self.code.write(Item(t, array, atom(self.code, self.value(index))))
         return Index(self.code, t) if name.kind == "int" else self.language.Dual(self.code, t, None)
 
     def box(self, name: Name, held: Sequence[Atom]) -> None:
-        """A box, of numbers with their cells, or of boxes."""
+        """Write a box of numbers with their cells, or of boxes."""
         inside = tuple(self.handed(held))
         self.at[name] = self.code.name("b", "box")
         self.code.write(Box(self.at[name], inside))
@@ -156,17 +157,17 @@ class _Running:
             self.code.write(Store(self.at[box], tuple(self.language.flat(self.code, z))))
 
     def flat(self, u: Any) -> list[Atom]:
-        """What is handed over of what a name stands for."""
+        """The atoms that pass a value to a call."""
         if isinstance(u, Name):
             return [u]
         return [atom(self.code, u)] if isinstance(u, Index) else self.language.flat(self.code, u)
 
     def handed(self, atoms: Sequence[Atom]) -> list[Atom]:
-        """What is handed over of atoms."""
+        """The atoms that pass these atoms' values to a call."""
         return [a for one in atoms for a in self.flat(self.value(one))]
 
     def taken(self, names: Sequence[Name]) -> tuple[Name, ...]:
-        """Names for what is taken of it."""
+        """Fresh parameters for these names, which from here on stand for them."""
         found: list[Name] = []
         for name in names:
             if name.kind == "float":
@@ -191,6 +192,7 @@ class _Running:
         """if (c) s1 else s2"""
 
         def body(k: Any) -> None:
+            """Write the conditional; both branches call one function, the continuation."""
             m = self.language.reified(self.code, k, ())
             first, second = (self.ended(block, lambda: self.code.write(Call(m, ()))) for block in (yes, no))
             self.code.write(If(atom(self.code, c.left), c.symbol, atom(self.code, c.right), first, second))
@@ -225,7 +227,7 @@ def _times(p: Any, z: Any) -> Any:
 
 
 def own_cells(block: Block) -> set[Name]:
-    """The cells of a block that no function, no call and no box gets."""
+    """The cells of a block that no function, call or box refers to."""
     made: set[Name] = set()
     given: set[Atom] = set()
     for s in block.statements:
@@ -240,11 +242,12 @@ def own_cells(block: Block) -> set[Name]:
 
 
 def partial(language: Language, name: str, k: int, arguments: tuple[Any, ...], y: Any) -> Any:
-    """The partial derivative of op with respect to argument k, from 0; a choice in it is an IF."""
+    """The partial derivative of op with respect to argument k, from 0; a choice in it becomes an IF."""
     line = PRIMITIVES[name]
     at = {**dict(zip(line.parameters, arguments, strict=True)), "y": y, "inf": math.inf, "nan": math.nan}
 
     def of(node: ast.expr) -> Any:
+        """Evaluate a node of the expression's syntax tree."""
         match node:
             case ast.Constant(value):
                 return value

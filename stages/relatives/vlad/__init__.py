@@ -2,42 +2,43 @@ r"""VLAD: a small functional language in which reverse mode is a function, J.
 
 Paper:   Pearlmutter and Siskind 2008, sections 3 and 4
 D[R] =   ↼R, a number with a tag; ↼(s -> t) = ↼s -> (↼t, (t' -> (E, s')))       t', s' sensitivities, E that of the
+
                                                                                function's environment
-Changed: source to source, on lambda terms: \x e becomes a term that returns, beside its value, a backpropagator, which
-         has the reverse phase of e. Backpropagators are closures of the language, so J applies to its own results. A
-         function's free variables have sensitivities, too: a backpropagator returns the environment's beside the
-         argument's, without which the derivative of \a ((\b \c b) a) 1 comes out as 0 (section 3).
-Needs:   a language that can look into closures: hence one of its own, with parser and evaluator.
+Changed: source to source, on lambda terms: \x e becomes a term that returns its value and a backpropagator, the reverse
+         phase of e. Backpropagators are closures of the language, so J applies to its own results. A function's free
+         variables have sensitivities, too: a backpropagator returns the environment's sensitivity with the
+         argument's; without it, the derivative of \a ((\b \c b) a) 1 would be 0 (section 3).
+Needs:   a language that can inspect closures: hence a language of its own, with parser and evaluator.
 Cost:    a constant times the steps of the program, since zero, plus, J and J^-1 take constant time (values.py): as many
          operations on reals in the forward phase as in the program, and 8 to 11 times as many in both phases; 20 to 23
          times the evaluator's steps; the gradient of a gradient, 70 to 95 times the operations (counts in
-         tests/relatives/test_relatives_vlad.py). Programs and data may be of any depth that memory bears (10 to 15 kB
-         for an operation of a translated Python function or a level of recursion); only J around J, and a sum of
-         functions of sums of functions, recurse on Python's stack.
+         tests/relatives/test_relatives_vlad.py). Only memory limits the depth of programs and data (10 to 15 kB for an
+         operation of a translated Python function or a level of recursion); only J around J, and a sum of functions
+         of sums of functions, recurse on Python's stack.
 
-An output that does not depend on an operation passes 0 to its backpropagator all the same, as the paper has it: where
-the operation's derivative is infinite, nan comes out. (In `vjp`, such operations are left out of the program.)
+As in the paper, a backpropagator is called with 0 even if the output does not depend on its operation: if the
+operation's derivative is infinite, the result is nan. (`vjp` leaves such operations out of the program.)
 
-Where section 4 leaves something open, or is read otherwise than it stands:
+Decisions where section 4 leaves something open, and deviations from it:
 
-- Pairs are native, as in the authors' own implementation (values.py, reverse.py). Written as closures, as section 4
-  presents them, they work too, and have lists for sensitivities.
-- The reverse phase is to leave out accumulation into variables other than x0 and the base free ones; x1 .. xn, which
-  are bound in the body, are not meant by that.
+- Pairs are native, as in the authors' own implementation (values.py, reverse.py). Pairs as closures, as section 4
+  presents them, work too, and have lists as sensitivities.
+- The paper's reverse phase accumulates only into x0 and the base free variables; here also into x1 .. xn, which are
+  bound in the body.
 - The base free variables of a backpropagator are its free variables: no clause of B speaks of a tag other than ↼.
-- The paper's footing for bounds is lazy and memoized AD primitives; values.py says which laziness is enough.
+- The paper's bounds rely on lazy and memoized AD primitives; values.py says which laziness suffices.
 
     terms.py       expressions, variables and their tags, A-normal form
-    syntax.py      s-expressions, and what they expand to; printer.py writes them
+    syntax.py      s-expressions and their expansion; printer.py writes them
     anf.py         A-normal form and alpha conversion
     reverse.py     the transform of lambda terms
-    values.py      values; 0, (+), J and J^-1 of them
+    values.py      values, and 0, (+), J and J^-1 on them
     primitives.py  the top-level environment, and the transforms of primitives
     evaluate.py    eval and apply
     python.py      Python functions as VLAD; vjp and count
 
-The square, its transform, and what that returns at 3: the value 9, and the backpropagator, which takes 1 to 6, after
-the sensitivity of the environment. That has an entry for the only free variable, the primitive *: [].
+The square, its transform, and the transform's result at 3: the value 9, and a backpropagator. At 1, it returns the
+sensitivity of the environment, which has an entry for the only free variable, the primitive *: []; and then 6.
 
 >>> square = evaluate("(lambda (x) (* x x))")
 >>> print(show(J(square)))
@@ -54,7 +55,7 @@ the sensitivity of the environment. That has an entry for the only free variable
 >>> show(evaluate("((cdr ((J (lambda (x) (* x x))) (J 3))) 1)"))
 '(cons (list ()) 6)'
 
-The product of a Hessian and a vector, by J of what calls J (section 5):
+A Hessian-vector product, by J of a function that calls J (section 5):
 
 >>> show(evaluate('''
 ... (define (gradient f x) (cdr ((cdr ((J f) (J x))) 1)))

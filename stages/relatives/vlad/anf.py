@@ -1,4 +1,4 @@
-r"""A-normal form and alpha conversion: terms with patterns to Lambdas, in which every value has a name.
+r"""A-normal form and alpha conversion: terms with patterns become Lambdas, in which every value has a name.
 
     (e1 e2)                  let x1 = e1; x2 = e2; x = x1 x2 in x
     (p1 ,n p2) = e           let x = J^-1 .. J^-1 e; p1 = J .. J (CAR x); p2 = J .. J (CDR x)        n times each
@@ -45,7 +45,7 @@ def normal(term: Abs, is_global: Callable[[str], bool], known: Iterable[str] = (
 
 
 class _Conversion:
-    """One conversion: the names that are taken, and what each variable is called at this place."""
+    """One conversion: the names in use, and the current name of each variable."""
 
     def __init__(self, is_global: Callable[[str], bool], known: Iterable[str]) -> None:
         self.is_global = is_global
@@ -53,7 +53,7 @@ class _Conversion:
         self.numbers = dict.fromkeys(self.scope, 0)
 
     def fresh(self, wanted: str) -> str:
-        """The name, or the name with a number."""
+        """The wanted name, or the name with a number if it is in use."""
         wanted = wanted.replace(" ", "")
         name = wanted
         while name in self.numbers:
@@ -63,14 +63,14 @@ class _Conversion:
         return name
 
     def bind(self, x: str, name: str, undo: Undo) -> None:
-        """From here on x is called so; what to undo at the end of its scope is noted."""
+        """Rename x within the current scope; `undo` notes how to restore the old name."""
         if self.is_global(x):
             raise VladError(f"{x} is a name of the language; take another for the variable")
         undo.append((x, self.scope.get(x)))
         self.scope[x] = name
 
     def leave(self, undo: Undo) -> None:
-        """The end of a scope."""
+        """Leave a scope: restore the old names."""
         for x, before in reversed(undo):
             if before is None:
                 del self.scope[x]
@@ -90,7 +90,7 @@ class _Conversion:
         return Lambda(parameter, bindings, term)
 
     def named(self, term: Term, bindings: Bindings, wanted: str = "t") -> Steps:
-        """The variable that has the term's value, after the bindings that it needs."""
+        """The variable that holds the term's value, after adding the bindings that compute it."""
         match term:
             case Var(x):
                 return self.variable(x)
@@ -114,13 +114,13 @@ class _Conversion:
         return self.add(e, bindings, wanted)
 
     def both(self, first: Term, second: Term, bindings: Bindings) -> Steps:
-        """The variables of two terms; that of a variable is known at once, which spares most of the time."""
+        """The variables of two terms; a variable needs no binding, which is the common case."""
         x = self.variable(first.name) if isinstance(first, Var) else (yield self.named(first, bindings))
         y = self.variable(second.name) if isinstance(second, Var) else (yield self.named(second, bindings))
         return x, y
 
     def variable(self, x: str) -> str:
-        """What the variable is called at this place."""
+        """The current name of a variable. VladError for an unbound one."""
         if x in self.scope:
             return self.scope[x]
         if not self.is_global(x):
@@ -173,14 +173,14 @@ class _Conversion:
         return x
 
     def add(self, e: Expression, bindings: Bindings, wanted: str = "t") -> str:
-        """One binding more, and its variable."""
+        """Add one binding, and return its variable."""
         name = self.fresh(wanted)
         bindings.append((name, e))
         return name
 
 
 def _binds(pattern: Term) -> bool:
-    """Whether the pattern has a variable."""
+    """Whether the pattern contains a variable."""
     while isinstance(pattern, Apply):
         pattern = pattern.argument
     return pattern != EMPTY

@@ -1,4 +1,4 @@
-r"""The evaluator (section 4): eval and apply, with the calls that wait on a list in place of Python's stack.
+r"""The evaluator (section 4): eval and apply, with pending calls on a list instead of Python's stack.
 
     E s x = s x            E s (\x e) = <s, (\x e)>              A t v = t v
     E s (e1 e2) = A (E s e1) (E s e2)                            A <s, (\x e)> v = E s[x -> v] e
@@ -84,7 +84,7 @@ def _join(n: int, first: Value, second: Value) -> Value:
 
 
 def _coded(unit: Lambda) -> list[tuple]:
-    """The bindings as (variable, kind, operands); the kind of a pair that J has been applied to says how often."""
+    """The bindings as (variable, kind, operands); for pairs, the kind says how often J has been applied."""
     code: list[tuple] = []
     for x, e in unit.bindings:
         match e:

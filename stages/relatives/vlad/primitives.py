@@ -10,8 +10,9 @@ r"""The primitives and their transforms: the top-level environment (section 4).
     ↼J^-1 = \(J x) ((J (J^-1 x)), (\↽y ([], (J ↽y))))
     ↼CAR = \(J (a, b)) ((J a), (\↽y ([], (↽y, (0 b)))))                          CDR likewise; #t and #f are these two
 
-D u, D1 b and D2 b are VLAD expressions: the partial derivatives in dualrev.rules.primitives, the project's only list of
-them, are Python text, which is read as VLAD. Numbers follow IEEE, as there: (/ 1 0) is inf, (log -1) is nan.
+D u, D1 b and D2 b are VLAD expressions, read from the Python text of the partial derivatives in
+dualrev.rules.primitives, the project's only list of them. Numbers follow IEEE, as there: (/ 1 0) is inf, (log -1) is
+nan.
 """
 
 from __future__ import annotations
@@ -77,9 +78,10 @@ def closure(term: Abs, known: Mapping[str, Value] | None = None) -> Closure:
 
 
 def _rule(text: str, known: Mapping[str, Value] | None = None, **parts: Any) -> Callable[[Primitive], Closure]:
-    """The transform that the text says; t stands for the primitive in it."""
+    """The transform that a text describes; t is the primitive in it."""
 
     def transform(primitive: Primitive) -> Closure:
+        """The transform of this primitive, as a closure."""
         made = closure(_read(text, {"t": primitive.name, **parts}), {primitive.name: primitive, **(known or {})})
         made.unit.primitive, made.unit.base_free = primitive, ()
         return made
@@ -88,7 +90,7 @@ def _rule(text: str, known: Mapping[str, Value] | None = None, **parts: Any) -> 
 
 
 def _read(text: str, parts: Mapping[str, Any]) -> Abs:
-    """The lambda of a text; the tag of its parameter says that what it is applied to is transformed."""
+    """The lambda of a text; its parameter has a tag, since its arguments are transformed."""
     _, (pattern,), body = _replaced(read(text)[0], parts)
     return function(pattern_of(pattern), expand(body), "↼ p")
 
@@ -114,7 +116,7 @@ _RULES = {
 
 
 def given(name: str, y: Value, partials: Sequence[Value]) -> Primitive:
-    """A primitive of which only the value and the partial derivatives at the point of its one call are known."""
+    """A primitive that is known only by its value and partial derivatives at the point of its one call."""
     known = {f"{name}.d{i}": p for i, p in enumerate(partials)}
     products: Any = [["*", p, "↽y"] for p in known]
     made = products.pop()
@@ -157,18 +159,20 @@ def _form(node: ast.AST) -> Any:
 
 
 def _operation(line: Line) -> Primitive:
-    """A line of the table: u or b."""
+    """A primitive u or b from an entry of the table of primitives."""
     forms = [_form(ast.parse(text, mode="eval").body) for text in line.partials]
     compute, name = _ieee(line), SYMBOLS.get(line.name, line.name)
     if len(forms) == 1:
 
         def unary(v: Value, meter: Meter) -> Value:
+            """Apply the operation to a number, and count it."""
             meter.arithmetic += 1
             return compute(_real(name, v))
 
         return Primitive(name, unary, _rule(_UNARY, D=forms[0]))
 
     def binary(v: Value, meter: Meter) -> Value:
+        """Apply the operation to a pair of numbers, and count it."""
         meter.arithmetic += 1
         pair = _two(name, v, meter)
         return compute(_real(name, pair.car), _real(name, pair.cdr))
@@ -177,10 +181,11 @@ def _operation(line: Line) -> Primitive:
 
 
 def _ieee(line: Line) -> Callable[..., Value]:
-    """The operation on numbers, with IEEE's answer where Python raises an error."""
+    """The operation on numbers, with IEEE's result where Python raises an error."""
     compute, limit = on_numbers(line), getattr(np, line.ufunc, None)
 
     def total(*xs: Value) -> Value:
+        """The operation's result, also outside of its domain; the partial derivatives are nan there."""
         try:
             return compute(*xs)
         except EDGE:
@@ -219,6 +224,7 @@ def _of_one(name: str, test: Callable[[Value], bool]) -> Primitive:
 
 def _of_two(name: str, test: Callable[[Value, Value], bool]) -> Primitive:
     def compare(v: Value, meter: Meter) -> Value:
+        """The comparison of a pair of numbers, as a VLAD boolean."""
         pair = _two(name, v, meter)
         return _boolean(test(_real(name, pair.car), _real(name, pair.cdr)))
 
@@ -231,9 +237,11 @@ def _of_ad(name: str, f: Callable[[Value], Value]) -> Primitive:
 
 def _half(name: str, rule: str) -> Primitive:
     def car(v: Value, meter: Meter) -> Value:
+        """The first half of a pair."""
         return v.car if v.__class__ is Pair else opened(v, meter).car
 
     def cdr(v: Value, meter: Meter) -> Value:
+        """The second half of a pair."""
         return v.cdr if v.__class__ is Pair else opened(v, meter).cdr
 
     return Primitive(name, car if rule == "car" else cdr, _RULES[rule])

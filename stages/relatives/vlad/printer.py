@@ -1,7 +1,7 @@
-"""VLAD's terms as text: s-expressions, broken where a line would be too long.
+"""VLAD's terms as text: s-expressions, broken into lines of limited width.
 
 A tagged variable has its tags in front of it; (cons↼ a b) is a pair that J has been applied to; in a let*, (⊕= p e)
-adds e to the variables of p. A unit of A-normal form that J made is shown as the figure has it: with patterns.
+adds e to the variables of p. A unit of A-normal form that J made is shown with patterns, as in the figure.
 """
 
 from __future__ import annotations
@@ -102,5 +102,5 @@ def _lines(form: Any, width: int) -> Generator[Any, Any, list[str]]:
 
 
 def _hung(first: str, lines: list[str]) -> list[str]:
-    """The lines, with this in front of the first of them, and spaces in front of the others."""
+    """Put `first` in front of the first line, and indent the others."""
     return [(first if i == 0 else " " * len(first)) + line for i, line in enumerate(lines)]

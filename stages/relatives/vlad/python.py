@@ -1,21 +1,21 @@
-r"""Python functions as VLAD: `translated` runs the function on scalars that write down what is done with them.
+r"""Python functions as VLAD: `translated` runs the function on scalars that record its operations.
 
     f : Python                           (lambda (x1 x2 .. xn) (let* ((y1 (op x1 x2)) ..) (cons yi (cons .. yj))))
 
-What comes out is the program of one run: loops, calls, branches, closures and data structures have happened by then,
-and what VLAD is given is the straight line of operations on real scalars that this input leads to, without those that
-its value does not depend on. (So it is all of Python that works, and none of VLAD's own functions and recursion is
-exercised: VLAD's programs do that.) An operation is VLAD's primitive of that name, a number a constant.
+The result is the program of one run: Python has executed its loops, calls, branches, closures and data structures, and
+VLAD gets the straight-line program of operations on real scalars at this input, without those that the value does not
+depend on. (So all of Python works, and VLAD's own functions and recursion are not used: VLAD's programs use them.) An
+operation becomes VLAD's primitive of that name, a number a constant.
 
-What is taken otherwise, or not at all:
+Exceptions:
 
-- An operation that comes with nothing but its value and partial derivatives becomes a primitive of its own, of which
-  VLAD knows these (primitives.given): a primitive of the user's (dualrev.primitive), and an operation whose first
-  operand belongs to a derivative call around this one.
-- What needs the number itself is an error, as in every stage: float(x), complex(x), hash(x).
+- An operation that is known only by its value and partial derivatives becomes a primitive of its own
+  (primitives.given): a user's primitive (dualrev.primitive), and an operation whose first operand belongs to an outer
+  derivative call.
+- Operations that need the number itself are errors, as in every stage: float(x), complex(x), hash(x).
 - RealArrays (dualrev.numpy) and whole arrays do not exist in VLAD: an array is its scalars, as in the stages.
-- VLAD's program is derived once, by J. A derivative of it comes from a vjp around it, whose scalars are numbers to the
-  evaluator, and not from J of J: in what is `given` there is nothing left to derive.
+- J differentiates VLAD's program once. Higher derivatives come from a surrounding vjp, whose scalars are numbers to the
+  evaluator, not from J of J: a `given` primitive cannot be differentiated again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = ["count", "translated", "vjp"]
 
 
 class Dual(DualNumber):
-    """A scalar of the program that is being written down: a number x and its variable."""
+    """A scalar of the program that is being recorded: a number x and its variable."""
 
     __slots__ = ("name", "run", "x")
 
@@ -55,21 +55,21 @@ class Dual(DualNumber):
 
     @staticmethod
     def op(run: Run, y: Any, args: Sequence[Dual], partials: Sequence[Any]) -> Dual:
-        """An operation of which no more is known: what `apply` calls."""
+        """An operation known only by its value and partial derivatives, which `apply` calls."""
         name = f"given.{next(run.ids)}"
         run.known[name] = given(name, y, partials)
         return written(run, y, name, args)
 
 
 def written(run: Run, y: Any, name: str, args: Sequence[Any]) -> Dual:
-    """One operation more: its value y, its name, and its arguments."""
+    """Record an operation: its value y, its name, and its arguments."""
     made = Dual(run, y, f"x{next(run.ids)}")
     run.operations.append((made.name, name, [variable(run, u) for u in args]))
     return made
 
 
 def variable(run: Run, u: Any) -> str:
-    """The variable of a scalar; a constant is its own name, a dual number of an outer run has one in `known`."""
+    """The variable of a scalar; a constant is its own name, a dual number of an outer run has a name in `known`."""
     if isinstance(u, Dual) and u.run is run:
         return u.name
     if not isinstance(u, DualNumber):
@@ -80,7 +80,7 @@ def variable(run: Run, u: Any) -> str:
 
 
 def _overload() -> None:
-    """Give Dual a method for every line of the table."""
+    """Give Dual a method for every entry of the table of primitives."""
     for line in PRIMITIVES.values():
         names = [line.name if line.symbol else line.ufunc or line.name]
         if line.symbol:
@@ -95,6 +95,7 @@ def _method(line: Line, name: str, reflected: bool) -> Callable[..., Any]:
     compute, operator = on_numbers(line), name.startswith("__")
 
     def method(u: Dual, *others: Any) -> Any:
+        """Record the operation; an operand of another kind of run goes through `apply`."""
         args = (u, *others)[::-1] if reflected else (u, *others)
         if operator and not all(_is_number(v) for v in others):
             return NotImplemented
@@ -109,7 +110,7 @@ def _method(line: Line, name: str, reflected: bool) -> Callable[..., Any]:
 
 
 def _is_number(v: Any) -> bool:
-    """Whether an operator takes it: what is not a number may take the operator itself, as arrays do."""
+    """Whether an operator accepts it; other objects, such as arrays, may implement the operator themselves."""
     return isinstance(v, (numbers.Real, np.bool_))
 
 
@@ -125,7 +126,7 @@ class _Translation(NamedTuple):
 
 
 def translated(f: Callable[..., Any], *primals: Any) -> Closure:
-    """The VLAD function of one argument, the tuple of f's real scalars, whose value is the tuple of those of f's value.
+    """The VLAD function from the tuple of f's real scalars to the tuple of its value's real scalars.
 
     >>> from stages.relatives.vlad import show
     >>> print(show(translated(lambda x, y: x * (x + 2.0), 3.0, 2.0)))
@@ -135,7 +136,7 @@ def translated(f: Callable[..., Any], *primals: Any) -> Closure:
 
 
 def _translation(f: Callable[..., Any], primals: tuple[Any, ...]) -> _Translation:
-    """Run the function, and write down what it does."""
+    """Run the function, and record its operations."""
     scalars, structure = inputs(primals)
     with Run(ids=itertools.count(), operations=[], known={}) as run:
         duals = [Dual(run, x, f"x{next(run.ids)}") for x in scalars]
@@ -160,7 +161,7 @@ def _program(run: Run, duals: Sequence[Dual], results: Sequence[str]) -> Abs:
 
 
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """F's value, and the map from a cotangent of it to a tuple of cotangents: what (J f) (J primals) is a pair of.
+    """f's value, and the map from a cotangent of it to a tuple of cotangents: the pair (J f) (J primals).
 
     >>> y, pullback = vjp(lambda x, y: x * (x + y), 3.0, 2.0)
     >>> y, pullback(1.0)
@@ -175,6 +176,7 @@ def _vjp(f: Callable[..., Any], primals: tuple[Any, ...], meter: Meter) -> tuple
     y = output.rebuild(_scalars(J_inverse(made.car), size, meter))
 
     def pullback(ct: Any) -> Any:
+        """Call the backpropagator of J f, and return the cotangents of the primals."""
         both = opened(call(made.cdr, _tuple(output.read(ct)), meter), meter)
         return structure.cotangent(_scalars(both.cdr, len(scalars), meter))
 

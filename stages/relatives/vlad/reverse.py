@@ -12,9 +12,9 @@ r"""The reverse transform of a Lambda (section 4): phi makes the forward phase, 
                                 rho {xn = en}; ..; rho {x1 = e1}
                             in ([↽x1', .. ↽xl']_x0, ↽x0) end)) end
 
-x1' .. xl' are the base free variables of the Lambda concerned: those of the untransformed one, with as many tags. The
-line for pairs follows from the paper's, for which a pair is a closure. No sensitivity is kept of the other free
-variables (of those that this transform itself has put in): the reverse phase leaves out what would be added to them.
+x1' .. xl' are the base free variables of the Lambda: the free variables of the untransformed one, with as many tags.
+The line for pairs follows from the paper's, in which a pair is a closure. The other free variables, which this
+transform itself has introduced, have no sensitivities: the reverse phase adds nothing to them.
 """
 
 from __future__ import annotations

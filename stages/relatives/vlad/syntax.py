@@ -1,17 +1,17 @@
-r"""VLAD's text: s-expressions, as in the paper, and what they expand to (section 4).
+r"""VLAD's text: s-expressions, as in the paper, and their expansion (section 4).
 
     (lambda (p) e)                       \p e; a pattern p is x, (cons p1 p2), (list p1 .. pn), (J p) or ()
     (lambda (p1 p2 .. pn) e)             \(p1, (p2, .. pn)) e;  (lambda () e) takes []
     (f e)  (f e1 e2 .. en)  (f)          f e;  f (e1, (e2, .. en));  f []
     (let ((p e) ..) e)  (let* ..)        let p = e; .. in e end
-    (letrec ((f (lambda ..))) e)         let f = Y \f lambda .. in e end; of several functions, Y makes their selection
+    (letrec ((f (lambda ..))) e)         let f = Y \f lambda .. in e end; for several functions, Y makes their selector
     (define x e) (define (f p ..) e)     at the top only: let or letrec around what follows
     (if e1 e2 e3)                        (e1 ((\x e2), (\x e3))) [], since #t is CAR and #f is CDR
     (cond (e1 e2) .. (else e)), (and ..), (or ..), (not e)                       by if
     (cons e1 e2)  (list e1 .. en)  ()    (e1, e2);  (e1, .. (en, []));  []
     (+ e1 e2 .. en), (* ..), (- e)       + ((+ (e1, e2)), ..);  neg e
 
-`parse` reads, `show` writes; what `show` writes of a program without tags, `parse` reads again.
+`parse` reads a program, `show` writes it; `parse` reads back what `show` writes for a program without tags.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def _name(form: Form) -> str:
 
 
 def pattern_of(form: Form) -> Term:
-    """The pattern that an s-expression says."""
+    """The pattern of an s-expression."""
     match form:
         case str():
             return Var(_name(form))

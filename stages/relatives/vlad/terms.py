@@ -1,7 +1,7 @@
-r"""VLAD's terms, and what A-normal form makes of them (section 4).
+r"""VLAD's terms, and their A-normal form (section 4).
 
     e ::= x | e1 e2 | \x e | (e1 ,n e2) | let p1 = e1; ..; pn = en in e end
-    p ::= x | (p1 ,n p2) | J p | []                      patterns; p (+)= e adds to the variables that p has
+    p ::= x | (p1 ,n p2) | J p | []                      patterns; p (+)= e adds to the variables of p
 
 A constant is a variable of the top-level environment. A variable is a base variable or has tags in front of it:
 ↼x (reverse), ↽x (sensitivity), ¯x (backpropagator). (e1 ,n e2) is a pair to which J has been applied n times.
@@ -41,11 +41,11 @@ __all__ = [
 
 
 class VladError(Exception):
-    """A text that is no program, or a program that goes wrong: says what, where, and what to write instead."""
+    """An invalid text or a failing program; the message says what, where, and what to write instead."""
 
 
 class Term:
-    """Any of those below."""
+    """A term of any kind below."""
 
     __slots__ = ()
 
@@ -67,7 +67,7 @@ class Apply(Term):
 
 @dataclass(frozen=True, slots=True)
 class Cons(Term):
-    """(e1 ,n e2): the pair whose parts, and which itself, J has been applied to n times."""
+    """(e1 ,n e2): a pair to which, with its parts, J has been applied n times."""
 
     level: int
     first: Term
@@ -124,7 +124,7 @@ class Join:
 
 
 class Lambda(Term):
-    """A unit of A-normal form, and what is known about it. Each is made once: identity is equality."""
+    """A unit of A-normal form, with facts about it. Each is made once: identity is equality."""
 
     def __init__(self, parameter: str, bindings: Sequence[tuple[str, Expression]], figure: Term) -> None:
         self.parameter, self.bindings = parameter, tuple(bindings)
@@ -164,12 +164,12 @@ EMPTY = Var("[]")
 
 
 def is_number(x: str) -> bool:
-    """Whether the variable is a constant: it is its own name in the top-level environment."""
+    """Whether the variable is a numeric constant, which is its own name in the top-level environment."""
     return _NUMBER.fullmatch(x) is not None
 
 
 def level(x: str) -> int:
-    """How often what the variable stands for has been transformed: its reverse tags, from the outside.
+    """How often the value of a variable has been transformed: its number of leading reverse tags.
 
     >>> level("x"), level("↼↼x"), level("↽↼x")
     (0, 2, 0)
@@ -199,7 +199,7 @@ def tuple_of(terms: Sequence[Term]) -> Term:
 
 
 def without_recursion(steps: Generator[Any, Any, Any]) -> Any:
-    """The result of a recursive function that is written as a generator: `yield f(x)` is its call, a list the stack.
+    """Run a recursive function that is written as a generator: it yields its calls, and a list is the stack.
 
     >>> deep = []
     >>> for _ in range(10_000):

@@ -1,21 +1,20 @@
-r"""VLAD's values, and zero, plus, J and J^-1 of them (section 4).
+r"""VLAD's values, and zero, plus, J and J^-1 on them (section 4).
 
     v ::= [] | r | (v1, v2) | ↼v | primitive | <s, \x e>
 
     0 [] = []     0 r = 0     0 ↼v = ↼(0 v)     0 primitive = []
     0 (v1, v2) = (0 v1, 0 v2)                   0 <s, e> = [0 (s x1), ..], of the base free variables of e
-    J v = ↼v of data; of a primitive, its transform; J <s, e> = <↼s, ↼e>, where ↼s ↼x = J (s x)
+    J v = ↼v for data; for a primitive, its transform; J <s, e> = <↼s, ↼e>, where ↼s ↼x = J (s x)
     J^-1 undoes J
 
-All four take constant time, which is how the paper's provisos about laziness and memoization are met here. What is
-inside ↼v is transformed when somebody reads it; the environment of a transformed closure is made when the closure is
-first applied; the zero of a pair or a closure (Zero) and the sum of two pairs (Sum) are pairs that come into being when
-they are first taken apart. Each is made once for its arguments, so the results share what the arguments share. Plus
-drops a Zero without a look at it.
+All four take constant time; this is how we meet the paper's provisos about laziness and memoization. The content of ↼v
+is transformed when it is read; the environment of a transformed closure is made when the closure is first applied; the
+zero of a pair or a closure (Zero) and the sum of two pairs (Sum) are pairs that are computed when they are first read.
+Each is computed once for its arguments, so the results share what the arguments share. Plus drops a Zero unread.
 
-Pairs are native, as the paper says of its own implementation, and (J (v1, v2)) is ↼(v1, v2): were they closures, the
-sensitivity of a pair would be a list of two, and the rules for binary primitives give a pair. Booleans are as in the
-paper: #t is CAR and #f is CDR.
+Pairs are native, as the paper says of its own implementation, and (J (v1, v2)) is ↼(v1, v2): with
+closures, the sensitivity of a pair would be a list of two, but the rules of binary primitives give a pair. Booleans are
+as in the paper: #t is CAR and #f is CDR.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ Value = Any  #: a number (a float, or a dual number of a derivative call around 
 
 @dataclass
 class Meter:
-    """What the evaluator has done."""
+    """Counts of the evaluator's work."""
 
     steps: int = 0  #: bindings of A-normal form evaluated, and lazy pairs made
     arithmetic: int = 0  #: operations on real numbers
@@ -66,13 +65,13 @@ class Meter:
     limit: float = math.inf  #: how many backpropagators may be made and called
 
     def check(self) -> None:
-        """Exhausted, if that were too many."""
+        """Raise Exhausted beyond the limit."""
         if self.created + self.calls > self.limit:
             raise Exhausted(f"more than {self.limit:,.0f} backpropagators have been made and called")
 
 
 class Exhausted(VladError):  # noqa: N818 - as LimitReached
-    """The evaluator has done as much as it may."""
+    """The evaluator has reached its limit."""
 
 
 class _Nil:
@@ -86,7 +85,7 @@ NIL = _Nil()
 
 
 class _Compound:
-    """What remembers its zero, and its sums with others."""
+    """A value that remembers its zero, and its sums with others."""
 
     __slots__ = ("sums", "zero")
     zero: Value
@@ -132,7 +131,7 @@ class Reverse:
 
 @dataclass(slots=True, eq=False)
 class Primitive:
-    """A function of the language: what it computes, and ↼t, which is made when it is asked for."""
+    """A primitive function of the language, and its transform ↼t, which is made on demand."""
 
     name: str
     function: Callable[[Value, Meter], Value]
@@ -171,7 +170,7 @@ def is_pair(v: Value) -> bool:
 
 
 def describe(v: Value) -> str:
-    """What kind of value it is, for messages."""
+    """The kind of a value, for messages."""
     if is_real(v):
         return f"the number {v!r}"
     if isinstance(v, Reverse):
@@ -180,7 +179,7 @@ def describe(v: Value) -> str:
 
 
 def opened(v: Value, meter: Meter) -> Pair:
-    """The pair that a value is."""
+    """The value as a pair; lazy pairs are computed. VladError for other values."""
     if v.__class__ is Pair:
         return v
     if not is_pair(v):
@@ -278,6 +277,7 @@ def J(v: Value) -> Value:  # noqa: N802 - the paper's name
         unit = reverse(v.unit)
 
         def environment() -> dict[str, Value]:
+            """The environment of the transformed closure: J of each base free variable."""
             mapped = {"↼" + x: x for x in v.unit.free}
             return {x: J(v.environment[mapped[x]]) if x in mapped else STANDARD[x] for x in unit.free}
 
@@ -287,7 +287,7 @@ def J(v: Value) -> Value:  # noqa: N802 - the paper's name
 
 
 def J_inverse(v: Value) -> Value:  # noqa: N802 - the paper's name
-    """The value that J made v of; VladError if there is none."""
+    """The value that J has transformed into v. VladError if v is not transformed."""
     if v.__class__ is Reverse:
         return v.value
     if not isinstance(v, Closure) or (v.inverse is None and v.unit.origin is None and v.unit.primitive is None):
