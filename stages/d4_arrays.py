@@ -66,20 +66,18 @@ def alloc(i_inp, i_out):
 
 
 def call(u, z):
-    """SCall (i, d) z"""
+    """SCall (i, d) z: delay the call, by adding z to the argument of id i"""
 
     def write(s):
-        """Delay the call: add z to the argument of u's id."""
         s.m[u.i] = u.d, s.m[u.i][1] + z
 
     return write
 
 
 def one_hot(i, z):
-    """SOneHot i z"""
+    """SOneHot i z: add z to the cotangent of the input's scalar i"""
 
     def write(s):
-        """Add z to the cotangent of the input's scalar i."""
         s.c[i] = s.c[i] + z
 
     return write

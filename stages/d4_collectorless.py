@@ -55,10 +55,9 @@ def alloc(i_out):
 
 
 def call(u, z):
-    """SCall (i, d) z"""
+    """SCall (i, d) z: delay the call, by adding z to the argument of id i"""
 
     def write(m):
-        """Delay the call: add z to the argument of u's id."""
         m[u.i] = u.d, m[u.i][1] + z
 
     return write

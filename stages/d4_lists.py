@@ -40,11 +40,10 @@ def alloc(i_out):
 
 
 def call(u, z):
-    """SCall (i, d) z"""
+    """SCall (i, d) z: delay the call, by adding z to the argument of id i"""
     i, d = u
 
     def write(m):
-        """Delay the call: add z to the argument of id i."""
         m[i] = d, m[i][1] + z
 
     return write
