@@ -1,6 +1,6 @@
 """Derivatives of numba functions as numba functions, and their cache: {build,cache,machine,fingerprint}.py.
 
-What docs/numba.md promises of the cache, and the tests that hold it to that:
+What docs/numba/options.md promises of the cache, and the tests that hold it to that:
 
     found by a hash of all that it depends on     test_different_functions_have_different_fingerprints, ...
     what changed is compiled anew                 test_another_process_reuses_what_was_compiled_and_changes_are_seen
@@ -523,7 +523,7 @@ def test_constants_are_found_by_their_paths():
     assert store.resolve(f, (float64, numba.typeof(g)), (("arg", 1), ("global", "g"))) is g.py_func.__globals__["g"]
 
 
-# What docs/numba.md promises of the folder
+# What docs/numba/options.md promises of the folder
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes and owners are POSIX's")
 root = pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can act for another user")

@@ -1,6 +1,6 @@
 """Memory, stack and threads of compiled derivatives: dualrev/compiler/runtime and entrypoints/tape_owner.py.
 
-The docstrings of tests are sentences of docs/numba.md. The programs for other processes are in programs/memory.py.
+The docstrings of tests are sentences of docs/numba/limits.md and supported.md. The programs for other processes are in programs/memory.py.
 """
 
 import gc
@@ -52,11 +52,12 @@ def program(name):
 
 
 def test_what_is_promised_is_tested():
-    page = " ".join((ROOT / "docs" / "numba.md").read_text(encoding="utf-8").split())
+    pages = [ROOT / "docs" / "numba" / name for name in ("limits.md", "supported.md")]
+    text = " ".join(" ".join(page.read_text(encoding="utf-8") for page in pages).split())
     promises = [f.__doc__ for name, f in globals().items() if name.startswith("test_") and f.__doc__]
     assert len(promises) == 14
     for promise in promises:
-        assert " ".join(promise.split()) in page
+        assert " ".join(promise.split()) in text
 
 
 # Exceptions
@@ -207,7 +208,7 @@ def growth(call, times):
 @LINUX
 @pytest.mark.parametrize("f", RAISING, ids=lambda f: f.__name__)
 def test_an_exception_frees_what_the_call_has_recorded(f):
-    """An exception frees all that, whoever raises it, and in a derivative the arrays that f has made, too"""
+    """An exception frees the tape, whoever raises it, and in a derivative also the arrays that `f` has made."""
     wrong, right = RAISING[f]
     gradient = dr.value_and_grad(f)
     expected = failure(f, *wrong)
@@ -246,9 +247,9 @@ def keeps_an_array(a, z):
     [(keeps_an_array, (LONG, 0.0), (SHORT, 2.0)), (adds_vectors, (LONG, LONG[1:]), (SHORT, SHORT + 1.0))],
 )
 def test_what_numba_does_not_free_is_lost_by_the_gradient_too(f, wrong, right):
-    """What is lost is what numba itself does not free: arrays that f itself has made, and was using when it raised"""
+    """numba itself does not free arrays that a function was using when it raised."""
     of_f = growth(lambda: failure(f, *wrong), 300)
-    assert of_f > 4.0, "numba has learned to free them: say so in docs/numba.md"
+    assert of_f > 4.0, "numba has learned to free them: say so in docs/numba/limits.md"
     gradient = dr.grad(f)
     assert failure(gradient, *wrong)[0] is failure(f, *wrong)[0]
     assert growth(lambda: failure(gradient, *wrong), 300) < of_f + 2.0
@@ -278,7 +279,7 @@ def test_an_exception_that_compiled_code_catches():
 
 @LINUX
 def test_arrays_outlive_the_call_and_go_with_their_last_reference():
-    """The arrays that a call gives go with their last reference."""
+    """The arrays that a call returns are freed with their last reference."""
     # gradients, and arrays that f returns, are not freed too early either
 
     def call():
@@ -297,7 +298,7 @@ def test_arrays_outlive_the_call_and_go_with_their_last_reference():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not keep to RLIMIT_AS")
 def test_memory_errors_leave_a_process_that_can_go_on():
-    """After it, the memory is there again."""
+    """After the error, the memory is free again."""
     assert program("limited") == ["steps 20", "rounds 20", "rebound 20", "overwritten 20", "True"]
 
 
@@ -322,8 +323,7 @@ def test_an_array_has_a_shadow():
 
 @pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="elsewhere the bounds of a stack are not known")
 def test_recursion_that_does_not_fit_on_the_stack_is_refused():
-    """Recursion ends with a `RecursionError` where the derivative's frames, which are larger than those of f, do not
-    fit on the stack any more"""
+    """Where they do not fit on the stack any more, the derivative raises `RecursionError`"""
     lines = [line.split(maxsplit=2) for line in program("recursion")]
     assert len(lines) == 12
     for name, n, found in lines:
@@ -340,7 +340,7 @@ def test_recursion_that_does_not_fit_on_the_stack_is_refused():
 
 @pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="elsewhere the bounds of a stack are not known")
 def test_a_thread_with_a_large_stack_goes_deeper():
-    """A thread with a larger `threading.stack_size` goes deeper."""
+    """Run the call in a thread with a larger `threading.stack_size`."""
     assert program("large_stack") == ["True refused"]
 
 
@@ -407,8 +407,8 @@ def over_all(x, start, stop, step):
 
 @pytest.mark.parametrize("n", [sys.maxsize, 2**61 + 4, 2**60, 10**12])
 def test_a_loop_that_may_end_early_records_as_it_goes(n):
-    """A loop that may end early, by `break`, `return`, `assert` or `raise`, takes what its rounds record, however long
-    its range is."""
+    """A loop that may end early, by `break`, `return`, `assert` or `raise`, takes only what its iterations record,
+    however long its range is."""
     assert_same(dr.value_and_grad(breaks)(0.7, n), agrees(breaks, 0.7, 50), rtol=0.0)
     assert_same(dr.value_and_grad(returns)(0.7, n), agrees(returns, 0.7, 1000), rtol=0.0)
     with pytest.raises(ValueError, match="no"):
@@ -423,8 +423,8 @@ def test_short_loops_that_may_end_early(n):
 
 @pytest.mark.parametrize("n", [2**61 + 4, sys.maxsize])
 def test_a_loop_that_cannot_end_asks_for_more_memory_than_there_is(n):
-    """Of other loops the whole length has to fit into memory; if it does not, that is a `MemoryError` before the first
-    round."""
+    """Other loops allocate for the whole range: if that does not fit into memory, the derivative raises `MemoryError`
+    before the first iteration."""
     for f in (divides_at_last, memory.steps):
         with pytest.raises(MemoryError, match="the tape of the derivative does not fit into memory"):
             dr.grad(f)(0.7, n)
@@ -490,7 +490,7 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_the_copies_of_arrays_go_without_the_garbage_collector(call):
-    """What `vjp` copies goes with its last reference, without the garbage collector."""
+    """What `vjp` copies is freed with its last reference, without the garbage collector."""
     call()
     gc.collect()
     gc.disable()
@@ -560,7 +560,7 @@ APART = {
 
 @pytest.mark.parametrize(("f", "view"), OVERLAPPING.values(), ids=OVERLAPPING)
 def test_a_written_argument_that_shares_memory_with_itself_is_refused(f, view):
-    """The same holds for an array that shares memory with itself, with a stride of 0 or strides that overlap"""
+    """The same holds for an array that shares memory with itself, with a stride of 0 or strides that overlap."""
     given = NUMBERS.copy()
     a = view(given)
     message = "an argument shares memory with itself and is written: pass a copy of it"
@@ -581,7 +581,7 @@ def test_strided_arguments_may_be_written(f, view):
 
 
 def test_an_argument_that_shares_memory_with_itself_may_be_read():
-    """f may read it, and the gradient is that with respect to each of its elements."""
+    """If `f` only reads it, the gradient is with respect to each of its elements."""
     a = as_strided(NUMBERS.copy(), (3,), (0,))
     expected = np.array([2.0, 4.0, 6.0])
     assert_same(dr.grad(reads)(a), expected, rtol=0.0)

@@ -142,7 +142,7 @@ def test_a_derivative_that_raises_leaves_nothing_behind(f, name, pieces):
 
 
 def test_numba_itself_loses_what_a_function_has_made(pieces):
-    """If numba has learned to free it, docs/numba.md says something else than is true."""
+    """If numba has learned to free it, docs/numba/limits.md says something else than is true."""
     assert pieces(lambda: recurses(X, 6, 0.0)) == 6
     assert pieces(lambda: dr.vjp(recurses, X, 6, 0.0)) == 6  # which runs the function itself first
 

@@ -1,9 +1,8 @@
-"""docs/numba_features.md: what became of all features, as a page, and read from it."""
+"""docs/numba_features.md: what became of all features, as tables, and read from them."""
 
 from __future__ import annotations
 
 import re
-import textwrap
 from itertools import groupby
 from pathlib import Path
 
@@ -15,52 +14,45 @@ __all__ = ["PAGE", "printed", "read"]
 PAGE = Path(__file__).parents[3] / "docs" / "numba_features.md"
 
 _HEAD = """\
-# Numba's features
+# Which features of numba have gradients
 
-What [numba](numba.md) documents as supported, feature by feature: which of it has a compiled gradient, and what is
-refused, with the reason that the error gives. For each there is a function of about three lines in
-`tests/programs/features`. "Right" means that value and gradient agree with numba's own value, with differences, and
-with the tape where it knows the feature. What is discrete is right if the rest of the function has its gradient.
+This page goes through what numba documents as supported, feature by feature. It says for each whether its gradient is
+right or refused, and what to write instead. Of {compiled} features that numba compiles, {right} are right, and
+{refused} are refused.
 
-This page is generated: `python -m programs.features`, in the folder `tests`. Anything that is not listed is untested.
+<div class="filter-tables"></div>
+
+"Right" means that the value and the gradient agree with numba's value, with finite differences, and with the tape where
+it supports the feature. For a feature without derivatives, such as a string, it means that the rest of the function has
+its gradient. "Not numba" means that numba itself refuses the feature. What is not listed is untested.
+
+`tests/programs/features` has a function of about three lines for each feature. `python -m programs.features`, in the
+folder `tests`, writes this page. [What numba code can be differentiated](numba/supported.md) is the guide.
 """
+
+_TABLE = ["| feature | status | what to write instead |", "| --- | --- | --- |"]
+_WHY = " *Reason:* "
 
 
 def printed(found: dict[tuple[str, str], str]) -> str:
-    """The page; `found` says what became of a feature, by its heading and its name."""
-    rows = ["| heading | compiled by numba | right | refused |", "| --- | --- | --- | --- |"]
-    sections = []
-    for heading, of in groupby(FEATURES, key=lambda f: f.heading):
-        by = {f.name: found[heading, f.name] for f in of}
-        rows.append(_row(f"[{heading}](#{_anchor(heading)})", list(by.values())))
-        sections.append(_section(heading, by))
-    rows.append(_row("all", list(found.values())))
-    return "\n".join([_HEAD, "\n".join(rows) + "\n", *sections])
-
-
-def _row(title: str, of: list[str]) -> str:
-    compiled = [x for x in of if not x.startswith(NOT_NUMBA)]
+    """Return the page; `found` says what became of a feature, by its heading and its name."""
+    compiled = [x for x in found.values() if not x.startswith(NOT_NUMBA)]
     right = compiled.count(RIGHT)
-    return f"| {title} | {len(compiled)} | {right} | {len(compiled) - right} |"
+    parts = [_HEAD.format(compiled=len(compiled), right=right, refused=len(compiled) - right)]
+    for heading, of in groupby(FEATURES, key=lambda f: f.heading):
+        rows = [_row(f.name, found[heading, f.name]) for f in of]
+        parts.append("\n".join([f"## {heading}\n", *_TABLE, *rows]) + "\n")
+    return "\n".join(parts)
 
 
-def _anchor(heading: str) -> str:
-    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
-
-
-def _section(heading: str, by: dict[str, str]) -> str:
-    parts = [f"## {heading}"]
-    right = [f"`{name}`" for name, x in by.items() if x == RIGHT]
-    if right:
-        parts.append(_wrapped(f"Right: {'; '.join(right)}."))
-    refused = [_wrapped(f"- `{name}`: {x}", "  ") for name, x in by.items() if x != RIGHT]
-    if refused:
-        parts.append("\n".join(refused))
-    return "\n\n".join(parts) + "\n"
-
-
-def _wrapped(text: str, indent: str = "") -> str:
-    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+def _row(name: str, became: str) -> str:
+    """A row of a table: of what is refused, the cure comes first, and then the reason."""
+    why, write, cure = became.rpartition(" Write ")
+    if became == RIGHT or became.startswith(NOT_NUMBA):
+        cells = became, ""
+    else:
+        cells = "refused", f"Write {cure}{_WHY}{why}" if write else became
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in (f"`{name}`", *cells)) + " |"
 
 
 def read(text: str) -> dict[tuple[str, str], str]:
@@ -68,12 +60,11 @@ def read(text: str) -> dict[tuple[str, str], str]:
     made = {}
     for section in text.split("\n## ")[1:]:
         heading, _, rest = section.partition("\n")
-        for block in rest.strip().split("\n\n"):
-            if block.startswith("Right: "):
-                names = re.findall(r"`([^`]*)`", re.sub(r"\s+", " ", block))
-                made.update({(heading, name): RIGHT for name in names})
-            else:
-                for item in re.split(r"(?m)^- ", block)[1:]:
-                    name, _, why = re.sub(r"\s+", " ", item).strip()[1:].partition("`: ")
-                    made[heading, name] = why
+        for row in re.findall(r"(?m)^\| `.*$", rest):
+            name, status, instead = (
+                cell.replace(r"\|", "|").strip() for cell in re.split(r"(?<!\\)\|", row.strip("|"))
+            )
+            cure, mark, why = instead.partition(_WHY)
+            refused = f"{why} {cure}" if mark else instead
+            made[heading, name.strip("`")] = refused if status == "refused" else status
     return made

@@ -158,7 +158,7 @@ class WrittenAsTheyAre(Scope):
             said = what, "it is no numba function", "@njit above its definition"
         else:
             why = "only the tape has a rule for it" if of_the_table(f) else ""
-            said = what, why, "it with loops, or with functions that docs/numba.md lists"
+            said = what, why, "it with loops, or with functions that docs/numba/supported.md lists"
         never = f is complex or name.startswith(("cmath.", "random.", "numpy.nditer"))
         if (never and f != random.shuffle) or not is_known_to_numba(f):
             return self.refuse(node, *said)
