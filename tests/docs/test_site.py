@@ -1,6 +1,6 @@
 """The pages of the site: their examples run, their links lead somewhere, and Sphinx makes a site of them.
 
-What runs elsewhere is not run again: conventions.md, numba.md and the like have tests of their own.
+What runs elsewhere is not run again: conventions.md, numpy.md and the like have tests of their own.
 """
 
 import doctest
@@ -24,7 +24,7 @@ PAGES = [
 ]
 #: Where the examples of the other pages run.
 ELSEWHERE = {
-    **dict.fromkeys(["calculus", "numba", "numpy", "second_order", "sparse"], "test_docs"),
+    **dict.fromkeys(["calculus", "numpy", "second_order", "sparse"], "test_docs"),
     "compiler": "test_docs_compiler",
     "while_loop": "test_docs_compiler",
     "conventions": "test_conventions",
