@@ -55,15 +55,24 @@ pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 
 
-#: Words that a reader searches for, and the page that answers, by the search's index of terms.
+#: Words that a reader searches for, and the page that answers, by the search's index of terms. A word belongs to one page.
 ANSWERS = {
-    "docs/start": "install",
-    "docs/numba": "cache, compile time, save to disk",
+    "docs/start": "install, installation, first gradient",
+    "docs/engines": "tape or compiler, which engine",
+    "docs/coming_from": "jax, autograd, pytorch",
+    "docs/sharp_bits": "pitfalls, limitations, debug, wrong gradient",
+    "docs/numba/index": "numba, njit, compiled gradient",
+    "docs/numba/options": "cache, caching, compile time, save to disk, ship, deploy, startup, slow first call, options of njit",
+    "docs/numba/supported": "supported, complex, random, seed, jitclass, record, dict, list, scipy.special",
+    "docs/numba/derivatives": "derivative source, emitted code, outputs, ufunc, higher order",
+    "docs/numba/parallel": "parallel, prange, threads, cores",
+    "docs/numba/rules": "custom rule, custom gradient, checkpointing",
+    "docs/numba/limits": "limits, unsupported, refused, memory, recursion",
+    "docs/second_order": "hessian, newton, standard errors",
+    "docs/many_machines": "dask, joblib, mpi, cluster",
     "docs/benchmarks": "performance, speed, how fast",
     "docs/compiler": "profile, profiling, timing of passes",
-    "docs/conventions": "nan, inf, debug nan",
-    "docs/recipes": "ship, deploy",
-    "docs/sharp_bits": "pitfalls, limitations",
+    "docs/conventions": "nan, inf, debug nan, kink",
 }
 
 
