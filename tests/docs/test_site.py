@@ -31,6 +31,7 @@ ELSEWHERE = {
     "implicit": "test_implicit",
     "interop": "test_docs_interop",
     "many_machines": "test_dask",
+    "options": "test_docs_numba",
     "package": "test_package",
     "shift_reset": "test_relatives_staging",
 }
