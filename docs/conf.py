@@ -55,14 +55,14 @@ pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 
 
-#: Words that a reader searches for, and the page that answers, by the search's index of terms. A word belongs to one page.
+#: Words that a reader searches for, each on the page that answers, by the search's index of terms.
 ANSWERS = {
     "docs/start": "install, installation, first gradient",
     "docs/engines": "tape or compiler, which engine",
     "docs/coming_from": "jax, autograd, pytorch",
     "docs/sharp_bits": "pitfalls, limitations, debug, wrong gradient",
     "docs/numba/index": "numba, njit, compiled gradient",
-    "docs/numba/options": "cache, caching, compile time, save to disk, ship, deploy, startup, slow first call, options of njit",
+    "docs/numba/options": "cache, caching, compile time, save to disk, ship, deploy, startup, slow first call",
     "docs/numba/supported": "supported, complex, random, seed, jitclass, record, dict, list, scipy.special",
     "docs/numba/derivatives": "derivative source, emitted code, outputs, ufunc, higher order",
     "docs/numba/parallel": "parallel, prange, threads, cores",

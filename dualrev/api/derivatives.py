@@ -8,8 +8,8 @@ Arguments and values are nested data: floats, numpy floating scalars and arrays 
 namedtuples, dataclasses and classes registered with `register_node`. Cotangents and gradients have the structure, the
 shapes and the dtypes of what they belong to, and None in place of everything discrete (ints, strings, None, ...).
 
-A function that numba.njit compiles has compiled derivatives (dualrev.compiler, docs/numba/index.md), unless an engine is
-given: of any order, without has_aux. UnsupportedError (a TypeError) for what the compiler does not know.
+A function that numba.njit compiles has compiled derivatives (dualrev.compiler, docs/numba/), unless an engine is given:
+of any order, without has_aux. UnsupportedError (a TypeError) for what the compiler does not know.
 """
 
 from __future__ import annotations

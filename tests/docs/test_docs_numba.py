@@ -1,4 +1,4 @@
-"""docs/numba/options.md: the examples run, and the program compiles nothing in a second process, nor on another machine.
+"""docs/numba/options.md: the examples run, and a copy of the program with its caches compiles nothing.
 
 The other pages of docs/numba are run by test_site.py.
 """

@@ -1,6 +1,7 @@
 """Memory, stack and threads of compiled derivatives: dualrev/compiler/runtime and entrypoints/tape_owner.py.
 
-The docstrings of tests are sentences of docs/numba/limits.md and supported.md. The programs for other processes are in programs/memory.py.
+The docstrings of tests are sentences of docs/numba/limits.md and supported.md. The programs for other processes are in
+programs/memory.py.
 """
 
 import gc
