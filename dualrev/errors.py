@@ -1,8 +1,15 @@
-"""Every exception of the library: what happened, where (the user's file and line), why, and what to write instead.
+"""Every exception that dualrev raises. Each message says what happened, where, why, and what to write instead.
 
-All are subclasses of `DualrevError` and of the built-in class that Python would raise in such a place, so that both
-`except dualrev.errors.DualrevError` and `except TypeError` find them. The wording is tested in
-tests/diagnostics/test_errors.py.
+Each class derives from `DualrevError` and from the built-in class that Python raises in the like case, so that
+`except dr.DualrevError` and, for example, `except TypeError` both catch it. "Where" is the file and the line of the
+user's code. tests/diagnostics/test_errors.py tests the wording.
+
+>>> import dualrev as dr
+>>> try:
+...     dr.grad(lambda x: x * x)(2)
+... except dr.DualrevError as error:
+...     print(type(error).__name__)
+ArgumentError
 """
 
 from __future__ import annotations
@@ -46,7 +53,7 @@ __all__ = [
 
 
 class DualrevError(Exception):
-    """The base of all exceptions of this library."""
+    """Base class of all exceptions of dualrev."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self)._saying, (str(self),)  # pickle would pass the finished message to __init__
@@ -58,13 +65,21 @@ class DualrevError(Exception):
         return error
 
     def among(self, name: str, places: Sequence[str], unseen: str) -> Self:
-        """The same error, of all these places of a function."""
+        """Return one error that lists all places of a function where the tape raises this one."""
         listed = "".join(f"\n{k}. {text}" for k, text in enumerate(places, 1))
         return self._saying(f"{len(places)} places of {name!r} cannot be differentiated:{listed}\n{unseen}")
 
 
 class ArgumentError(DualrevError, TypeError):
-    """The arguments of the function to differentiate hold no real scalar."""
+    """Arguments without a real number: nothing to differentiate with respect to.
+
+    All derivatives raise it when no chosen argument holds a float. The usual cause is an int: 2 in place of 2.0.
+
+    >>> import dualrev as dr
+    >>> dr.grad(lambda x: x * x)(2)
+    Traceback (most recent call last):
+    dualrev.errors.ArgumentError: ...
+    """
 
     def __init__(self, primals: tuple[Any, ...]) -> None:
         kinds = ", ".join(type(x).__name__ for x in primals) or "none"
@@ -83,7 +98,7 @@ class ArgumentError(DualrevError, TypeError):
 
     @classmethod
     def of(cls, kind: str, other: str = "the function itself, whose value has no derivative") -> ArgumentError:
-        """The same for an argument of a numba type, such as int64; `other` is another thing to write."""
+        """Return the error for an argument of a numba type, such as int64; `other` is one more cure to name."""
         return cls._saying(
             f"there is nothing to differentiate with respect to: an argument of numba type {kind} holds no real"
             f" scalar. Write 2.0 where you wrote 2, or {other}.",
@@ -91,14 +106,31 @@ class ArgumentError(DualrevError, TypeError):
 
 
 class LeafError(DualrevError, TypeError):
-    """Nested data holds a value that is neither a real scalar nor safe to treat as a constant."""
+    """Nested data with a value that is neither a real number nor safe to treat as a constant.
+
+    Examples are masked arrays, sets, structured arrays, and lists that contain themselves.
+
+    >>> import dualrev as dr
+    >>> dr.grad(lambda s: 1.0)({1.0, 2.0})
+    Traceback (most recent call last):
+    dualrev.errors.LeafError: ...
+    """
 
     def __init__(self, x: Any, why: str, instead: str) -> None:
         super().__init__(f"a value of type {type(x).__name__} cannot be differentiated: {why}. {instead}.")
 
 
 class OutputError(DualrevError, TypeError):
-    """The function to differentiate returned no real scalar."""
+    """Function value without a real number: there is no derivative of it.
+
+    All derivatives raise it. The usual causes are a function without `return`, and one that writes its result into an
+    argument: see `outputs` of `dualrev.vjp`.
+
+    >>> import dualrev as dr
+    >>> dr.jacobian(lambda x: None)(2.0)
+    Traceback (most recent call last):
+    dualrev.errors.OutputError: ...
+    """
 
     def __init__(self, y: Any) -> None:
         super().__init__(
@@ -110,7 +142,7 @@ class OutputError(DualrevError, TypeError):
 
     @classmethod
     def of(cls, kind: str) -> OutputError:
-        """The same for a numba function whose value has a numba type."""
+        """Return the error for the value of a numba function, which has a numba type."""
         return cls._saying(
             f"the function returned a value of numba type {kind}, which holds no real scalar, so it has no derivative."
             " Return a float, or tuples and arrays of floats.",
@@ -124,7 +156,15 @@ _WRITTEN = (
 
 
 class ScalarError(DualrevError, TypeError):
-    """grad was asked for a function whose value is not one real number."""
+    """Function value that is not one real number, where a gradient needs one.
+
+    `grad`, `value_and_grad`, `hvp` and `sparse_hessian` raise it. Return a number, such as a sum, or use `jacobian`.
+
+    >>> import dualrev as dr
+    >>> dr.grad(lambda x: [x, x])(2.0)
+    Traceback (most recent call last):
+    dualrev.errors.ScalarError: ...
+    """
 
     def __init__(self, y: Any) -> None:
         what = f"an array of shape {y.shape}" if hasattr(y, "shape") else f"{_short(y)} (type {type(y).__name__})"
@@ -137,7 +177,7 @@ class ScalarError(DualrevError, TypeError):
 
     @classmethod
     def of(cls, kind: str, place: str) -> ScalarError:
-        """The same for a numba function, at `file:line`, whose value has a numba type."""
+        """Return the error for the value of a numba function, which is defined at `file:line`."""
         return cls._saying(
             f"{place}: grad needs a scalar-valued function, but the function returns a value of numba type {kind}."
             " Return one number, such as the sum; or use dualrev.jacobian, or dualrev.vjp with a cotangent of the"
@@ -146,7 +186,13 @@ class ScalarError(DualrevError, TypeError):
 
 
 class AuxiliaryError(DualrevError, TypeError):
-    """A function was said to return (value, aux), and returned something else."""
+    """Function value that is not a pair (y, aux), with `has_aux=True`.
+
+    >>> import dualrev as dr
+    >>> dr.grad(lambda x: x * x, has_aux=True)(2.0)
+    Traceback (most recent call last):
+    dualrev.errors.AuxiliaryError: ...
+    """
 
     def __init__(self, y: Any) -> None:
         super().__init__(
@@ -156,7 +202,15 @@ class AuxiliaryError(DualrevError, TypeError):
 
 
 class ArgumentNumberError(DualrevError, ValueError):
-    """argnums does not name arguments of the call."""
+    """`argnums` that does not name positional arguments of the call.
+
+    All functions with `argnums` raise it.
+
+    >>> import dualrev as dr
+    >>> dr.grad(lambda x: x * x, argnums=1)(2.0)
+    Traceback (most recent call last):
+    dualrev.errors.ArgumentNumberError: ...
+    """
 
     def __init__(self, argnums: Any, count: int | None = None) -> None:
         wanted = "an int or distinct ints" + ("" if count is None else f" in 0..{count - 1}")
@@ -167,14 +221,22 @@ class ArgumentNumberError(DualrevError, ValueError):
 
     @classmethod
     def no_ints(cls, argnums: Any, transform: str) -> ArgumentNumberError:
-        """The same for what is no int, most likely an argument of the function: `dr.grad(f, x)`."""
+        """Return the error for an `argnums` that is no int, most likely an argument of f: `dr.grad(f, x)`."""
         got = "an array" if hasattr(argnums, "shape") and argnums.shape else _short(argnums)
         meant = "" if isinstance(argnums, (str, bool, type(None))) else f"; did you mean dr.{transform}(f)(x)?"
         return cls._saying(f"argnums must be an int or a tuple of ints, got {got}{meant}")
 
 
 class OutputNumberError(DualrevError, ValueError):
-    """`outputs` does not name arguments that a function can write to."""
+    """`outputs` that does not name arguments to which a function can write.
+
+    `vjp`, `jvp` and the Jacobians raise it.
+
+    >>> import dualrev as dr
+    >>> dr.vjp(lambda x: None, 2.0, outputs=0)
+    Traceback (most recent call last):
+    dualrev.errors.OutputNumberError: ...
+    """
 
     def __init__(self, outputs: Any, count: int) -> None:
         super().__init__(
@@ -184,12 +246,12 @@ class OutputNumberError(DualrevError, ValueError):
 
     @classmethod
     def of_value(cls, k: int, x: Any) -> OutputNumberError:
-        """The same for an argument that cannot be written to."""
+        """Return the error for argument k, whose value x cannot be written to."""
         return cls._of(k, f"which is {_short(x)} (type {type(x).__name__})")
 
     @classmethod
     def of_type(cls, k: int, kind: str) -> OutputNumberError:
-        """The same for a compiled function, of which the types are known."""
+        """Return the error for argument k of a compiled function, whose numba type is known."""
         return cls._of(k, f"which has numba type {kind}")
 
     @classmethod
@@ -198,7 +260,16 @@ class OutputNumberError(DualrevError, ValueError):
 
 
 class CustomRuleError(DualrevError, TypeError):
-    """A function with a derivative rule of its own, whose rule is missing or does not fit."""
+    """Custom derivative rule that is missing or does not fit its function.
+
+    `custom_vjp`, `custom_jvp`, `checkpoint` and `dualrev.implicit` raise it: no `defvjp`, a `bwd` that returns too few
+    cotangents, a function that changes its arguments.
+
+    >>> import dualrev as dr
+    >>> dr.grad(dr.custom_vjp(lambda x: x * x))(2.0)
+    Traceback (most recent call last):
+    dualrev.errors.CustomRuleError: ...
+    """
 
     def __init__(self, f: Any, needed: str) -> None:
         super().__init__(
@@ -207,7 +278,15 @@ class CustomRuleError(DualrevError, TypeError):
 
 
 class SolutionError(DualrevError, RuntimeError):
-    """A solution whose derivative was asked for is none, or has no derivative."""
+    """Solution without a derivative: it is inaccurate, or its Jacobian is singular.
+
+    `dualrev.implicit` and the solvers of `dualrev.scipy` raise it while the function is differentiated.
+
+    >>> import dualrev as dr
+    >>> dr.grad(lambda a: dr.implicit.attach(lambda x: x * x - a, 1.0))(2.0)
+    Traceback (most recent call last):
+    dualrev.errors.SolutionError: ...
+    """
 
     def __init__(self, f: Any, why: str) -> None:
         name = f if isinstance(f, str) else getattr(f, "__qualname__", _short(f))
@@ -218,21 +297,39 @@ class SolutionError(DualrevError, RuntimeError):
 
 
 class LoopError(DualrevError, TypeError):
-    """A function that cannot be the step of a loop."""
+    """Function that cannot be the step of `checkpoint(step, loop=m)`.
+
+    >>> import dualrev as dr
+    >>> dr.checkpoint(lambda k, x: x, loop=-1)
+    Traceback (most recent call last):
+    dualrev.errors.LoopError: ...
+    """
 
     def __init__(self, f: Any, why: str) -> None:
         super().__init__(f"{getattr(f, '__qualname__', f)!r} as the step of a loop: {why}.")
 
 
 class PrimitiveError(DualrevError, ValueError):
-    """A line that cannot be added to the table of primitives."""
+    """Name or formula that `dualrev.primitive` cannot add to the table.
+
+    >>> import dualrev as dr
+    >>> dr.primitive("sin", "x", "1.0")
+    Traceback (most recent call last):
+    dualrev.errors.PrimitiveError: ...
+    """
 
     def __init__(self, name: Any, why: str) -> None:
         super().__init__(f"primitive {name!r}: {why}.")
 
 
 class ClosureError(DualrevError, TypeError):
-    """A checkpointed function depends on numbers under differentiation that are not its arguments."""
+    """Traced number that a checkpointed or lifted function uses, but does not take as an argument.
+
+    >>> import dualrev as dr
+    >>> dr.grad(lambda x: dr.checkpoint(lambda y: x * y)(x))(2.0)
+    Traceback (most recent call last):
+    dualrev.errors.ClosureError: ...
+    """
 
     def __init__(self, f: Any) -> None:
         super().__init__(
@@ -242,23 +339,36 @@ class ClosureError(DualrevError, TypeError):
 
 
 class CheckError(DualrevError, AssertionError):
-    """A derivative differs from differences, or its value from what the function gives on plain numbers."""
+    """Derivative that differs from finite differences, or value that differs from the undifferentiated function's.
+
+    `check` and `check_grads` raise it, and every derivative does where the environment has DUALREV_CHECK=1.
+
+    >>> import dualrev as dr
+    >>> dr.check(lambda x: 3.0 if isinstance(x, float) else x, 2.0)
+    Traceback (most recent call last):
+    dualrev.errors.CheckError: ...
+    """
 
     def __init__(self, what: str, found: Any, expected: Any, tolerance: str) -> None:
         super().__init__(f"{what}: found {found!r}, expected {expected!r} {tolerance}.")
 
     @classmethod
     def of_value(cls, f: Any, what: str, why: str) -> CheckError:
-        """The same for the value of f under differentiation, or what it leaves in its arguments."""
+        """Return the error for the value of f when it is differentiated, or for what f leaves in its arguments."""
         name = getattr(f, "__qualname__", None) or _short(f)
         text = f"under differentiation {name!r} computes something else than it does by itself: {what}."
         return cls._saying(f"{text} {why}".strip())
 
 
 class CotangentError(DualrevError, ValueError):
-    """The argument of a pullback does not have the structure of the function's value.
+    """Cotangent without the structure of the function's value, given to a pullback.
 
-    Compiled code, which has no text of what it was given, raises it without arguments, for a shape.
+    Compiled code cannot print the value that it was given: it raises this without arguments.
+
+    >>> import dualrev as dr
+    >>> dr.vjp(lambda x: [x, x], 2.0)[1](1.0)
+    Traceback (most recent call last):
+    dualrev.errors.CotangentError: ...
     """
 
     def __init__(self, found: Any = None, expected: str = "") -> None:
@@ -271,15 +381,20 @@ class CotangentError(DualrevError, ValueError):
 
     @classmethod
     def of(cls, kind: str, expected: str) -> CotangentError:
-        """The same for a cotangent of a numba type."""
+        """Return the error for a cotangent of a numba type."""
         text = f"a cotangent of numba type {kind} was given where the function's value has {expected}."
         return cls._saying(text)
 
 
 class TangentError(DualrevError, ValueError):
-    """A tangent does not have the structure of the primals.
+    """Tangent without the structure of the primals, given to `jvp` or `hvp`.
 
-    Compiled code, which has no text of what it was given, raises it without arguments, for a shape.
+    Compiled code cannot print the value that it was given: it raises this without arguments.
+
+    >>> import dualrev as dr
+    >>> dr.jvp(lambda x: x * x, (2.0,), ([1.0],))
+    Traceback (most recent call last):
+    dualrev.errors.TangentError: ...
     """
 
     def __init__(self, found: Any = None, expected: str = "") -> None:
@@ -293,12 +408,20 @@ class TangentError(DualrevError, ValueError):
 
     @classmethod
     def of(cls, kind: str, expected: str) -> TangentError:
-        """The same for a tangent of a numba type."""
+        """Return the error for a tangent of a numba type."""
         return cls._saying(f"a tangent of numba type {kind} was given where the primals have {expected}.")
 
 
 class TreeError(DualrevError, ValueError):
-    """Nested data does not have the structure of other data that it is taken together with."""
+    """Nested data whose structure differs from that of other data in the same call.
+
+    `dualrev.tree.map` and the inverse that `dualrev.tree.ravel` returns raise it.
+
+    >>> import dualrev as dr
+    >>> dr.tree.map(lambda a, b: a + b, [1.0, 2.0], [1.0])
+    Traceback (most recent call last):
+    dualrev.errors.TreeError: ...
+    """
 
     def __init__(self, found: Any, expected: str) -> None:
         super().__init__(
@@ -313,15 +436,32 @@ class _MisfitError(DualrevError, ValueError):
 
 
 class BatchError(_MisfitError):
-    """vmap was given axes or arguments that do not fit, or a function whose results do not stack."""
+    """Axes, arguments or results that do not fit `vmap`.
+
+    >>> import dualrev as dr
+    >>> dr.vmap(lambda x: x)(2.0)
+    Traceback (most recent call last):
+    dualrev.errors.BatchError: ...
+    """
 
 
 class BridgeError(_MisfitError):
-    """A function in another library, dualrev.interop, was given or gave what it is not made for."""
+    """Function or start that a bridge of `dualrev.interop` cannot use.
+
+    Examples are a third derivative in PyTensor, and a start of the chains in nutpie where the density is not finite.
+    """
 
 
 class SparsityError(_MisfitError):
-    """A pattern is not that of the derivative, or there is none to be found."""
+    """Sparsity pattern that has another shape, or lacks an entry that is not zero.
+
+    `sparse_jacobian` and `sparse_hessian` raise it, also where no pattern can be found.
+
+    >>> import dualrev as dr
+    >>> dr.sparse_jacobian(lambda x: [x[0], x[0] + x[1]], sparsity=[[1.0]])([1.0, 2.0])
+    Traceback (most recent call last):
+    dualrev.errors.SparsityError: ...
+    """
 
 
 _LATEST: ContextVar[tuple[str, str] | None] = ContextVar(
@@ -337,7 +477,17 @@ _DRAW = re.compile(
 
 
 class ConversionError(DualrevError, TypeError):
-    """A dual number was to become a plain one, which would lose its derivative."""
+    """Traced number that code converts to a plain float, which would lose its derivative.
+
+    `float(x)`, the functions of `math`, and writes to arrays of plain floats convert. Use `dualrev.math` and
+    `dualrev.numpy`, or `dualrev.value(x)` where a constant is meant.
+
+    >>> import math
+    >>> import dualrev as dr
+    >>> dr.grad(lambda x: math.sin(x))(2.0)
+    Traceback (most recent call last):
+    dualrev.errors.ConversionError: ...
+    """
 
     def __init__(self, conversion: str) -> None:
         if conversion in ("float()", "complex()", "asarray()") and is_assigned_to_an_element():
@@ -360,7 +510,7 @@ class ConversionError(DualrevError, TypeError):
     @classmethod
     @contextlib.contextmanager
     def remembered(cls) -> Iterator[None]:
-        """A call in which `lost` knows of the errors of this call only."""
+        """Return a context in which `lost` and `latest` know only the errors raised inside of it."""
         token = _LATEST.set(None)
         try:
             yield
@@ -369,23 +519,32 @@ class ConversionError(DualrevError, TypeError):
 
     @classmethod
     def lost(cls, file: str, line: int) -> Self | None:
-        """The latest error of this call, once more, if that line of an installed package asked for the number.
+        """Return the latest error of this call again, if that line of a package made the conversion, else None.
 
-        Code in C that does not look at errors goes on with one set, and raises another or loses it: SciPy's brentq
-        takes the number for -1.0, and says that the signs are wrong.
+        C code that ignores errors goes on with one set, and raises another one or loses it: SciPy's brentq takes the
+        number for -1.0, and says that the signs are wrong.
         """
         inside, text = _LATEST.get() or ("", "")
         return cls.__new__(cls, text) if inside.endswith(f", at {file}:{line})") else None
 
     @classmethod
     def latest(cls, place: str) -> Self | None:
-        """The latest error of this call, once more, if it names this place: numpy may raise another in its stead."""
+        """Return the latest error of this call again, if it names this place, else None.
+
+        Numpy may raise an error of its own in its stead.
+        """
         _, text = _LATEST.get() or ("", "")
         return cls.__new__(cls, text) if place and f" at {place}" in text else None
 
 
 class HashError(DualrevError, TypeError):
-    """A dual number was to be hashed."""
+    """Traced number as a key of a dict, a set or a cache.
+
+    >>> import dualrev as dr
+    >>> dr.grad(lambda x: {x: 1.0}[x] * x)(2.0)
+    Traceback (most recent call last):
+    dualrev.errors.HashError: ...
+    """
 
     def __init__(self) -> None:
         super().__init__(
@@ -396,7 +555,15 @@ class HashError(DualrevError, TypeError):
 
 
 class LeakError(DualrevError, RuntimeError):
-    """A dual number was used after the derivative call that it belongs to."""
+    """Traced number that is used after the call of the derivative that made it.
+
+    >>> import dualrev as dr
+    >>> kept = []
+    >>> slope = dr.grad(lambda x: kept.append(x) or x * x)(2.0)
+    >>> kept[0] + 1.0
+    Traceback (most recent call last):
+    dualrev.errors.LeakError: ...
+    """
 
     def __init__(self) -> None:
         super().__init__(
@@ -407,7 +574,13 @@ class LeakError(DualrevError, RuntimeError):
 
 
 class LiftError(DualrevError, TypeError):
-    """dualrev.lift was given something else than a numba function."""
+    """Argument of `dualrev.lift` that is not a numba function.
+
+    >>> import dualrev as dr
+    >>> dr.lift(lambda x: x * x)
+    Traceback (most recent call last):
+    dualrev.errors.LiftError: ...
+    """
 
     def __init__(self, f: Any) -> None:
         super().__init__(
@@ -417,7 +590,17 @@ class LiftError(DualrevError, TypeError):
 
 
 class UnsupportedError(DualrevError, TypeError):
-    """A function that has no derivative rule, or would give a wrong answer on dual numbers."""
+    """Function or construct that dualrev cannot differentiate.
+
+    The tape raises it for a function without a derivative rule; the compiler for a construct of a numba function, with
+    its file and line.
+
+    >>> import numpy as np
+    >>> import dualrev as dr
+    >>> dr.grad(lambda x: np.roots(x).sum())(np.ones(3))
+    Traceback (most recent call last):
+    dualrev.errors.UnsupportedError: ...
+    """
 
     place: tuple[str, int] | None = None  # in a numba function: file and line
 
@@ -428,9 +611,11 @@ class UnsupportedError(DualrevError, TypeError):
 
     @classmethod
     def at(cls, place: str, what: str, why: str, instead: str) -> UnsupportedError:
-        """The refusal of a construct of a numba function; place is `file:line`, with the line's text if there is one.
+        """Return the error for a construct of a numba function.
 
-        Without a reason it is not known whether the construct takes part in a derivative: it is not supported.
+        `place` is `file:line`, followed by the line's text if that is known.
+
+        Without a reason `why`, the message says that the construct is not supported.
 
         >>> raise UnsupportedError.at("f.py:3", "a `with` statement", "it has no derivative", "the body alone")
         Traceback (most recent call last):
@@ -442,7 +627,7 @@ Write the body alone.
 
     @classmethod
     def call(cls, what: str, why: str, instead: str) -> UnsupportedError:
-        """The refusal of a call in the user's code: `what` says which, and what of it."""
+        """Return the error for a call in the user's code; `what` names the function and the argument."""
         return cls._saying(f"{what}{where()}: {why}. Write {instead}.")
 
 

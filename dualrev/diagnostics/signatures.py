@@ -1,8 +1,8 @@
-"""What is read of the user's functions, parameters and source, without a second opinion on them.
+"""Signatures and source of the user's functions, read without evaluating annotations and without warnings.
 
-Annotations are none of it. From Python 3.14 on they are evaluated when somebody asks for them, and a name in them may
-stand for nothing at run time, as one that is imported under `if TYPE_CHECKING:`. Neither are warnings of the source:
-Python has given them when it compiled the file.
+From Python 3.14 on, annotations are evaluated on request, and a name in them may stand for nothing at run time, such
+as one that is imported under `if TYPE_CHECKING:`. Python has given the warnings of the source when it compiled the
+file.
 """
 
 from __future__ import annotations
