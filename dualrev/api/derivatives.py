@@ -1,15 +1,14 @@
-"""The public API: gradients, Jacobians, Hessians and products with them, all from `vjp` and `jvp`.
+"""Derivatives of functions: gradients, Jacobians, Hessians and products with them, all from `vjp` and `jvp`.
 
-Names and conventions are JAX's. Every function here takes an `engine`: by default the tape
-(dualrev.eager.tape.engine); any module or object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the
-paper, does as well: `dr.grad(f, engine=stages.d2_staged)`.
+Names and conventions are JAX's. Arguments and values are nested data: floats, numpy floating scalars and arrays of
+them, in tuples, lists, dicts, namedtuples, dataclasses and classes registered with `register_node`. Cotangents and
+gradients have the structure, the shapes and the dtypes of what they belong to, and None in place of everything discrete
+(ints, strings, None, ...).
 
-Arguments and values are nested data: floats, numpy floating scalars and arrays of them, in tuples, lists, dicts,
-namedtuples, dataclasses and classes registered with `register_node`. Cotangents and gradients have the structure, the
-shapes and the dtypes of what they belong to, and None in place of everything discrete (ints, strings, None, ...).
-
-A function that numba.njit compiles has compiled derivatives (dualrev.compiler, docs/numba/), unless an engine is given:
-of any order, without has_aux. UnsupportedError (a TypeError) for what the compiler does not know.
+`engine=None` differentiates a numba function with the compiler (dualrev.compiler, docs/numba/), and any other
+function with the tape (dualrev.eager.tape.engine). Any module or object with `vjp(f, *primals) -> (y, pullback)`, such
+as a stage of the paper, can take the tape's place: `dr.grad(f, engine=stages.d2_staged)`. Compiled derivatives have any
+order, and no has_aux. The compiler raises UnsupportedError (a TypeError) for constructs that it does not know.
 """
 
 from __future__ import annotations
@@ -81,27 +80,41 @@ def vjp(  # type: ignore[misc]  # mypy takes *primals: *Ts for another kind of p
     engine: Any = None,
     outputs: Outputs | None = None,
 ) -> Any:
-    """The value of f at the primals, and the pullback: the map from cotangents of the value to those of the primals.
+    """Value of f and its pullback, the vector-Jacobian product: reverse mode.
 
-    Returns (y, pullback), or (y, pullback, aux) if has_aux says that f returns (y, aux). pullback(ct) takes a cotangent
-    of the structure of y and returns a tuple with one cotangent for every primal. It can be called any number of times.
-    If f is a numba function, the pullback is compiled, and each call of it runs f again. Inside of njit code,
-    y, pullback = vjp(f, x) is known, too.
+    Args:
+        f: Function to differentiate, of the primals. Its value is nested data of real numbers and arrays.
+        *primals: Arguments of f.
+        has_aux: Whether f returns (y, aux). aux is any data, and is not differentiated.
+        engine: What differentiates f. None: the compiler for a numba function, the tape for any other. Else a module or
+            object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper.
+        outputs: Number of an argument into which f writes its result, or a tuple of numbers. y is what that argument
+            holds at the end, or a tuple of them; what f returns is ignored.
 
-    Where f writes its results into arguments, `outputs` is the number of one of them, or a tuple of numbers: y is then
-    what that argument holds at the end, or a tuple of them, and what f returns is left out.
+    Returns:
+        (y, pullback), or (y, pullback, aux) with has_aux. pullback(ct) takes a cotangent with the structure and the
+        shapes of y, and returns a tuple with one cotangent for each primal. It can be called any number of times. The
+        pullback of a numba function is compiled, and runs f again in each call. njit code can write `y, pullback =
+        vjp(f, x)`.
 
-    Raises ArgumentError if the primals hold no real scalar, OutputError if y holds none, OutputNumberError for outputs
-    that f cannot write to, and CotangentError (from the pullback) for a cotangent of another structure. Source:
-    Smeding and Vákár 2023, section 3 (Wrap).
+    Raises:
+        ArgumentError: The primals hold no real number.
+        OutputError: y holds no real number.
+        OutputNumberError: `outputs` names an argument that f cannot write to.
+        CotangentError: From the pullback: ct has another structure or shape than y.
+        UnsupportedError: f does something that has no derivative, or no rule.
 
-    >>> y, pullback = vjp(lambda x, y: x * (x + y), 3.0, 2.0)
+    Source: Smeding and Vákár 2023, section 3 (Wrap).
+
+    >>> import dualrev as dr
+    >>> y, pullback = dr.vjp(lambda x, y: x * (x + y), 3.0, 2.0)
     >>> y, pullback(1.0)
     (15.0, (8.0, 3.0))
+
     >>> import numpy as np
     >>> def scale(x, by, out):
     ...     out[:] = x * by
-    >>> y, pullback = vjp(scale, np.array([1.0, 2.0]), 3.0, np.zeros(2), outputs=2)
+    >>> y, pullback = dr.vjp(scale, np.array([1.0, 2.0]), 3.0, np.zeros(2), outputs=2)
     >>> y, pullback(np.ones(2))
     (array([3., 6.]), (array([3., 3.]), 3.0, array([0., 0.])))
     """
@@ -140,18 +153,31 @@ def jvp(
     engine: Any = None,
     outputs: Outputs | None = None,
 ) -> Any:
-    """The value of f at the primals, and its derivative in the direction of the tangents: forward mode.
+    """Value of f and its directional derivative, the Jacobian-vector product: forward mode.
 
-    Primals and tangents are tuples (or lists) of the same structure; None is the tangent of what is discrete, and of an
-    argument that does not move: the compiled derivative of a numba function carries no tangent for that. Returns (y,
-    dy), or (y, dy, aux) if has_aux says that f returns (y, aux). TangentError if the structures differ. `outputs` names
-    the arguments that f writes its results to, as in `vjp`.
+    Args:
+        f: Function to differentiate, of the primals.
+        primals: Arguments of f, in a tuple or a list.
+        tangents: Direction, in a tuple or a list: for each primal a tangent of its structure and shapes. None for ints
+            and other discrete values, and for a primal that does not move.
+        has_aux: Whether f returns (y, aux). aux is any data, and is not differentiated.
+        engine: What differentiates f. None: the compiler for a numba function, the tape for any other. Else a module or
+            object with `vjp(f, *primals) -> (y, pullback)`: the transpose of its pullback is the derivative.
+        outputs: Numbers of the arguments into which f writes its results: see `vjp`.
 
-    The default engine runs f once, and pushes the tangents along the tape: memory grows with the operations of f. If f
-    is a numba function, its compiled derivative computes both, and records nothing; it can be written inside of njit
-    code.
+    Returns:
+        (y, dy), or (y, dy, aux) with has_aux. dy has the structure and the shapes of y.
 
-    >>> jvp(lambda x, y: x * y, (3.0, 2.0), (1.0, 0.5))
+    Raises:
+        TangentError: The tangents have another structure or shape than the primals.
+        ArgumentError, OutputError, OutputNumberError, UnsupportedError: As in `vjp`.
+
+    The tape runs f once and pushes the tangents along the recorded operations: memory grows with the number of
+    operations. The compiled derivative records nothing, and skips the primals whose tangent is None. njit code can call
+    jvp.
+
+    >>> import dualrev as dr
+    >>> dr.jvp(lambda x, y: x * y, (3.0, 2.0), (1.0, 0.5))
     (6.0, 3.5)
     """
     if not isinstance(primals, (tuple, list)):
@@ -191,33 +217,39 @@ def grad(
 
 
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None) -> Callable[..., Any]:
-    """The gradient of f, a function that returns one real number.
+    """Gradient of a function that returns one real number.
 
-    The function that is returned takes the arguments of f, and returns the gradient with respect to the argument
-    `argnums`, or a tuple of gradients if argnums is a tuple; (gradient, aux) if has_aux says that f returns (y, aux).
-    If f is a numba function, so is its gradient: a dispatcher that Python and other numba functions can call.
+    Args:
+        f: Function to differentiate. It returns one real number, or (y, aux) with has_aux.
+        argnums: Position of the argument to differentiate with respect to, from 0; or a tuple of positions.
+        has_aux: Whether f returns (y, aux). aux is any data, and is not differentiated.
+        engine: What differentiates f. None: the compiler for a numba function, the tape for any other. Else a module or
+            object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper. The compiler has no has_aux,
+            and other engines take no numba function: write f.py_func for these.
 
-    Raises ArgumentError (a TypeError) if a chosen argument holds no real scalar, such as 2 in place of 2.0, and
-    ScalarError (a TypeError) if f returns something else than one real number.
+    Returns:
+        A function of the arguments of f that returns the gradient: data with the structure, shapes and dtypes of the
+        argument, in units of y per unit of the argument, with None for ints, strings and other discrete values. A tuple
+        of gradients if argnums is a tuple; (gradient, aux) with has_aux. For a numba function it is a numba function,
+        too.
 
-    >>> grad(lambda x, y: x * x * y)(3.0, 2.0)
+    Raises:
+        ArgumentError: A chosen argument holds no real number, such as 2 in place of 2.0.
+        ArgumentNumberError: argnums names no positional argument of the call.
+        ScalarError: f returns something else than one real number.
+        UnsupportedError: f does something that has no derivative, or no rule.
+
+    >>> import dualrev as dr
+    >>> dr.grad(lambda x, y: x * x * y)(3.0, 2.0)
     12.0
-    >>> grad(lambda p: p["a"] * p["n"])({"a": 0.5, "n": 3})
+    >>> dr.grad(lambda p: p["a"] * p["n"])({"a": 0.5, "n": 3})
     {'a': 3.0, 'n': None}
 
     >>> from numba import njit
-    >>> @njit
-    ... def power(x, n):
-    ...     y = 1.0
-    ...     for _ in range(n):
-    ...         y *= x
-    ...     return y
-    >>> slope = grad(power)
-    >>> @njit
-    ... def newton_step(x, n, y):
-    ...     return x - (power(x, n) - y) / slope(x, n)
-    >>> slope(2.0, 3), newton_step(2.0, 3, 2.0)
-    (12.0, 1.5)
+    >>> square = njit(lambda x: x * x)
+    >>> slope = dr.grad(square)  # compiled: other njit functions can call it
+    >>> slope(3.0)
+    6.0
     """
     f = callable_of(f)
     check_ints(argnums, "grad")
@@ -253,11 +285,24 @@ def value_and_grad(
 def value_and_grad(
     f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
 ) -> Callable[..., Any]:
-    """The value of f and its gradient, from one run of f: see `grad`.
+    """Value and gradient of a function that returns one real number, from one run of it.
 
-    Returns (y, gradient), or ((y, aux), gradient) with has_aux. For a numba function the result is one, too.
+    Args:
+        f: Function to differentiate. It returns one real number, or (y, aux) with has_aux.
+        argnums: Position of the argument to differentiate with respect to, from 0; or a tuple of positions.
+        has_aux: Whether f returns (y, aux). aux is any data, and is not differentiated.
+        engine: What differentiates f. None: the compiler for a numba function, the tape for any other. Else a module or
+            object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper.
 
-    >>> value_and_grad(lambda x: x**3)(2.0)
+    Returns:
+        A function of the arguments of f that returns (y, gradient), or ((y, aux), gradient) with has_aux. The gradient
+        is as in `grad`. For a numba function it is a numba function, too.
+
+    Raises:
+        ArgumentError, ArgumentNumberError, ScalarError, UnsupportedError: As in `grad`.
+
+    >>> import dualrev as dr
+    >>> dr.value_and_grad(lambda x: x**3)(2.0)
     (8.0, 12.0)
     """
     f = callable_of(f)
@@ -275,17 +320,12 @@ def jacrev(
     outputs: Outputs | None = None,
     holomorphic: bool = False,
 ) -> Callable[P, Any]:
-    """The Jacobian of f, row by row in reverse mode: best where f has fewer results than arguments.
+    """Jacobian, row by row in reverse mode: best for fewer results than arguments.
 
-    It has the structure of f's value, with the structure of the argument in place of each leaf: a leaf of shape s by a
-    leaf of shape t is an array of shape s + t, or a float where both are scalars. For a numba function the
-    result is one, too. `outputs` names the arguments that f writes its results to, as in `vjp`.
+    See `jacobian`, which has the same parameters, results and errors.
 
-    Complex values have complex derivatives by real arguments; by a complex argument z = x + iy, an entry of a real
-    value f is df/dx - i df/dy. That of a complex value is f'(z), with holomorphic=True: UnsupportedError (a TypeError)
-    without, and for a function that is not holomorphic.
-
-    >>> jacrev(lambda x: [x[0] * x[1], x[0]])([2.0, 3.0])
+    >>> import dualrev as dr
+    >>> dr.jacrev(lambda x: [x[0] * x[1], x[0]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 0.0]]
     """
     return _jacobian(f, "jacrev", argnums, has_aux, engine, outputs, holomorphic)
@@ -299,12 +339,13 @@ def jacfwd(
     outputs: Outputs | None = None,
     holomorphic: bool = False,
 ) -> Callable[P, Any]:
-    """The Jacobian of f, column by column in forward mode: best where f has fewer arguments than results.
+    """Jacobian, column by column in forward mode: best for fewer arguments than results.
 
-    For a numba function the result is one, too; it computes several columns at a time.
+    See `jacobian`, which has the same parameters, results and errors.
 
+    >>> import dualrev as dr
     >>> import numpy as np
-    >>> jacfwd(lambda x: np.array([x, x * x]))(3.0)
+    >>> dr.jacfwd(lambda x: np.array([x, x * x]))(3.0)
     array([1., 6.])
     """
     return _jacobian(f, "jacfwd", argnums, has_aux, engine, outputs, holomorphic)
@@ -318,12 +359,35 @@ def jacobian(
     outputs: Outputs | None = None,
     holomorphic: bool = False,
 ) -> Callable[P, Any]:
-    """The Jacobian of f, by rows or by columns, whichever is fewer: see `jacrev`.
+    """Jacobian, by rows or by columns, whichever takes less work.
 
-    For a numba function the result is one, too: forward or reverse mode is chosen by estimated cost.
+    Args:
+        f: Function to differentiate. Its value is nested data of real numbers and arrays.
+        argnums: Position of the argument to differentiate with respect to, from 0; or a tuple of positions.
+        has_aux: Whether f returns (y, aux). aux is any data, and is not differentiated.
+        engine: What differentiates f. None: the compiler for a numba function, the tape for any other. Else a module or
+            object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper.
+        outputs: Numbers of the arguments into which f writes its results: see `vjp`.
+        holomorphic: Whether f is a complex-differentiable function of complex numbers; its Jacobian is then f'(z).
 
+    Returns:
+        A function of the arguments of f that returns the Jacobian: the structure of y, with the structure of the
+        argument in place of each leaf. A leaf of shape s by a leaf of shape t is an array of shape s + t, or a float if
+        both are scalars. A tuple of Jacobians in place of each leaf if argnums is a tuple; (jacobian, aux) with
+        has_aux. For a numba function it is a numba function, too, and estimated costs decide between rows and columns.
+
+    Raises:
+        ArgumentError, ArgumentNumberError: As in `grad`.
+        OutputError, OutputNumberError: As in `vjp`.
+        UnsupportedError: As in `vjp`; and y and the argument are complex, without holomorphic=True or for a function
+            that is not holomorphic.
+
+    A complex value has a complex derivative by a real argument. By a complex argument z = x + iy, an entry for a real
+    value u is du/dx - i du/dy.
+
+    >>> import dualrev as dr
     >>> import numpy as np
-    >>> jacobian(lambda x: x * x[0])(np.array([2.0, 3.0]))
+    >>> dr.jacobian(lambda x: x * x[0])(np.array([2.0, 3.0]))
     array([[4., 0.],
            [3., 2.]])
     """
@@ -345,24 +409,35 @@ def _jacobian(
 def hessian(
     f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None, holomorphic: bool = False
 ) -> Callable[P, Any]:
-    """The second derivatives of f: the Jacobian of its Jacobian.
+    """Hessian, the second derivatives of f: the Jacobian of its Jacobian.
 
-    For f of an array of shape s to a number, an array of shape s + s; for one to an array of shape r, an array of shape
-    r + s + s, and so on for any structure: that of the value, with that of the argument twice in place of each leaf.
-    By complex arguments there is one of holomorphic functions, with holomorphic=True: see `jacrev`.
+    Args:
+        f: Function to differentiate: of one real number, or of nested data of numbers and arrays.
+        argnums: Position of the argument to differentiate with respect to, from 0; or a tuple of positions.
+        has_aux: Whether f returns (y, aux). aux is any data, and is not differentiated.
+        engine: What differentiates f. None: the compiler for a numba function, the tape for any other. Else a module or
+            object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper.
+        holomorphic: Whether f is a complex-differentiable function of complex numbers: see `jacobian`.
 
-    If f is a numba function, so is its Hessian: a dispatcher. It computes two to four columns in one run of f and of
-    its gradient, in compiled code. Half of the matrix would be no less work, since each run gives whole columns; its
-    halves may differ by rounding. If f returns more than one number, it must not change its arguments.
+    Returns:
+        A function of the arguments of f that returns the Hessian: an array of shape s + s for a scalar function of an
+        array of shape s, and of shape r + s + s for a value of shape r. Nested data has the structure of y, with that
+        of the argument twice in place of each leaf. For a numba function it is a numba function, too.
 
-    Raises ArgumentError if a chosen argument holds no real scalar, ScalarError or OutputError if f returns none, and
-    UnsupportedError for what the compiler does not know: all of them TypeErrors.
+    Raises:
+        ArgumentError, ArgumentNumberError: As in `grad`.
+        OutputError: f returns no real number.
+        UnsupportedError: As in `vjp`. A numba function that returns several numbers must not change its arguments.
 
+    The compiled Hessian computes two to four columns in each run of f and its gradient. Both halves are computed, so
+    that they may differ by rounding.
+
+    >>> import dualrev as dr
     >>> import numpy as np
-    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 2.0]))
+    >>> dr.hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 2.0]))
     array([[4., 6.],
            [6., 0.]])
-    >>> hessian(lambda x: (x**3, 2.0 * x * x))(2.0)
+    >>> dr.hessian(lambda x: (x**3, 2.0 * x * x))(2.0)
     (12.0, 4.0)
     """
     f = callable_of(f)
@@ -374,13 +449,26 @@ def hessian(
 
 
 def hvp(f: Callable[Concatenate[A, P], Number], engine: Any = None) -> Callable[Concatenate[A, A, P], A]:
-    """The product of the Hessian of f and a vector.
+    """Hessian-vector product of a function that returns one real number.
 
-    hvp(f)(x, p, *args) is that of f at x, where f(x, *args) is one real number, with p. p has the structure of
-    x. The order of the arguments is that of SciPy's `hessp`. It costs a small multiple of f; no Hessian is made. That
-    of a numba function is a numba dispatcher.
+    Args:
+        f: Function to differentiate, f(x, *args). It returns one real number.
+        engine: What differentiates f. None: the compiler for a numba function, the tape for any other. Else a module or
+            object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper.
 
-    >>> hvp(lambda x: 2 * x[0] ** 2 + 3 * x[0] * x[1] + 4 * x[1] ** 2)([3.0, 4.0], [7.0, 8.0])
+    Returns:
+        A function of (x, p, *args), the order of SciPy's `hessp`, that returns the Hessian of f at x times p. p and the
+        product have the structure and the shapes of x. The cost is a small multiple of that of f: no Hessian is made.
+        For a numba function it is a numba function, too.
+
+    Raises:
+        ArgumentError: x holds no real number.
+        ScalarError: f returns something else than one real number.
+        TangentError: p has another structure or shape than x.
+        UnsupportedError: f does something that has no derivative, or no rule.
+
+    >>> import dualrev as dr
+    >>> dr.hvp(lambda x: 2 * x[0] ** 2 + 3 * x[0] * x[1] + 4 * x[1] ** 2)([3.0, 4.0], [7.0, 8.0])
     [52.0, 85.0]
     """
     f = callable_of(f)
@@ -393,7 +481,7 @@ def hvp(f: Callable[Concatenate[A, P], Number], engine: Any = None) -> Callable[
 
 
 def _writing(f: Callable[..., Any], outputs: Outputs | None, has_aux: bool) -> Callable[..., Any]:
-    """See `writing`; of a numba function it is a numba function."""
+    """Return f as a function of what it writes: see `writing`. For a numba function it is a numba function."""
     if outputs is not None and not has_aux and isinstance(f, Dispatcher):
         made: Callable[..., Any] = compiled().written(f, outputs)
         return made
@@ -401,7 +489,7 @@ def _writing(f: Callable[..., Any], outputs: Outputs | None, has_aux: bool) -> C
 
 
 def callable_of(f: Any) -> Any:
-    """The numba function that calls a ufunc of `vectorize` or `guvectorize`; f for any other function."""
+    """Return the numba function that calls a ufunc of `vectorize` or `guvectorize`, and any other f unchanged."""
     if not isinstance(f, (DUFunc, GUFunc)):
         return f
     from dualrev.compiler.bridge import ufunc_calls
@@ -410,12 +498,12 @@ def callable_of(f: Any) -> Any:
 
 
 def is_compiled(f: Any, has_aux: bool, engine: Any) -> bool:
-    """Whether f is a numba function, whose derivative is compiled: the user's own njit is the switch."""
+    """Whether the compiler differentiates f: f is a numba function, and neither has_aux nor engine is given."""
     return engine is None and isinstance(f, Dispatcher) and not has_aux
 
 
 def compiled() -> Any:
-    """What the functions above are for numba functions; it takes time to import."""
+    """Return the module with these functions for numba functions, which takes time to import."""
     from dualrev.compiler.bridge import api
 
     return api
