@@ -1,19 +1,18 @@
-"""Sums over the partitions of data on many machines, with gradients, by Dask: docs/many_machines.md, extra `dask`.
+"""Sums over partitioned data on many machines, with gradients, by Dask: docs/many_machines.md, extra `dask`.
 
     f(params, partition, *args)  summed over the partitions:  value, grad, value_and_grad, hvp
 
-The data are a Dask array, dataframe or bag, or a list of Delayed or of Futures; a tuple of such, of as many partitions
-each, gives f as many arguments. There is a task for every partition, which holds the value, the gradient or the product
-of that partition; their sum is taken as a tree, always in the same order. The parameters are any nested data.
+The data are a Dask array, dataframe or bag, or a list of Delayed or of Futures. A tuple of them, with the same number
+of partitions each, gives f as many arguments. Parameters are any nested data. One task for each partition computes its
+value, gradient or product; the tasks' results are added in a tree, always in the same order.
 
     graph     data 0   data 1   ...        params    derivative            each of the latter two stands there once
                  task 0    task 1    ...
                       sum of 8    ...
                             sum
 
-A derivative of a numba function is pickled by what it is made of: the function, and the text that the compiler emits,
-as far as it is known. A process that has no source to make that text from says for which types it is missing; it is
-made here, and the tasks run again.
+The derivative of a numba function is pickled as the function and the source that the compiler emits, as far as it has
+been emitted. A worker that lacks the source for some types names them; they are compiled here, and the tasks run again.
 
 >>> import dask.array as da
 >>> import numpy as np
@@ -47,9 +46,21 @@ _BRANCHES = 8
 
 
 def value(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
-    """The sum of f(params, partition, *args) over the partitions, as a function of (params, *args): see the module.
+    """Sum of f(params, partition, *args) over the partitions.
 
-    `client` is a client of dask.distributed; without one, Dask's scheduler is the one that it would take itself.
+    Args:
+        f: Function of the parameters and of one partition, a Python or a numba function. It returns nested data.
+        data: Dask array, dataframe or bag, a list of Delayed or of Futures, or a tuple of these.
+        client: Client of dask.distributed. None: Dask's default scheduler.
+
+    Returns:
+        A `Sum`: a function of (params, *args) that returns the sum, with the structure and the shapes of f's value.
+
+    Raises:
+        TypeError: data is something else.
+        ValueError: The collections of a tuple have different numbers of partitions, or none.
+
+    An exception of f in a worker is raised here, too.
 
     >>> import dask
     >>> value(lambda a, x: a * x, [dask.delayed(2.0), dask.delayed(3.0)])(10.0)
@@ -59,7 +70,18 @@ def value(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
 
 
 def value_and_grad(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
-    """The sum and its gradient by the parameters, as a function of (params, *args); what f raises, it raises.
+    """Sum of f over the partitions and its gradient with respect to the parameters.
+
+    Args:
+        f: Function of the parameters and of one partition. It returns one real number.
+        data: Partitioned data: see `value`.
+        client: Client of dask.distributed. None: Dask's default scheduler.
+
+    Returns:
+        A `Sum`: a function of (params, *args) that returns (sum, gradient). The gradient has the structure of params.
+
+    Raises:
+        TypeError, ValueError: As in `value`.
 
     >>> import dask
     >>> value_and_grad(lambda p, x: p["a"] * p["a"] * x, [dask.delayed(2.0), dask.delayed(3.0)])({"a": 10.0})
@@ -69,7 +91,18 @@ def value_and_grad(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
 
 
 def grad(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
-    """The gradient of the sum by the parameters, as a function of (params, *args).
+    """Gradient of the sum of f over the partitions, with respect to the parameters.
+
+    Args:
+        f: Function of the parameters and of one partition. It returns one real number.
+        data: Partitioned data: see `value`.
+        client: Client of dask.distributed. None: Dask's default scheduler.
+
+    Returns:
+        A `Sum`: a function of (params, *args) that returns the gradient, with the structure of params.
+
+    Raises:
+        TypeError, ValueError: As in `value`.
 
     >>> import dask
     >>> grad(lambda a, x: a * a * x, [dask.delayed(2.0), dask.delayed(3.0)])(10.0)
@@ -79,7 +112,19 @@ def grad(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
 
 
 def hvp(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
-    """The product of the sum's Hessian and a vector, as a function of (params, vector, *args), in SciPy's order.
+    """Hessian-vector product of the sum of f over the partitions.
+
+    Args:
+        f: Function of the parameters and of one partition. It returns one real number.
+        data: Partitioned data: see `value`.
+        client: Client of dask.distributed. None: Dask's default scheduler.
+
+    Returns:
+        A `Sum`: a function of (params, vector, *args), the order of SciPy's `hessp`, that returns the Hessian with
+        respect to the parameters times the vector. Vector and product have the structure of params.
+
+    Raises:
+        TypeError, ValueError: As in `value`.
 
     >>> import dask
     >>> hvp(lambda a, x: a * a * x, [dask.delayed(2.0), dask.delayed(3.0)])(10.0, 0.5)
@@ -89,7 +134,7 @@ def hvp(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
 
 
 class Sum:
-    """A function of the parameters: what `compute` makes of them and of each partition, added up."""
+    """Function of the parameters that adds up a function of each partition: what `value` and the others return."""
 
     def __init__(self, compute: Callable[..., Any], data: Any, leading: int, client: Any) -> None:
         self._compute, self._leading, self._client = compute, leading, client
@@ -100,7 +145,7 @@ class Sum:
         self._partitions = list(zip(*columns, strict=True))
 
     def __call__(self, *args: Any) -> Any:
-        """The sum for these parameters, and for what else the function takes after the partition."""
+        """Return the sum for these parameters; further arguments follow the partition in the calls of f."""
         if len(args) < self._leading:
             raise TypeError(f"expected {self._leading} arguments at least, the parameters first; got {len(args)}")
         given: set[Any] = set()
@@ -146,7 +191,7 @@ def _is_reference(x: Any) -> bool:
 
 @dataclass
 class _Given:
-    """What is the same for all partitions."""
+    """Arguments that all partitions share."""
 
     compute: Callable[..., Any]
     params: tuple[Any, ...]
@@ -161,7 +206,7 @@ class _Missing:
 
 
 def _of_partition(given: _Given, *parts: Any) -> Any:
-    """What a worker does with a partition."""
+    """Compute the result of one partition, in a worker."""
     args = *given.params, *parts, *given.args
     try:
         made = given.compute(*args)
@@ -173,7 +218,7 @@ def _of_partition(given: _Given, *parts: Any) -> Any:
 
 
 def _total(found: Sequence[Any]) -> Any:
-    """The sum of a few results."""
+    """Return the sum of a few results."""
     missing = [x.errors for x in found if isinstance(x, _Missing)]
     if missing:
         return _Missing(reduce(operator.or_, missing))

@@ -1,4 +1,4 @@
-"""What a function writes into its arguments, as its value: `outputs` of vjp, jvp and the Jacobians."""
+"""Functions that write their results into arguments, as functions that return them: `outputs` of `vjp` and `jvp`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,17 @@ Outputs = int | Sequence[int]
 
 
 def writing(f: Callable[..., Any], outputs: Outputs | None, has_aux: bool = False) -> Callable[..., Any]:
-    """A function whose value is what the arguments of these numbers hold when f has returned; f, if there are none.
+    """Return a function whose value is what the arguments named by `outputs` hold when f has returned.
 
-    The value is that argument for an int, and a tuple for several. What f returns is left out. Raises OutputNumberError
-    (a ValueError) if `outputs` does not name different arguments that f can write to, and TypeError with has_aux.
+    Args:
+        f: Function that writes into its arguments. What it returns is ignored.
+        outputs: Number of an argument, from 0: the value is that argument. Or a tuple of numbers: the value is a tuple.
+            None returns f unchanged.
+        has_aux: Must be False where outputs is given.
+
+    Raises:
+        OutputNumberError: `outputs` does not name different arguments that f can write to (a ValueError).
+        TypeError: has_aux is True.
 
     >>> def double(x, y):
     ...     y[:] = [2.0 * u for u in x]
@@ -37,7 +44,7 @@ def writing(f: Callable[..., Any], outputs: Outputs | None, has_aux: bool = Fals
 
 
 class Writing(Wrapper):
-    """A Python function whose value is what some of its arguments hold at the end."""
+    """Python function whose value is what some of its arguments hold at the end."""
 
     def __init__(self, f: Callable[..., Any], outputs: Outputs) -> None:
         super().__init__(f)
@@ -54,12 +61,12 @@ class Writing(Wrapper):
 
 
 def _storable(x: Any) -> Any:
-    """An array of floats as one that can hold numbers that are being differentiated."""
+    """Return an array of floats as one that can hold traced numbers, and anything else unchanged."""
     return dnp.array(x) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x
 
 
 def check_outputs(outputs: Outputs, args: Sequence[Any]) -> Outputs:
-    """`outputs`, counted from 0; OutputNumberError for an argument that cannot be written to."""
+    """Return `outputs` counted from 0; OutputNumberError for an argument that cannot be written to."""
     numbers = output_numbers(outputs, len(args))
     for k in numbers:
         if not hasattr(args[k], "__setitem__") and not isinstance(args[k], tuple):  # there may be arrays in a tuple
@@ -68,7 +75,7 @@ def check_outputs(outputs: Outputs, args: Sequence[Any]) -> Outputs:
 
 
 def output_numbers(outputs: Outputs, count: int) -> list[int]:
-    """The numbers of the arguments that `outputs` names, of so many; OutputNumberError if it does not name any."""
+    """Return the argument numbers that `outputs` names, as a list; OutputNumberError unless they are in 0..count-1."""
     try:
         return argument_numbers(outputs, count)
     except ValueError:

@@ -1,11 +1,9 @@
-"""Nested data, `dr.tree`: which leaves are real scalars, and how to take them out and put others in.
+"""Nested data, `dr.tree`: its real numbers, and data of the same structure with others.
 
-Real scalars are floats, numpy floating scalars, and the elements of floating arrays. Everything that nests is taken
-apart: tuple, list, dict, OrderedDict, namedtuple, deque, dataclass (frozen or not), an array of objects, tables of
-pandas and xarray, and classes registered with `register_node`. All other leaves (int, bool, str, None, enums, integer
-arrays, functions, objects of other classes) are discrete: they pass through, and their cotangent is None.
-
-structures.py takes it apart.
+Real numbers are floats, numpy floating scalars, and the elements of floating arrays. They may stand in tuples, lists,
+dicts, OrderedDicts, namedtuples, deques, dataclasses (frozen or not), arrays of objects, tables of pandas and xarray,
+and classes registered with `register_node`. All other leaves (int, bool, str, None, enums, integer arrays, functions,
+objects of other classes) are discrete: they pass through unchanged, and their cotangent is None.
 """
 
 from __future__ import annotations
@@ -44,21 +42,29 @@ def register_node(
     flatten: Callable[[Any], tuple[Iterable[Any], Any]],
     unflatten: Callable[[Any, tuple[Any, ...]], Any],
 ) -> None:
-    """Treat objects of a class as nested data.
+    """Register a class as nested data, so that derivatives reach the numbers inside of its objects.
 
-    `flatten(x)` returns the children and whatever else is needed to rebuild x; `unflatten(rest, children)` rebuilds it,
-    also with dual numbers, None or cotangents for children, so it should not check or convert them. ValueError if the
-    class is registered already.
+    Args:
+        cls: Class to register, for the whole process.
+        flatten: Function of an object that returns (children, rest): the parts that may hold numbers, in an iterable,
+            and everything else that is needed to rebuild the object.
+        unflatten: Function (rest, children) that rebuilds the object. children is a tuple, and may hold traced numbers,
+            None or cotangents: do not check or convert them.
 
+    Raises:
+        ValueError: The class is registered already.
+
+    >>> import dualrev as dr
     >>> class Interval:
     ...     def __init__(self, low, high):
     ...         self.low, self.high = low, high
-    >>> register_node(Interval, lambda i: ((i.low, i.high), None), lambda rest, children: Interval(*children))
-    >>> flatten(Interval(1.0, 2.0))[0]
-    [1.0, 2.0]
+    >>> dr.register_node(Interval, lambda i: ((i.low, i.high), None), lambda _, children: Interval(*children))
+    >>> dr.grad(lambda i: i.high - i.low)(Interval(1.0, 2.0)).low
+    -1.0
     """
 
     def flattened(x: Any) -> tuple[Iterable[Any], Any]:
+        """Return the children as a tuple, which optree needs, and the rest."""
         children, rest = flatten(x)
         return tuple(children), rest
 
@@ -68,7 +74,7 @@ def register_node(
 
 
 def inputs(primals: tuple[Any, ...]) -> tuple[list[Any], Structure]:
-    """`flatten` for the arguments of a function to differentiate: ArgumentError if they hold no real scalar."""
+    """Flatten the arguments of a function to differentiate; ArgumentError if they hold no real number."""
     scalars, structure = flatten(primals)
     if not scalars:
         raise ArgumentError(primals)
@@ -76,7 +82,7 @@ def inputs(primals: tuple[Any, ...]) -> tuple[list[Any], Structure]:
 
 
 def outputs(y: Any) -> tuple[list[Any], Structure]:
-    """`flatten` for the value of a function to differentiate: OutputError if it holds no real scalar."""
+    """Flatten the value of a function to differentiate; OutputError if it holds no real number."""
     scalars, structure = flatten(y)
     if not scalars:
         raise OutputError(y)
@@ -86,21 +92,41 @@ def outputs(y: Any) -> tuple[list[Any], Structure]:
 
 
 def leaves(x: Any) -> list[Any]:
-    """The real leaves of nested data, floats and whole arrays, from left to right.
+    """Real leaves of nested data, from left to right: floats and whole arrays.
 
-    >>> leaves({"w": np.ones(2), "b": 0.5, "name": "layer"})
+    Args:
+        x: Nested data. Dicts are read in the order of their sorted keys.
+
+    Returns:
+        A list of the leaves.
+
+    Raises:
+        LeafError: x holds a value that is neither real nor discrete, such as a masked array.
+
+    >>> import numpy as np
+    >>> import dualrev as dr
+    >>> dr.tree.leaves({"w": np.ones(2), "b": 0.5, "name": "layer"})
     [0.5, array([1., 1.])]
     """
     return flatten_leaves(x)[0]
 
 
 def map(f: Callable[..., Any], x: T, *others: Any) -> T:
-    """Nested data with f(leaf, ...) in place of every real leaf of x: of floats and whole arrays.
+    """Apply a function to every real leaf of nested data: floats and whole arrays.
 
-    `others` have the structure of x, with the same discrete values or None in their place, as gradients have it: f is
-    called with a leaf of each. TreeError (a ValueError) if the structure of one differs.
+    Args:
+        f: Function of one leaf of x, and of the leaf at the same position in each of `others`.
+        x: Nested data.
+        *others: Data of the structure of x, with the same discrete values or None in their place, such as gradients.
 
-    >>> map(lambda p, g: p - 0.1 * g, {"w": [1.0, 2.0], "n": 3}, {"w": [10.0, 20.0], "n": None})
+    Returns:
+        Data of the structure of x with the results of f, and the discrete values of x.
+
+    Raises:
+        TreeError: The structure of one of `others` differs.
+
+    >>> import dualrev as dr
+    >>> dr.tree.map(lambda p, g: p - 0.1 * g, {"w": [1.0, 2.0], "n": 3}, {"w": [10.0, 20.0], "n": None})
     {'w': [0.0, 0.0], 'n': 3}
     """
     found, structure = flatten_leaves(x)
@@ -113,11 +139,18 @@ def map(f: Callable[..., Any], x: T, *others: Any) -> T:
 
 
 def ravel(x: T) -> tuple[Any, Callable[[Any], T]]:
-    """The real scalars of nested data as one vector, and the way back: for optimisers that know vectors only.
+    """Vector of the real numbers of nested data, and the inverse: for optimizers that take vectors only.
 
-    The way back takes a vector of as many numbers (TreeError if not) to data of the structure and the dtypes of x.
+    Args:
+        x: Nested data.
 
-    >>> vector, unravel = ravel({"w": np.ones((2, 1)), "b": 0.5})
+    Returns:
+        (vector, unravel). vector has shape (n,), with the n real numbers from left to right. unravel takes a vector of
+        shape (n,) to data with the structure, the shapes and the dtypes of x, and raises TreeError for another shape.
+
+    >>> import numpy as np
+    >>> import dualrev as dr
+    >>> vector, unravel = dr.tree.ravel({"w": np.ones((2, 1)), "b": 0.5})
     >>> vector
     array([0.5, 1. , 1. ])
     >>> unravel(2.0 * vector)
@@ -129,6 +162,7 @@ def ravel(x: T) -> tuple[Any, Callable[[Any], T]]:
     sizes = [math.prod(shape) for shape in shapes]
 
     def unravel(vector: Any) -> T:
+        """Return data with the structure of the ravelled one, and the numbers of this vector."""
         vector = real_array(vector)
         if vector.shape != (sum(sizes),):
             raise TreeError(vector, f"a vector of {sum(sizes)} numbers")

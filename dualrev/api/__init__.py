@@ -1,1 +1,1 @@
-"""What users call: gradients, Jacobians, Hessians, vmap, checkpoint, and checks of derivatives."""
+"""Public functions: derivatives, checks, vmap and checkpoints. `dualrev` has them all."""

@@ -1,4 +1,4 @@
-"""Are the derivatives of a function those that differences show, and is its value the one that it has by itself?"""
+"""Checks of derivatives against finite differences, and of values against the undifferentiated function's."""
 
 from __future__ import annotations
 
@@ -20,30 +20,36 @@ __all__ = ["check", "check_grads"]
 
 
 def check(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None = None, engine: Any = None) -> None:
-    """Compare what f computes under differentiation with what it computes by itself.
+    """Compare what f computes while it is differentiated with what it computes on plain numbers.
 
-    A function may tell numbers under differentiation from floats, and copies of its arguments from these: by
-    isinstance(x, float), or by writing to an array that it was given twice. Then it computes something else, and its
-    derivative is that of something else. CheckError (an AssertionError) if so: it says which numbers differ, and the
-    line at which the two runs part, or what else is the reason. f is run a few times, with copies of args; objects that
-    are no nested data are not copied.
+    A function can tell traced numbers from floats, and copies of its arguments from the arguments: by isinstance(x,
+    float), or by writing to an array that it was given twice. Then it computes something else, and so does its
+    derivative.
 
-    Where the tape refuses something, the error lists all places at once: f goes on after each, with the same value. It
-    sees the branches that these arguments take; where a number has become a plain one for good, in float(x) or in a
-    library, it does not see what is computed from that. Where the compiler refuses something of a numba function, it
-    reads the function again, without that statement and those that depend on it, and lists what else it refuses.
+    Args:
+        f: Function to check.
+        *args: Arguments of f. f runs a few times, with copies of them; objects that are not nested data are not copied.
+        argnums: Positions of the arguments to differentiate with respect to. None: all that hold real numbers.
+        engine: What differentiates f: see `grad`. For a numba function, its compiled derivatives in both modes are
+            checked.
 
-    argnums says by which arguments f is differentiated: by default, by all that hold real numbers. Of a numba function
-    it is the compiled derivatives that are compared, with the arguments as f leaves them, in both modes.
+    Raises:
+        CheckError: The values differ. The error (an AssertionError) names the numbers, and the line where the runs
+            part.
+        ConversionError, HashError, UnsupportedError: f does something that cannot be differentiated. The error lists
+            all such places: f goes on after each, with the same value. Branches not taken are not seen. The compiler
+            reads f again without the statement, and without those that depend on it.
+        ArgumentError: args hold no real number.
 
-    With DUALREV_CHECK=1 in the environment, every derivative does this: f runs twice, or more often where it is wrong.
+    With DUALREV_CHECK=1 in the environment, every derivative checks its value: f runs twice, or more often if they
+    differ.
 
+    >>> import dualrev as dr
     >>> def area(r):
     ...     return 3.0 * r * r if isinstance(r, float) else 0.0 * r
-    >>> check(area, 2.0)
+    >>> dr.check(area, 2.0)
     Traceback (most recent call last):
-    dualrev.errors.CheckError: under differentiation 'area' computes something else than it does by itself: it gives \
-0.0 for 12.0. The two runs part at ...: a number under differentiation is no float, ...
+    dualrev.errors.CheckError: ...
     """
     f = callable_of(f)
     if is_compiled(f, False, engine):
@@ -80,20 +86,29 @@ def check_grads(
     engine: Any = None,
     argnums: Argnums | None = None,
 ) -> None:
-    """Compare the derivatives of f at args with central differences, up to an order, in random directions.
+    """Compare the derivatives of f with central differences, in random directions.
 
-    In mode "fwd", jvp in a direction v against (f(x + eps v) - f(x - eps v)) / (2 eps); in mode "rev", the cotangent
-    that vjp gives along v against the same. Then the derivatives are checked as functions of args themselves, up to
-    `order`; of a numba function, the gradient or the Jacobians. The directions are the same in every call. By default
-    eps is 1e-5 and the tolerances are 1e-6 times the size of the numbers.
+    Args:
+        f: Function to check.
+        args: Arguments of f, in a tuple or a list.
+        order: Highest order of the derivatives. Order 2 checks the derivatives as functions of args.
+        modes: "fwd" compares jvp in a direction v with (f(x + eps v) - f(x - eps v)) / (2 eps); "rev" compares vjp.
+        atol: Absolute tolerance, in units of the size of the numbers; 1e-6 by default.
+        rtol: Relative tolerance, 1e-6 by default.
+        eps: Step of the differences, 1e-5 by default.
+        engine: What differentiates f: see `grad`.
+        argnums: Positions of the arguments to differentiate with respect to. None: all that hold real numbers.
 
-    args is a tuple or a list of all arguments of f; argnums says by which of them f is differentiated: by default, by
-    all that hold real numbers. modes is a tuple or a list. CheckError (an AssertionError) if the derivatives differ;
-    NaN differs from everything. ValueError for other modes, an order below 1 or no step, ArgumentNumberError (a
-    ValueError) for argnums that name no argument; TypeError for args that are no tuple.
+    Raises:
+        CheckError: Derivatives differ (an AssertionError). NaN differs from everything.
+        ValueError: modes, order or eps are not as above, or argnums names no argument (ArgumentNumberError).
+        TypeError: args is neither a tuple nor a list.
 
-    >>> check_grads(lambda x: np.sum(np.sin(x) * x), (np.array([0.5, 1.0]),))
-    >>> check_grads(lambda x, y: x * abs(y), (2.0, 0.0), argnums=0)
+    The directions are the same in every call.
+
+    >>> import dualrev as dr
+    >>> dr.check_grads(lambda x: np.sum(np.sin(x) * x), (np.array([0.5, 1.0]),))
+    >>> dr.check_grads(lambda x, y: x * abs(y), (2.0, 0.0), argnums=0)
     """
     whole = isinstance(order, (int, np.integer)) and not isinstance(order, bool)
     if not modes or set(modes) - {"fwd", "rev"} or not whole or order < 1:

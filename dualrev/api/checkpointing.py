@@ -1,7 +1,7 @@
-"""What to compute again in the reverse pass, in place of saving it: `checkpoint`.
+"""`checkpoint`: functions that are run again in the reverse pass, so that their tape need not be kept.
 
-The derivative of a checkpointed call is known as a whole, as that of a function with a rule (eager/custom.py): it is
-what one more run gives. A numba function runs compiled, so this stands above both engines.
+The derivative of a checkpointed call is a rule of its own (eager/custom.py): one more run of the function gives it. A
+numba function runs compiled, so this module stands above both engines.
 """
 
 from __future__ import annotations
@@ -39,33 +39,40 @@ def checkpoint(f: Callable[..., Y], *, loop: int) -> Callable[..., Y]: ...
 
 
 def checkpoint(f: Callable[..., Any], *, loop: int = 0) -> Callable[..., Any]:
-    """f, which will be run again in the reverse pass in place of keeping its tape: memory for time.
+    """Checkpointed function: the reverse pass runs f again, so that its tape is not kept. Less memory, more time.
 
-    Only the arguments and the value are kept. Of a numba function, it is one that other numba functions can call.
+    Args:
+        f: Function to checkpoint. Every traced number that it uses has to be an argument, and it has to give the same
+            value each time. f may be a numba function; then other numba functions can call the result.
+        loop: 0 for f itself. m > 0 for a loop of steps f(k, state, *args), see below.
 
-    With loop=m it is a loop of such steps: `run = checkpoint(step, loop=m)` makes run(n, state, *args) do
+    Returns:
+        A function that computes what f does, and keeps only its arguments and its value. With loop=m, a function
+        run(n, state, *args) that returns the state after
 
-        for k in range(n):
-            state = step(k, state, *args)
+            for k in range(n):
+                state = f(k, state, *args)
 
-    and return the state. Its derivative runs each step m + 1 times, and keeps about m times the m-th root of n states,
-    and the tape of as many steps as that root: with m = 2, the square root of n.
+        Its derivative runs each step m + 1 times, and keeps about m n^(1/m) states and the tape of n^(1/m) steps.
 
-    Whatever f depends on and is being differentiated has to be among its arguments (ClosureError if it is not). It has
-    to give the same value each time: CustomRuleError if it does not, as with fresh random numbers. CheckError if it
-    gives another one under differentiation than on plain numbers, which the first run takes. In a stage of the paper, f
-    is simply called.
+    Raises:
+        ClosureError: f uses a traced number that is not an argument.
+        CustomRuleError: f gives another value when it is run again, as with fresh random numbers.
+        CheckError: f gives another value while it is differentiated than on plain numbers, which the first run takes.
+        LoopError: f cannot be the step of a loop, or loop is not an int of at least 0.
 
-    >>> from dualrev import grad
-    >>> @checkpoint
+    A stage of the paper as engine calls f without a checkpoint.
+
+    >>> import dualrev as dr
+    >>> @dr.checkpoint
     ... def block(x):
     ...     for _ in range(10):
     ...         x = x + 0.1 * x * x
     ...     return x
-    >>> grad(block)(0.1) == grad(block.__wrapped__)(0.1)
+    >>> dr.grad(block)(0.1) == dr.grad(block.__wrapped__)(0.1)
     True
-    >>> run = checkpoint(lambda k, x, rate: x + rate * x * x, loop=2)
-    >>> grad(lambda x: run(1000, x, 0.001))(0.5)
+    >>> run = dr.checkpoint(lambda k, x, rate: x + rate * x * x, loop=2)
+    >>> dr.grad(lambda x: run(1000, x, 0.001))(0.5)
     3.99247...
     """
     if loop:
@@ -76,7 +83,7 @@ def checkpoint(f: Callable[..., Any], *, loop: int = 0) -> Callable[..., Any]:
 
 
 class _Checkpointed(Owner):
-    """What `checkpoint` makes of a numba function: the derivative that `lift` has keeps the arguments alone, too."""
+    """Checkpointed numba function. `lift` keeps only the arguments, too, so that it serves for the first derivative."""
 
     kind = "checkpoint"
 
@@ -101,6 +108,7 @@ def _checkpoint(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     called = called or numeric(f)
 
     def again(args: Any, kwargs: Any) -> Any:
+        """Run f on positional and keyword arguments that are one primal each."""
         return called(*args, **kwargs)
 
     primals, y = call.stripped, call.value(again)
@@ -108,6 +116,7 @@ def _checkpoint(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     before = [own(plain(x)) for x in leaves]
 
     def linearize() -> Any:
+        """Run f again and return its derivative; raise if the value is not that of the first run."""
         now, derivative = engine.linearize(again, *primals)
         after = [plain(x) for x in flatten_leaves(now)[0]]
         if len(after) != len(before) or not all(map(_equal, after, before)):

@@ -1,10 +1,10 @@
 """`vmap`: a function of one sample as a function of a batch.
 
-On the tape the samples are done one after the other, in Python, and their results are stacked. Of a numba function the
-loop is compiled (dualrev/compiler/bridge/batch.py).
+On the tape, a Python loop runs the samples one after the other, and their results are stacked. For a numba function
+the loop is compiled (dualrev/compiler/bridge/batch.py).
 
-What is mapped is moved to the front first, and what is stacked is moved to its place afterwards: in between, axis 0 is
-that of the samples.
+Mapped axes are moved to the front first, and the axes of the results to their positions at the end: in between, axis 0
+counts the samples.
 """
 
 from __future__ import annotations
@@ -37,41 +37,46 @@ Axes: TypeAlias = Any
 
 
 def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, parallel: bool = False) -> Callable[..., Any]:
-    """The function that maps f over an axis of its arguments: `in_axes` and `out_axes` are JAX's.
+    """Vectorizing map: f, which takes one sample, over an axis of its arguments.
 
-    in_axes is the axis of the samples for all arguments, or a tuple with one for each; None is for an argument that all
-    samples share. An argument that is nested data may have nested data of axes. Those that are passed by name are
-    mapped over axis 0. What f returns, numbers and arrays in nested data, gets an axis of samples at out_axes. That may
-    be nested data of axes, too, and None is for a result that is the same for all samples, and comes once.
+    Args:
+        f: Function of one sample. It must not depend on what another sample has changed: a mapped argument that it
+            writes to may be a copy.
+        in_axes: Axis of the samples for all arguments, or a tuple with one for each; nested data of axes for an
+            argument of nested data. None for an argument that all samples share. Keyword arguments are mapped over axis
+            0.
+        out_axes: Axis of the samples in the results, or nested data of axes. None for a result that is the same for all
+            samples, and is returned once.
+        parallel: Whether numba.get_num_threads() threads share the samples. f has to be a numba function.
 
-    If f is a numba function, or the compiled derivative of one, the loop over the samples is compiled; with
-    parallel=True it is shared by numba.get_num_threads() threads. It is called from Python. On the tape, and for other
-    functions, the loop is Python's. f must not depend on what another sample has changed: a mapped argument
-    that it writes to may be a copy.
+    Returns:
+        A function of batches that returns the results of f, stacked. For a numba function, or the compiled derivative
+        of one, the loop over the samples is compiled; call it from Python.
 
-    Raises BatchError (a ValueError) for axes that arguments or results do not have, for batches of different sizes,
-    for results that differ in structure or shape, and for those that differ at all where out_axes is None.
+    Raises:
+        BatchError: An argument or a result lacks the axis, batches have different sizes, results differ in structure or
+            shape, or a result with out_axes=None differs between samples.
 
     >>> import numpy as np
+    >>> import dualrev as dr
+    >>> dr.vmap(lambda a, b: (a + b, a * b), in_axes=(0, None))(np.array([1.0, 2.0]), 3.0)
+    (array([4., 5.]), array([3., 6.]))
+
     >>> from numba import njit
-    >>> from dualrev import grad
     >>> @njit
     ... def loss(w, x, y):
     ...     return (np.sum(w * x) - y) ** 2
-    >>> per_sample = vmap(grad(loss), in_axes=(None, 0, 0))
-    >>> per_sample(np.array([1.0, 2.0]), np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.zeros(3))
+    >>> per_sample = dr.vmap(dr.grad(loss), in_axes=(None, 0, 0))
+    >>> per_sample(np.array([1.0, 2.0]), np.eye(2), np.zeros(2))
     array([[2., 0.],
-           [0., 4.],
-           [6., 6.]])
-    >>> vmap(lambda a, b: (a + b, a * b), in_axes=(0, None))(np.array([1.0, 2.0]), 3.0)
-    (array([4., 5.]), array([3., 6.]))
+           [0., 4.]])
     """
     return Transformed(_vmap, f, in_axes=in_axes, out_axes=out_axes, parallel=parallel)
 
 
 @overload(vmap)
 def _typed(f, in_axes=0, out_axes=0, parallel=False):  # type: ignore[no-untyped-def]
-    """What numba is told of dr.vmap in a numba function."""
+    """Raise numba's error for dr.vmap inside of a numba function: it maps from Python only."""
     why, instead = FROM_PYTHON
     raise NumbaTypeError(f"dr.vmap in a numba function: {why}. Write {instead}.")
 

@@ -1,8 +1,8 @@
-"""What a user can say about derivatives: constants, and rules of one's own for functions.
+"""User-defined derivatives: constants, and functions with derivative rules of their own.
 
-A function with a rule is called with what the outer runs know of its arguments, so that nothing of it is written on the
-innermost tape; a block is written there in its place, which knows how to take cotangents of its results to its
-arguments. Where a rule goes one way only, the other way is its transpose: linear maps can be differentiated.
+A function with a rule is called with its arguments as the outer runs see them, so that none of its operations is
+recorded on the innermost tape. The tape records one block in their place, which takes cotangents of the results to
+cotangents of the arguments. A rule for one mode serves the other by transposition: linear maps can be differentiated.
 """
 
 from __future__ import annotations
@@ -43,12 +43,19 @@ def value(x: T) -> T: ...
 
 
 def value(x: Any) -> Any:
-    """The plain number inside a number under differentiation, or the plain array inside an array; else x unchanged.
+    """Plain number inside of a traced number, or plain array inside of a traced array.
 
-    An array is a copy. For nested data, see `stop_gradient`.
+    Args:
+        x: Number or array; anything else is returned unchanged. For nested data, see `stop_gradient`.
 
-    >>> value(2.5)
+    Returns:
+        A float, a complex number or an array. Derivatives do not flow through it. An array is a copy.
+
+    >>> import dualrev as dr
+    >>> dr.value(2.5)
     2.5
+    >>> dr.grad(lambda x: x * dr.value(x))(3.0)
+    3.0
     """
     if isinstance(x, RealArray):
         return x.x.copy()
@@ -58,12 +65,16 @@ def value(x: Any) -> Any:
 
 
 def stop_gradient(x: T) -> T:
-    """The same nested data as a constant: its derivatives, of every order, are 0. Arrays of real numbers are copied.
+    """Nested data as a constant: its derivatives of every order are 0.
 
-    In numba functions it takes numbers, arrays and tuples.
+    Args:
+        x: Nested data. In numba functions: a number, an array or a tuple of these.
 
-    >>> from dualrev import grad
-    >>> grad(lambda x: x * stop_gradient(x))(3.0)
+    Returns:
+        The same data with plain numbers. Arrays of real numbers are copies.
+
+    >>> import dualrev as dr
+    >>> dr.grad(lambda x: x * dr.stop_gradient(x))(3.0)
     3.0
     """
     leaves, structure = flatten_leaves(x)
@@ -71,18 +82,24 @@ def stop_gradient(x: T) -> T:
 
 
 class custom_vjp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
-    """A function with a reverse-mode rule of its own, given by `defvjp(fwd, bwd)`, as in JAX.
+    """Function with a custom reverse-mode rule, which `defvjp(fwd, bwd)` sets, as in JAX.
 
-    fwd(*args) returns (y, residuals), where y is what the function returns; bwd(residuals, ct) returns a tuple with a
-    cotangent for every argument, None for one that is discrete or has none. Derivatives of higher order are those of
-    fwd and bwd. Forward mode uses the transpose of bwd, for which bwd has to be made of what dualrev can differentiate.
+    Args:
+        f: Function to decorate: a Python function or a numba function. It must not change its arguments in place.
 
-    >>> from dualrev import grad
-    >>> @custom_vjp
+    Raises:
+        CustomRuleError: The function is differentiated without a rule, fwd returns no pair, bwd returns no tuple of one
+            cotangent per argument, or f changes its arguments (a TypeError).
+
+    Derivatives of higher order are derivatives of fwd and bwd. Forward mode transposes bwd, so bwd has to consist of
+    operations that dualrev can differentiate.
+
+    >>> import dualrev as dr
+    >>> @dr.custom_vjp
     ... def clipped(x):
     ...     return x
     >>> clipped.defvjp(lambda x: (x, None), lambda _, ct: (min(max(ct, -1.0), 1.0),))
-    >>> grad(lambda x: 100.0 * clipped(x))(3.0)
+    >>> dr.grad(lambda x: 100.0 * clipped(x))(3.0)
     1.0
     """
 
@@ -92,7 +109,13 @@ class custom_vjp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
         super().__init__(f)
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
-        """Set the rule."""
+        """Set the rule.
+
+        Args:
+            fwd: Function of the arguments of f that returns (y, residuals): the value of f, and what bwd needs.
+            bwd: Function (residuals, ct) that returns a tuple with a cotangent for each argument; None for a discrete
+                argument, and for zeros. ct has the structure of y.
+        """
         self._define(fwd, bwd)
 
     def __call__(self, *given: P.args, **kwargs: P.kwargs) -> T:  # noqa: D102 - that is f
@@ -110,6 +133,7 @@ class custom_vjp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
         f, n = self._f, len(args)
 
         def pull(ct: Any) -> tuple[Any, ...]:
+            """Call bwd, and check that it returns one cotangent for each argument."""
             cts = bwd(residuals, ct)
             if not isinstance(cts, (tuple, list)) or len(cts) != n:
                 raise CustomRuleError(f, f"a bwd that returns a tuple of {n}, one cotangent per argument")
@@ -119,20 +143,27 @@ class custom_vjp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
 
 
 class custom_jvp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
-    """A function with a forward-mode rule of its own, given by `defjvp(rule)`, as in JAX.
+    """Function with a custom forward-mode rule, which `defjvp(rule)` sets, as in JAX.
 
-    rule(primals, tangents) takes two tuples and returns (y, dy); tangents of discrete arguments are None. Reverse mode
-    uses the transpose of the rule, so dy has to be linear in the tangents, and made of what dualrev can differentiate.
+    Args:
+        f: Function to decorate: a Python function or a numba function. It must not change its arguments in place.
 
-    >>> from dualrev import grad
-    >>> @custom_jvp
+    Raises:
+        CustomRuleError: The function is differentiated without a rule, the rule returns no pair, or f changes its
+            arguments (a TypeError).
+
+    Reverse mode transposes the rule, so dy has to be linear in the tangents, and made of operations that dualrev can
+    differentiate.
+
+    >>> import dualrev as dr
+    >>> @dr.custom_jvp
     ... def square(x):
     ...     return x * x
     >>> @square.defjvp
     ... def rule(primals, tangents):
     ...     (x,), (t,) = primals, tangents
     ...     return square(x), 2.0 * x * t
-    >>> grad(square)(3.0), grad(grad(square))(3.0)
+    >>> dr.grad(square)(3.0), dr.grad(dr.grad(square))(3.0)
     (6.0, 2.0)
     """
 
@@ -142,7 +173,15 @@ class custom_jvp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
         super().__init__(f)
 
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Set the rule; it can be used as a decorator."""
+        """Set the rule; can be used as a decorator.
+
+        Args:
+            rule: Function (primals, tangents) of two tuples that returns (y, dy). The tangent of a discrete argument is
+                None.
+
+        Returns:
+            The rule, unchanged.
+        """
         self._define(rule)
         return rule
 
@@ -156,6 +195,7 @@ class custom_jvp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
         f, rule, primals = self._f, numeric(self.functions[0]), call.stripped
 
         def push(*tangents: Any) -> Any:
+            """Call the rule, and return the tangent of the value."""
             made = rule(primals, tangents)
             if not isinstance(made, tuple) or len(made) != 2:
                 raise CustomRuleError(f, "a rule that returns a pair (y, dy)")
@@ -170,7 +210,7 @@ _ALL_ARGUMENTS = (
 
 
 class _Call:
-    """A call of a function whose derivative is known as a whole: what the outer runs see of its arguments."""
+    """Call of a function with a derivative rule: its arguments as the outer runs see them."""
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self._f = f
@@ -184,7 +224,9 @@ class _Call:
             self._parts = [(len(leaves), structure) for leaves, structure in map(flatten_leaves, args)]
 
     def value(self, function: Callable[..., Any]) -> Any:
-        """What the function makes of the arguments, which it must not change in place: the caller would not see it."""
+        """Call the function on copies of the arguments; CustomRuleError if it changes them, which the caller would not
+        see.
+        """
         given = self._structure.owned().rebuild_leaves([own(x) for x in self._xs])
         made = function(*given)
         leaves, structure = flatten_leaves(given)
@@ -227,10 +269,10 @@ class _Call:
 
 
 class _Rule:
-    """A derivative as a linear map between the leaves of a call's arguments and those of its value.
+    """Derivative as a linear map between the leaves of a call's arguments and the leaves of its value.
 
     `pull` takes a cotangent of the value to a tuple of cotangents, `push` tangents of the arguments to one of the
-    value. The tape keeps this, so nothing in it may refer to the tape: it knows the data as outer runs see it.
+    value. The tape keeps this object, so nothing in it may refer to the tape: it knows the data as outer runs see it.
     """
 
     def __init__(
@@ -246,19 +288,19 @@ class _Rule:
         ys: Sequence[Any],
         output: Structure,
     ) -> None:
-        """Set what the call's arguments, together and one by one, and its value look like."""
+        """Set the leaves and structures of the call's arguments, together and one by one, and of its value."""
         self._xs, self._structure, self._parts = [zero(x) for x in xs], structure, parts
         self._ys, self._output = [zero(y) for y in ys], output
 
     def pulled(self, gs: Sequence[Any]) -> list[Any]:
-        """Cotangents of the arguments' leaves; None where there is none."""
+        """Return the cotangents of the arguments' leaves, None for zeros."""
         gs = list(map(_shaped, gs, self._ys))
         if self._pull is not None:
             return self._read(self._pull(self._output.cotangent_leaves(self._output.conjugated(gs))))
         return self._read(engine.vjp(self._pushed_leaves, *self._structure.map_leaves(self._xs))[1](gs))
 
     def pushed(self, ts: Sequence[Any]) -> list[Any]:
-        """Tangents of the value's leaves."""
+        """Return the tangents of the value's leaves."""
         ts = [x if t is None else _shaped(t, x) for t, x in zip(ts, self._xs, strict=True)]
         if self._push is not None:
             return self._pushed_leaves(*self._structure.map_leaves(ts))
@@ -286,6 +328,7 @@ class _Rule:
 
     def _differs(self, side: str) -> Any:
         def error(found: Any, expected: str) -> CustomRuleError:
+            """Return a CustomRuleError for a leaf of a derivative that does not fit."""
             what = f"{expected} in a derivative where the {side} has it, and got {reprlib.repr(found)}"
             return CustomRuleError(self._f, f"{what} (type {type(found).__name__})")
 

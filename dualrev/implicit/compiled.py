@@ -24,7 +24,7 @@ __all__ = ["CompiledSolver", "difference"]
 
 
 class CompiledSolver(Owner):
-    """A solver with a residual, both of them numba functions."""
+    """Solver with a residual, both of them numba functions."""
 
     kind = "vjp"
 

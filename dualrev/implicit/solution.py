@@ -1,14 +1,14 @@
-"""The derivative of a solution, by the implicit function theorem: `attach`.
+"""Implicit function theorem: `attach` gives a solution its derivative.
 
     residual(x, p) = 0,    A = the Jacobian of the residual by x        dx = -A^-1 (the residual's derivative by p) dp
 
-One step of Newton's method from the solution has this derivative, if the value of the residual there is taken away:
+One step of Newton's method from the solution has this derivative, if the value of the residual there is subtracted:
 
     step(x) = x - A^-1 (residual(x, p) - c),    c = residual(x, p) as plain numbers,    A plain, too
 
 It moves no value. A second step, from the result of the first, has the second derivatives, for each step of the method
-mends one order more; so there are as many steps as derivative calls are nested. The residual is evaluated where the
-user wrote it, and so a parameter that it reads from a function around it counts as an argument does.
+corrects one order more; so there are as many steps as derivative calls are nested. The residual is evaluated where the
+user wrote it, so a parameter that it reads from an enclosing function counts as an argument does.
 """
 
 from __future__ import annotations
@@ -37,23 +37,29 @@ Solve = Callable[[Callable[[Any], Any], Any], Any]
 def attach(
     residual: Callable[..., Any], x: Any, *args: Any, solve: Solve | None = None, tol: float | None = 1e-6
 ) -> Any:
-    """The solution x of residual(x, *args) = 0, with its derivative by everything that the residual depends on.
+    """Solution x of residual(x, *args) = 0, with its derivative by the implicit function theorem.
 
-    x has been found anywhere, and is taken for a constant: a float, an array, nested data. The residual returns as many
-    numbers as x holds; it may be a numba function, and may read numbers under differentiation that are not among its
-    arguments. The value of the result is x. Derivatives go in both modes and to any order; of a numba function, the
-    first one is compiled.
+    Args:
+        residual: Function (x, *args) that returns as many numbers as x holds. It may be a numba function, and may use
+            traced numbers that are not among args.
+        x: The solution, found by any program: a float, an array or nested data. It is a constant here.
+        *args: Arguments of the residual. The result is differentiated with respect to these, and to all traced numbers
+            that the residual uses.
+        solve: Linear solver: solve(matvec, b) returns u with matvec(u) = b, for plain data of the structure of x. It is
+            called with the Jacobian and with its transpose. No matrix is made, if all traced numbers are among args.
+            None: numpy solves, with a dense Jacobian.
+        tol: How far a step of Newton's method may move x, relative to 1 + |x|. None: no check.
 
-    The linear systems are solved by numpy, with the Jacobian as a dense matrix, or by `solve`: solve(matvec, b) returns
-    u with matvec(u) = b. It is called with the Jacobian and with its transpose, on plain data of the structure of x. No
-    matrix is made then, if what is under differentiation is among `args`.
+    Returns:
+        x, with derivatives in both modes and of any order. The first derivative of a numba residual is compiled.
 
-    Raises SolutionError (a RuntimeError) under differentiation: if Newton's method would move x by more than `tol`
-    times 1 + |x|, if the Jacobian is singular, if there are more or fewer equations than unknowns.
+    Raises:
+        SolutionError: While it is differentiated: Newton's method would move x by more than tol (1 + |x|), the Jacobian
+            is singular, or the numbers of equations and unknowns differ (a RuntimeError).
 
     >>> import math
-    >>> from dualrev import grad
-    >>> grad(lambda a: attach(lambda x: x * x - a, math.sqrt(2.0)))(2.0)
+    >>> import dualrev as dr
+    >>> dr.grad(lambda a: dr.implicit.attach(lambda x: x * x - a, math.sqrt(2.0)))(2.0)
     0.353553390593...
     """
     check_functions(residual, residual if solve is None else solve)
@@ -68,11 +74,12 @@ def attached(
     transpose_solve: Solve | None,
     tol: float | None,
 ) -> Any:
-    """As `attach`; x is plain, and transposed systems may have a solver of their own."""
+    """Attach the derivative to a plain x; transposed systems may have a solver of their own."""
     start, unravel = ravel(x)
     function = applied(residual)
 
     def flat(vector: Any, *given: Any) -> Any:
+        """Return the residual as a vector, for an unknown that is a vector."""
         found = ravel(function(*_copied((unravel(vector), *given))))[0]  # it may write to its arguments
         if not start.size and found.size:
             raise SolutionError(residual, "x holds no unknown: floats are, ints are constants")
@@ -95,7 +102,7 @@ def attached(
 
 
 def applied(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f for numbers under differentiation, too: a numba function's first derivative is compiled."""
+    """Return f as a function of traced numbers, too: a numba function's first derivative is compiled."""
     python = numeric(f)
     if not isinstance(f, Dispatcher):
         return python
@@ -108,6 +115,7 @@ def applied(f: Callable[..., Any]) -> Callable[..., Any]:
         lifted = vars(f)["_dualrev_lifted"] = lift(compiled)
 
     def call(*args: Any) -> Any:
+        """Call the lifted numba function, or its Python function where runs are nested."""
         found = flatten_leaves(args)[0]
         run = innermost(found)
         # a derivative has a Python function, too, which does the same by the tape
@@ -118,18 +126,18 @@ def applied(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def constant(x: Any) -> Any:
-    """Nested data with plain numbers in place of those under differentiation, and copies of the arrays."""
+    """Return nested data with plain numbers in place of traced ones, and copies of the arrays."""
     found, structure = flatten_leaves(x)
     return structure.owned().rebuild_leaves([values(leaf) for leaf in found])
 
 
 def values(leaf: Any) -> Any:
-    """A number without its derivatives, or a plain copy of an array."""
+    """Return a number without its derivatives, or a plain copy of an array."""
     return np.array(plain(leaf), order="K") if isinstance(leaf, (RealArray, np.ndarray)) else plain(leaf)
 
 
 def _copied(x: Any) -> Any:
-    """Nested data with copies of its arrays, numbers under differentiation included."""
+    """Return nested data with copies of its arrays, traced numbers included."""
     found, structure = flatten_leaves(x)
     return structure.rebuild_leaves(
         [leaf.copy() if isinstance(leaf, (RealArray, np.ndarray)) else leaf for leaf in found]
@@ -137,12 +145,12 @@ def _copied(x: Any) -> Any:
 
 
 def name_of(f: Any) -> str:
-    """What errors call a function."""
+    """Return the name of a function for error messages."""
     return getattr(f, "__qualname__", getattr(f, "__name__", None)) or repr(f)
 
 
 def _order(r: Any) -> int:
-    """How many derivative calls are nested in an array."""
+    """Return how many derivative calls are nested in an array."""
     order = 0
     while holds_duals(r):
         run = innermost([r])
@@ -152,7 +160,7 @@ def _order(r: Any) -> int:
 
 
 class _Slope:
-    """The Jacobian of a residual at the solution, as plain numbers, and its inverse."""
+    """Jacobian of a residual at the solution, as plain numbers, and its inverse."""
 
     def __init__(
         self,
@@ -181,7 +189,7 @@ class _Slope:
         return self._linear.pull(u)[0] if self._matrix is None else u @ self._matrix
 
     def check(self, r: np.ndarray, tol: float | None) -> None:
-        """SolutionError if the value r of the residual is not that of a solution."""
+        """Raise SolutionError unless r, the residual's value, is small enough for x to be a solution."""
         if not np.isfinite(r).all():
             raise SolutionError(self._name, "its value there is not finite")
         if self._matrix is not None and np.isnan(self._matrix).any():
@@ -195,22 +203,24 @@ class _Slope:
             )
 
     def inverse(self, r: Any, turned: bool = False) -> Any:
-        """A^-1 r for numbers under differentiation: a linear map, whose transpose is known; `turned` says: that one."""
+        """Apply A^-1, or its transpose if `turned`, to traced numbers: a linear map, whose transpose is known."""
         if not holds_duals(r):
             return self._solved(plain(r), turned)
         if not isinstance(innermost([r]), Tape):  # a stage of the paper
             return np.stack([self._solved(unit, not turned) for unit in np.eye(self._x.size)]) @ r
 
         def pull(xs: Any, ys: Any, gs: Any) -> list[Any]:
+            """Apply the transposed inverse to the cotangent."""
             return [self.inverse(gs[0], not turned)]
 
         def push(xs: Any, ys: Any, ts: Any) -> list[Any]:
+            """Apply the inverse to the tangent."""
             return [self.inverse(ts[0], turned)]
 
         return by_rule(lambda r: self.inverse(r, turned), pull, push, r, keeps_value=False, needs=(False,))
 
     def _solved(self, b: np.ndarray, turned: bool) -> np.ndarray:
-        """The solution of a linear system of plain numbers with the Jacobian, or with its transpose."""
+        """Solve a linear system of plain numbers with the Jacobian, or with its transpose if `turned`."""
         solve, times = (self._transpose_solve, self._pulled) if turned else (self._solve, self._pushed)
         if solve is None:
             try:
@@ -224,6 +234,7 @@ class _Slope:
             return np.zeros_like(b)
 
         def matvec(u: Any) -> Any:  # a LinearOperator tries int8
+            """Multiply data of the structure of x by the Jacobian or its transpose."""
             return self._unravel(times(ravel(u.astype(float) if isinstance(u, np.ndarray) else u)[0]))
 
         try:

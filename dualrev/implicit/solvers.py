@@ -24,32 +24,46 @@ F = TypeVar("F", bound=Callable[..., Any])
 def custom_root(
     residual: Callable[..., Any], *, solve: Solve | None = None, has_aux: bool = False, tol: float | None = 1e-6
 ) -> Callable[[F], F]:
-    """Decorate a solver of residual(x, *args) = 0: its derivative is that of the solution, not of the solver's steps.
+    """Solver of residual(x, *args) = 0 with the derivative of its solution: a decorator.
 
-    solver(start, *args) returns x, or (x, aux) if has_aux says so. It is called with plain copies of its arguments, and
-    may do anything: call SciPy or a program in C. Keyword-only arguments go to it alone, and are constants, as start
-    is. For x, the residual, `solve`, `tol` and the errors see `attach`.
+    Args:
+        residual: Function (x, *args) that returns as many numbers as x holds. It may use traced numbers that are not
+            among args.
+        solve: Linear solver for the derivative: see `attach`.
+        has_aux: Whether the solver returns (x, aux). aux is not differentiated.
+        tol: Tolerance of the check that x is a solution: see `attach`.
 
-    If solver and residual are numba functions with the same parameters, the result can be called by numba functions,
-    and their derivatives are compiled. x is a float or a vector there, and the Jacobian dense.
+    Returns:
+        A decorator of solver(start, *args), which returns x: a float, an array or nested data. The solver gets plain
+        copies of its arguments, and may do anything: call SciPy or a C program. start and keyword-only arguments are
+        constants; the result is differentiated with respect to args.
+
+    Raises:
+        SolutionError: See `attach`.
+        CustomRuleError: A traced number is passed to a keyword-only argument, or the solver returns no pair with
+            has_aux.
+
+    If solver and residual are numba functions with the same parameters, numba functions can call the result, and its
+    derivatives are compiled. x is then a float or a vector, and the Jacobian dense.
 
     >>> import numpy as np
-    >>> from dualrev import grad, jacobian
-    >>> @custom_root(lambda x, a: x * x - a)
+    >>> import dualrev as dr
+    >>> @dr.implicit.custom_root(lambda x, a: x * x - a)
     ... def square_root(start, a):
     ...     x = start
     ...     for _ in range(20):
     ...         x = 0.5 * (x + a / x)
     ...     return x
-    >>> square_root(1.0, 4.0), grad(square_root, 1)(1.0, 4.0), grad(grad(square_root, 1), 1)(1.0, 4.0)
-    (2.0, 0.25, -0.03125)
-    >>> jacobian(square_root, 1)(np.ones(2), np.array([4.0, 16.0]))
+    >>> square_root(1.0, 4.0), dr.grad(square_root, 1)(1.0, 4.0)
+    (2.0, 0.25)
+    >>> dr.jacobian(square_root, 1)(np.ones(2), np.array([4.0, 16.0]))
     array([[0.25 , 0.   ],
            [0.   , 0.125]])
     """
     check_functions(residual, residual if solve is None else solve)
 
     def decorate(solver: F) -> F:
+        """Give the solver the derivative of its solution."""
         call = Call(residual, solve, has_aux, tol)
         if isinstance(solver, Dispatcher) and isinstance(residual, Dispatcher) and not has_aux and solve is None:
             made: Any = CompiledSolver(solver, residual, call, tol)
@@ -64,30 +78,43 @@ def custom_root(
 def custom_fixed_point(
     f: Callable[..., Any], *, solve: Solve | None = None, has_aux: bool = False, tol: float | None = 1e-6
 ) -> Callable[[F], F]:
-    """Decorate a solver of f(x, *args) = x: as `custom_root`, with f(x, *args) - x for the residual.
+    """Solver of f(x, *args) = x with the derivative of its solution: a decorator.
+
+    Args:
+        f: Function (x, *args) whose fixed point the solver finds.
+        solve: Linear solver for the derivative: see `attach`.
+        has_aux: Whether the solver returns (x, aux). aux is not differentiated.
+        tol: Tolerance of the check that x is a solution: see `attach`.
+
+    Returns:
+        A decorator of solver(start, *args), as `custom_root` with the residual f(x, *args) - x.
+
+    Raises:
+        SolutionError, CustomRuleError: As in `custom_root`.
 
     >>> import math
-    >>> from dualrev import grad
-    >>> from dualrev import math as dm
-    >>> @custom_fixed_point(lambda x, a: a * dm.cos(x))
+    >>> import dualrev as dr
+    >>> @dr.implicit.custom_fixed_point(lambda x, a: a * dr.math.cos(x))
     ... def settled(x, a):
     ...     while abs(x - a * math.cos(x)) > 1e-14:
     ...         x = a * math.cos(x)
     ...     return x
     >>> x = settled(0.5, 0.8)
-    >>> abs(grad(settled, 1)(0.5, 0.8) - math.cos(x) / (1.0 + 0.8 * math.sin(x))) < 1e-12
+    >>> abs(dr.grad(settled, 1)(0.5, 0.8) - math.cos(x) / (1.0 + 0.8 * math.sin(x))) < 1e-12
     True
     """
     check_functions(f)
     step = applied(f)
 
     def residual(x: Any, *args: Any) -> Any:
+        """Return f(x, *args) - x, leaf by leaf."""
         return map(lambda after, before: after - before, step(x, *args), x)
 
     residual.__qualname__ = getattr(f, "__qualname__", repr(f))
     in_python = custom_root(residual, solve=solve, has_aux=has_aux, tol=tol)
 
     def decorate(solver: F) -> F:
+        """Give the solver the derivative of its fixed point, in compiled code if solver and f are numba functions."""
         if isinstance(solver, Dispatcher) and isinstance(f, Dispatcher) and not has_aux and solve is None:
             return custom_root(difference(f), tol=tol)(solver)
         return in_python(solver)
@@ -105,34 +132,46 @@ def custom_linear_solve(
     args: tuple[Any, ...] = (),
     tol: float = 1e-4,
 ) -> Any:
-    """The solution of matvec(x, *args) = b, as solve(matvec, b) finds it, with its derivative by b and by args.
+    """Solution of the linear system matvec(x, *args) = b, with its derivative with respect to b and args.
 
-    matvec is linear in x, and made of what dualrev can differentiate. It may read numbers under differentiation that
-    are not among args: then the derivative makes its matrix. solve gets plain data, and matvec as a function of x; the
-    derivative needs transpose_solve(vecmat, b), with the transpose of matvec for its first argument, which is the same
-    as solve if it is not given, or the map is symmetric.
+    Args:
+        matvec: Function (x, *args), linear in x, made of operations that dualrev can differentiate. It may use traced
+            numbers that are not among args; the derivative then computes its matrix.
+        b: Right-hand side: a float, an array or nested data.
+        solve: Solver solve(matvec, b), which gets plain data, and matvec as a function of x alone.
+        transpose_solve: Solver of the transposed system: transpose_solve(vecmat, b). None: `solve` does it.
+        symmetric: Whether the map is symmetric: then `solve` does the transposed system.
+        args: More arguments of matvec, in a tuple.
+        tol: Tolerance of the residual, relative to |b|.
 
-    Raises SolutionError under differentiation if matvec(x, *args) differs from b by more than tol times |b|.
+    Returns:
+        The solution, with the structure that `solve` returns.
+
+    Raises:
+        SolutionError: While it is differentiated: matvec(x, *args) differs from b by more than tol |b| (a
+            RuntimeError).
 
     >>> import numpy as np
-    >>> from dualrev import grad
+    >>> import dualrev as dr
     >>> def steepest(matvec, b):
     ...     x = 0.0 * b
     ...     for _ in range(100):
-    ...         r = b - matvec(x)
-    ...         x = x + 0.3 * r
+    ...         x = x + 0.3 * (b - matvec(x))
     ...     return x
     >>> a = np.array([[3.0, 1.0], [1.0, 2.0]])
-    >>> grad(lambda b: custom_linear_solve(lambda x: a @ x, b, steepest)[0])(np.array([1.0, 0.0])).round(6)
+    >>> solved = lambda b: dr.implicit.custom_linear_solve(lambda x: a @ x, b, steepest)
+    >>> dr.grad(lambda b: solved(b)[0])(np.array([1.0, 0.0])).round(6)
     array([ 0.4, -0.2])
     """
     check_functions(matvec, solve, solve if transpose_solve is None else transpose_solve)
     product, fixed = applied(matvec), constant(args)
 
     def residual(x: Any, b: Any, *args: Any) -> Any:
+        """Return matvec(x, *args) - b, leaf by leaf."""
         return map(lambda found, wanted: found - wanted, product(x, *args), b)
 
     def forward(x: Any) -> Any:
+        """Apply matvec to plain data."""
         return constant(product(x, *fixed))
 
     residual.__qualname__ = getattr(matvec, "__qualname__", repr(matvec))
@@ -148,13 +187,13 @@ def custom_linear_solve(
 
 
 class Call:
-    """How a solver with a residual is called from Python."""
+    """Call of a solver with a residual from Python."""
 
     def __init__(self, residual: Callable[..., Any], solve: Solve | None, has_aux: bool, tol: float | None) -> None:
         self._residual, self._solve, self._has_aux, self._tol = residual, solve, has_aux, tol
 
     def __call__(self, solver: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the solver returns, with the derivative of its solution."""
+        """Return what the solver returns, with the derivative of its solution."""
         args, kwargs = _by_position(solver, args, kwargs)
         if not args or any(map(holds_duals, flatten_leaves(kwargs)[0])):
             raise CustomRuleError(solver, "its start, and all that is under differentiation, by position")
@@ -179,7 +218,7 @@ def _by_position(solver: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 class Solver(Wrapper):
-    """A solver of Python's, or one whose residual is."""
+    """Solver with the derivative of its solution: a Python function, or one whose residual is a Python function."""
 
     def __init__(self, solver: Callable[..., Any], call: Call) -> None:
         super().__init__(solver)

@@ -1,4 +1,4 @@
-"""`sparse_jacobian` and `sparse_hessian`: a pattern, its compression, a check of what came out."""
+"""`sparse_jacobian` and `sparse_hessian`: a pattern, its compression, and a check of the result."""
 
 from __future__ import annotations
 
@@ -32,27 +32,34 @@ def sparse_jacobian(
     check: bool = True,
     outputs: Outputs | None = None,
 ) -> Callable[P, Any]:
-    """The Jacobian of f as a SciPy sparse array, at the cost of as many passes as its pattern has colours.
+    """Jacobian as a SciPy sparse array, computed by as many products as its pattern has colors.
 
-    The function that is returned takes the arguments of f, and returns a scipy.sparse.csr_array of shape (m, n): m
-    numbers of the value by n numbers of the argument `argnums`, both in the order of `dr.tree.ravel`. All entries of
-    the pattern are stored, zeros too: J is a `sparsity` for another call. Columns without a row in common are computed
-    in one pass in forward mode, or rows without a column in common in one in reverse mode, whichever are fewer; `mode`
-    "fwd" or "rev" decides it. Of a numba function, which has the argument as one array of floats, passes are compiled,
-    and run four at a time.
+    Args:
+        f: Function to differentiate. A numba function takes the argument as one array of floats.
+        sparsity: Pattern of the Jacobian: a SciPy sparse array or matrix, whose stored entries count, or an array,
+            whose nonzeros count. It may be too large. None: the first call finds the pattern, by products with NaN; it
+            is kept for arguments and values of the same sizes, and extended when a check finds more entries.
+        argnums: Position of the argument to differentiate with respect to, from 0.
+        mode: "fwd" computes columns without a common row together, in forward mode; "rev" rows without a common column,
+            in reverse mode. None: whichever takes fewer products.
+        check: Whether each call compares the product of the Jacobian and one more direction with that of the sparse
+            array. Entries below rounding errors are not noticed: see docs/sparse.md.
+        outputs: Numbers of the arguments into which f writes its results: see `vjp`.
 
-    `sparsity` is the pattern: a SciPy sparse array or matrix, of which the stored entries count, or an array with
-    nonzeros. It may be too large. Without it, the pattern is found in the first call, by passes that carry NaN, and is
-    kept for arguments and values of these sizes. Branches may change it: so each call compares the product of the
-    Jacobian and one more direction with that of the sparse array, and looks at rows that are not finite by themselves.
-    A pattern that was found is then extended; one that was given is a SparsityError. Entries below rounding errors are
-    not noticed: see docs/sparse.md. `check=False` leaves the comparison out. `outputs` is as in `vjp`.
+    Returns:
+        A function of the arguments of f that returns a scipy.sparse.csr_array of shape (m, n): m numbers of the value
+        by n numbers of the argument, both in the order of `dr.tree.ravel`. It stores all entries of the pattern, zeros
+        too, so that it can be the `sparsity` of another call. For a numba function, products are compiled, four at a
+        time.
 
-    Raises SparsityError (a ValueError) for a pattern of another shape, or that lacks an entry which is not zero here,
-    ImportError without SciPy, and what `jacobian` raises.
+    Raises:
+        SparsityError: The pattern has another shape, or lacks an entry that is not zero (a ValueError).
+        ImportError: SciPy is not installed.
+        ArgumentError, OutputError, UnsupportedError: As in `jacobian`.
 
     >>> import numpy as np
-    >>> J = sparse_jacobian(lambda x: x[1:] - x[:-1] ** 2)(np.array([1.0, 2.0, 3.0, 4.0]))
+    >>> import dualrev as dr
+    >>> J = dr.sparse_jacobian(lambda x: x[1:] - x[:-1] ** 2)(np.array([1.0, 2.0, 3.0, 4.0]))
     >>> J.toarray()
     array([[-2.,  1.,  0.,  0.],
            [ 0., -4.,  1.,  0.],
@@ -69,16 +76,26 @@ def sparse_jacobian(
 def sparse_hessian(
     f: Callable[P, Any], sparsity: Any = None, argnums: int = 0, *, check: bool = True
 ) -> Callable[P, Any]:
-    """The Hessian of f, which returns one real number, as a SciPy sparse array.
+    """Hessian of a function that returns one real number, as a SciPy sparse array.
 
-    As `sparse_jacobian`, of the gradient. Since a Hessian is symmetric, it takes fewer passes: as many as a star
-    colouring of its graph has colours. Each is a product with the Hessian; of a numba function, two to four are made at
-    once. `sparsity` may have one half of the pattern only. The array is symmetric to the last bit.
+    Args:
+        f: Function to differentiate. It returns one real number.
+        sparsity: Pattern of the Hessian, as in `sparse_jacobian`; one half of it is enough.
+        argnums: Position of the argument to differentiate with respect to, from 0.
+        check: Whether each call checks the result, as in `sparse_jacobian`.
 
-    Raises what `sparse_jacobian` raises, and ScalarError if f does not return one real number.
+    Returns:
+        A function of the arguments of f that returns a scipy.sparse.csr_array of shape (n, n), symmetric to the last
+        bit. It takes as many Hessian-vector products as a star coloring of the pattern has colors; for a numba
+        function, two to four are computed at once.
+
+    Raises:
+        ScalarError: f returns something else than one real number.
+        SparsityError, ImportError, ArgumentError, UnsupportedError: As in `sparse_jacobian`.
 
     >>> import numpy as np
-    >>> H = sparse_hessian(lambda x: np.sum((x[1:] - x[:-1] ** 2) ** 2))(np.array([1.0, 2.0, 3.0]))
+    >>> import dualrev as dr
+    >>> H = dr.sparse_hessian(lambda x: np.sum((x[1:] - x[:-1] ** 2) ** 2))(np.array([1.0, 2.0, 3.0]))
     >>> H.toarray()
     array([[ 4., -4.,  0.],
            [-4., 38., -8.],
@@ -90,7 +107,7 @@ def sparse_hessian(
 def _jacobian(
     f: Any, args: tuple[Any, ...], kwargs: Any, *, argnums: int, mode: str | None, check: bool, patterns: Patterns
 ) -> Any:
-    """The Jacobian; `_jacobian` in `repr`."""
+    """Return the Jacobian of one call."""
     passes = of_passes.made(f, args, kwargs, argnums, 1)
     return patterns.matrix(
         f, passes, check, lambda: find(passes, mode), lambda pattern: compression(pattern, mode, passes.weight)
@@ -98,7 +115,7 @@ def _jacobian(
 
 
 def _hessian(f: Any, args: tuple[Any, ...], kwargs: Any, *, argnums: int, check: bool, patterns: Patterns) -> Any:
-    """The Hessian."""
+    """Return the Hessian of one call."""
     passes = of_passes.made(f, args, kwargs, argnums, 2)
     return patterns.matrix(
         f, passes, check, lambda: symmetric(find(passes, "fwd")), lambda p: star_compression(symmetric(p))
@@ -106,7 +123,7 @@ def _hessian(f: Any, args: tuple[Any, ...], kwargs: Any, *, argnums: int, check:
 
 
 class Patterns:
-    """The pattern that was given, or those that were found: compressions, by shape."""
+    """Compressions of the pattern that was given, or of those that were found, by shape."""
 
     def __init__(self, given: Any) -> None:
         self._given = given
@@ -121,7 +138,7 @@ class Patterns:
         find: Callable[[], Any],
         compress: Callable[[Any], Compression],
     ) -> Any:
-        """The matrix; where the pattern has changed, that of a new one."""
+        """Return the matrix; if the pattern has changed, the matrix of a new one."""
         found, is_here = self._recent.get(passes.columns), False
         made = found and _evaluated(passes, found, check)
         if not made:  # nothing is known, or the value has another size
@@ -166,7 +183,7 @@ class Patterns:
         self._kept[passes.shape] = self._recent[passes.columns] = found
 
     def _compression(self, f: Any, passes: Any, find: Any, compress: Any) -> tuple[Compression, bool]:
-        """What is kept for this shape; and whether its pattern has been found just now, at this point."""
+        """Return the compression for this shape, and whether its pattern was found just now, at this point."""
         kept, is_here = self._kept.get(passes.shape), False
         if kept is None:
             pattern = self._given

@@ -38,22 +38,31 @@ Y = TypeVar("Y")
 
 
 def lift(f: Callable[P, Y]) -> Callable[P, Y]:
-    """Lift a numba function to a Python function that takes numbers under differentiation, too.
+    """Python function with the compiled derivative of a numba function, for use in functions that the tape
+    differentiates.
 
-    On plain arguments it is f. Called with numbers or arrays under differentiation by the tape, the value is that of f,
-    and the derivative is the compiled one: the first derivative only, in reverse mode and in forward mode. It can be
-    used as a decorator above numba.njit; other numba functions can still call it.
+    Args:
+        f: Numba function, or a ufunc of numba's `vectorize` or `guvectorize`.
 
-    Raises LiftError (a TypeError) if f is no numba function. Calls under differentiation raise UnsupportedError (a
-    TypeError) for what the compiler refuses, for a second derivative, for an f that changes an array among its
-    arguments, and for one that returns a view of an argument.
+    Returns:
+        A function that is f on plain arguments. The tape records a call with traced arguments as one block, whose
+            derivative
+        is compiled: the first derivative only, in both modes. Numba functions can call it, too.
 
-    >>> from dualrev import grad
-    >>> @lift
+    Raises:
+        LiftError: f is not a numba function (a TypeError).
+        UnsupportedError: From a traced call: the compiler does not know a construct, a second derivative is needed, f
+            changes an array among its arguments, or f returns a view of one (a TypeError).
+
+    `lift` can be a decorator above numba.njit.
+
+    >>> import numba
+    >>> import dualrev as dr
+    >>> @dr.lift
     ... @numba.njit
     ... def square(x):
     ...     return x * x
-    >>> square(3.0), grad(lambda x: square(x) * x)(3.0)
+    >>> square(3.0), dr.grad(lambda x: square(x) * x)(3.0)
     (9.0, 27.0)
     """
     if isinstance(f, Lifted):
@@ -71,24 +80,32 @@ def derivative_source(
     transform: str = "value_and_grad",
     stage: str = "emitted",
 ) -> str:
-    """Python source of the compiled derivative of a numba function, for arguments of these types.
+    """Python source of the compiled derivative of a numba function.
 
-    The source is a module: the derivative itself, and for each function that f calls its forward and reverse sweeps.
-    transform is "value_and_grad", "grad", "vjp", "jvp", "hvp", "hessian", "jacfwd", "jacrev" or "jacobian"; argnums is
-    as in `dualrev.grad`, and left out for hvp, as `dualrev.hvp` takes none.
-    stage="expanded" shows instead what the compiler differentiates: f as scalar operations, loops and stores, with the
-    type of every variable; stage="forward" the same with tangents; stage="reverse" both sweeps, as they are compiled;
-    stage="lowered" what comes before: f with a name for every intermediate value. Any pass of the compiler is a stage,
-    too, and shows the program after it: `python -m dualrev.compiler.driver` lists them, and docs/compiler.md follows a
-    function through them. What f calls stands below f.
-    Raises UnsupportedError (a TypeError) for what the compiler refuses, and if f is no numba function; ValueError for
-    another transform or stage, and for argnums beside hvp.
+    Args:
+        f: Numba function.
+        *args: Arguments of f, whose types count.
+        argnums: Positions of the arguments to differentiate with respect to, as in `grad`. Not for hvp.
+        transform: "value_and_grad", "grad", "vjp", "jvp", "hvp", "hessian", "jacfwd", "jacrev" or "jacobian".
+        stage: "emitted" for the source of a module: the derivative, and the forward and reverse sweeps of each function
+            that f calls. "lowered" for f with a name for every intermediate value; "expanded" for f as scalar
+            operations, loops and stores, with types; "forward" and "reverse" for its sweeps in that form. Any pass of
+            the compiler names a stage, too: `python -m dualrev.compiler.driver` lists them, and docs/compiler.md
+            explains them.
+
+    Returns:
+        The source as a string. Functions that f calls stand below f.
+
+    Raises:
+        UnsupportedError: The compiler does not know a construct, or f is not a numba function (a TypeError).
+        ValueError: transform or stage is something else, or argnums is given for hvp.
 
     >>> import numba, numpy as np
+    >>> import dualrev as dr
     >>> @numba.njit
     ... def norm(a):
     ...     return np.sum(a * a)
-    >>> print(derivative_source(norm, np.ones(3), stage="expanded"))
+    >>> print(dr.derivative_source(norm, np.ones(3), stage="expanded"))
     def norm(a: array(float64, 1d, C)):
         _1: float64 = 0.0
         _2: int64 = a.shape[0]

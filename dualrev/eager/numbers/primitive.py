@@ -1,4 +1,4 @@
-"""A line that a user adds to the table of primitives: a function of a few numbers, and its partial derivatives."""
+"""`primitive`: a user's line in the table of primitives, a function of a few numbers with its partial derivatives."""
 
 from __future__ import annotations
 
@@ -28,21 +28,29 @@ def primitive(
     kink: str = "",
     note: str = "",
 ) -> Callable[..., Any]:
-    """A new line of the table of primitives: a function of 1 to 3 real numbers, and its partial derivatives.
+    """Elementwise function with its partial derivatives, added to the table of primitives of the tape.
 
-    The value and the partials are text in the arguments, x or a, b, c, and, in partials, the value y; they use
-    operators, conditional expressions and the functions of the table. Or they are functions of the arguments, floats;
-    what the partials call must be differentiable, if second derivatives are asked for. Returns the function; it takes
-    plain numbers, numbers under differentiation, and arrays.
+    Args:
+        name: Name of the line, a new identifier. A line that was added before is replaced.
+        value: The function of 1 to 3 real numbers: an expression as text, in x or in a, b, c, with operators,
+            conditional expressions and functions of the table; or a Python function of floats.
+        *partials: A partial derivative for each argument, as text (which may use y, the value) or as a function.
+            Functions have to be differentiable where second derivatives are needed.
+        ufunc: Name of a ufunc of NumPy or SciPy that the line is for, too, such as "expit".
+        domain: A pair (low, high) for each argument, from which tests draw numbers; (-3, 3) by default.
+        kink: Where the function is not differentiable, and what its derivative is there, in words.
+        note: Anything else worth knowing.
 
-    `ufunc` is the name of a ufunc of NumPy or SciPy that the line holds for, too: with ufunc="expit", the line is that
-    of scipy.special.expit. The names of the table's own lines are taken; a line added before is replaced.
-    PrimitiveError for a name that is taken, and for text that is no expression. See dualrev/rules/primitives.py for the
-    rest.
+    Returns:
+        A function of numbers, traced numbers and arrays, which broadcast.
 
-    >>> from dualrev import grad
-    >>> softplus = primitive("softplus", "log1p(exp(x))", "1.0 / (1.0 + exp(-x))")
-    >>> grad(softplus)(0.0), grad(grad(softplus))(0.0)
+    Raises:
+        PrimitiveError: The name is taken, text is not an expression of the table, or the number of partials is not 1 to
+            3 (a ValueError).
+
+    >>> import dualrev as dr
+    >>> softplus = dr.primitive("softplus", "log1p(exp(x))", "1.0 / (1.0 + exp(-x))")
+    >>> dr.grad(softplus)(0.0), dr.grad(dr.grad(softplus))(0.0)
     (0.5, 0.25)
     """
     _check_names(name, ufunc)
@@ -56,6 +64,7 @@ def primitive(
     table_by_ufunc.cache_clear()
 
     def made(*args: Any) -> Any:
+        """Apply the line to numbers, or elementwise to arrays."""
         if not any(isinstance(u, (RealArray, np.ndarray)) for u in args):
             return of_numbers(*args)
         arrays = [real_array(u) for u in args]
