@@ -38,9 +38,15 @@ from numba import typeof
 from dualrev.api import derivatives
 from dualrev.compiler.bridge.dispatcher import Derivative
 from dualrev.errors import UnsupportedError
+from dualrev.transformed import name_of
 from dualrev.tree import map as mapped
 
 __all__ = ["Sum", "grad", "hvp", "value", "value_and_grad"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 _BRANCHES = 8
 
@@ -66,7 +72,7 @@ def value(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
     >>> value(lambda a, x: a * x, [dask.delayed(2.0), dask.delayed(3.0)])(10.0)
     50.0
     """
-    return Sum(f, data, 1, client)
+    return Sum(f, data, 1, client, f"value of {name_of(f)}")
 
 
 def value_and_grad(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
@@ -87,7 +93,7 @@ def value_and_grad(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
     >>> value_and_grad(lambda p, x: p["a"] * p["a"] * x, [dask.delayed(2.0), dask.delayed(3.0)])({"a": 10.0})
     (500.0, {'a': 100.0})
     """
-    return Sum(derivatives.value_and_grad(f), data, 1, client)
+    return Sum(derivatives.value_and_grad(f), data, 1, client, f"value_and_grad of {name_of(f)}")
 
 
 def grad(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
@@ -108,7 +114,7 @@ def grad(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
     >>> grad(lambda a, x: a * a * x, [dask.delayed(2.0), dask.delayed(3.0)])(10.0)
     100.0
     """
-    return Sum(derivatives.grad(f), data, 1, client)
+    return Sum(derivatives.grad(f), data, 1, client, f"grad of {name_of(f)}")
 
 
 def hvp(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
@@ -130,19 +136,22 @@ def hvp(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
     >>> hvp(lambda a, x: a * a * x, [dask.delayed(2.0), dask.delayed(3.0)])(10.0, 0.5)
     5.0
     """
-    return Sum(derivatives.hvp(f), data, 2, client)
+    return Sum(derivatives.hvp(f), data, 2, client, f"hvp of {name_of(f)}")
 
 
 class Sum:
     """Function of the parameters that adds up a function of each partition: what `value` and the others return."""
 
-    def __init__(self, compute: Callable[..., Any], data: Any, leading: int, client: Any) -> None:
-        self._compute, self._leading, self._client = compute, leading, client
+    def __init__(self, compute: Callable[..., Any], data: Any, leading: int, client: Any, name: str) -> None:
+        self._compute, self._leading, self._client, self._name = compute, leading, client, name
         columns = list(map(_partitions, data if isinstance(data, tuple) else (data,)))
         counts = [len(column) for column in columns]
         if not all(counts) or len(set(counts)) > 1:
             raise ValueError(f"the data have {' and '.join(map(str, counts))} partitions: as many each, at least one")
         self._partitions = list(zip(*columns, strict=True))
+
+    def __repr__(self) -> str:
+        return f"<dualrev.dask.{self._name} over {len(self._partitions)} partitions>"
 
     def __call__(self, *args: Any) -> Any:
         """Return the sum for these parameters; further arguments follow the partition in the calls of f."""

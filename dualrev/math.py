@@ -344,3 +344,7 @@ __all__ = [
     "trunc",
     "ulp",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

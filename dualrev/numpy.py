@@ -29,6 +29,7 @@ from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, plain, r
 from dualrev.eager.numbers.dual import DualNumber, value
 from dualrev.eager.numbers.numpy_hooks import ANSWERS
 from dualrev.errors import UnsupportedError
+from dualrev.transformed import name_of
 
 __all__ = [
     "arange",
@@ -238,6 +239,9 @@ class vectorize:  # noqa: N801 - numpy's name
         self._f, self._options = pyfunc, (args, kwargs)
         self._plain = _np.vectorize(pyfunc, *args, **kwargs)
 
+    def __repr__(self) -> str:
+        return f"<dualrev.numpy.vectorize of {name_of(self._f)}>"
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function of all elements, which broadcast."""
         arrays = [real_array(x) for x in args]
@@ -258,6 +262,9 @@ class _Together:
     def __init__(self, name: str) -> None:
         self._columns = name == "c_"
         self._plain: Any = getattr(_np, name)
+
+    def __repr__(self) -> str:
+        return f"<dualrev.numpy.{'c_' if self._columns else 'r_'}>"
 
     def __getitem__(self, key: Any) -> Any:
         items = key if isinstance(key, tuple) else (key,)

@@ -15,6 +15,11 @@ from dualrev.transformed import Wrapper
 
 __all__ = ["Outputs", "Writing", "check_outputs", "output_numbers", "writing"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Outputs = int | Sequence[int]
 
 
@@ -45,6 +50,8 @@ def writing(f: Callable[..., Any], outputs: Outputs | None, has_aux: bool = Fals
 
 class Writing(Wrapper):
     """Python function whose value is what some of its arguments hold at the end."""
+
+    made_by = "outputs.writing"
 
     def __init__(self, f: Callable[..., Any], outputs: Outputs) -> None:
         super().__init__(f)

@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Transformed", "Wrapper", "check_functions"]
+__all__ = ["Pullback", "Transformed", "Wrapper", "check_functions", "name_of"]
 
 
 def check_functions(*fs: Any) -> None:
@@ -19,11 +19,18 @@ def check_functions(*fs: Any) -> None:
             raise TypeError(f"expected a function, got {f!r} (type {type(f).__name__})")
 
 
+def name_of(f: Any) -> str:
+    """Return a function's name for `repr`: `f`, or `<dualrev.grad of f>` for a function that dualrev made."""
+    return repr(f) if isinstance(f, Wrapper) else getattr(f, "__name__", None) or repr(f)
+
+
 class Wrapper:
     """A function made of another one: a method if it stands in a class, and with that one's name.
 
-    A decorated function is pickled by its name, as functions are.
+    A decorated function is pickled by its name, as functions are. `made_by` is the public name of what made it.
     """
+
+    made_by = "wrapper"
 
     def __init__(self, f: Callable[..., Any]) -> None:
         if not callable(f):
@@ -33,6 +40,9 @@ class Wrapper:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - that is f
         return self._f(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<dualrev.{self.made_by} of {name_of(self._f)}>"
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -56,18 +66,36 @@ class Transformed(Wrapper):
         return self._compute(self._f, args, kwargs, **self._options)
 
     @property
-    def made_by(self) -> str:
+    def made_by(self) -> str:  # type: ignore[override]  # here it depends on the object
         """The name of the public function that has made it."""
         return self._compute.__name__.strip("_")
-
-    def __repr__(self) -> str:
-        return f"<dualrev {self.made_by} of {self._f!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = {
             name: _Module(x.__name__) if isinstance(x, types.ModuleType) else x for name, x in self._options.items()
         }
         return _again, (self._compute, self._f, options)
+
+
+class Pullback:
+    """Pullback of a function at its primals, which `vjp` returns: a linear map of cotangents.
+
+    Args:
+        f: The function.
+        pull: The map.
+    """
+
+    __slots__ = ("__weakref__", "_f", "_pull")
+
+    def __init__(self, f: Callable[..., Any], pull: Callable[[Any], tuple[Any, ...]]) -> None:
+        self._f, self._pull = f, pull
+
+    def __call__(self, ct: Any) -> tuple[Any, ...]:
+        """Return a cotangent for every primal, from a cotangent of the value."""
+        return self._pull(ct)
+
+    def __repr__(self) -> str:
+        return f"<pullback of {name_of(self._f)}, by dualrev.vjp>"
 
 
 class _Module(str):

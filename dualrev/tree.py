@@ -19,20 +19,22 @@ from dualrev.eager.arrays.memory.storage import real_array
 from dualrev.eager.leaves import typed
 from dualrev.eager.numbers.dual import alive
 from dualrev.errors import ArgumentError, OutputError, TreeError
-from dualrev.pytree.structures import NAMESPACE, Structure, flatten, flatten_leaves, unpack
+from dualrev.pytree.structures import NAMESPACE, Structure, flatten, flatten_leaves
 
 __all__ = [
     "Structure",
     "flatten",
     "flatten_leaves",
-    "inputs",
     "leaves",
     "map",
-    "outputs",
     "ravel",
     "register_node",
-    "unpack",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 T = TypeVar("T")
 

@@ -86,6 +86,7 @@ class _Checkpointed(Owner):
     """Checkpointed numba function. `lift` keeps only the arguments, too, so that it serves for the first derivative."""
 
     kind = "checkpoint"
+    made_by = "checkpoint"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves = flatten_leaves((args, kwargs))[0]

@@ -24,7 +24,7 @@ from dualrev.eager import transforms
 from dualrev.eager.arguments import Argnums, check_ints
 from dualrev.errors import TangentError
 from dualrev.outputs import Outputs, check_outputs, writing
-from dualrev.transformed import Transformed
+from dualrev.transformed import Pullback, Transformed
 
 __all__ = [
     "callable_of",
@@ -122,9 +122,11 @@ def vjp(  # type: ignore[misc]  # mypy takes *primals: *Ts for another kind of p
     if outputs is not None:
         f = _writing(f, check_outputs(outputs, primals), has_aux)
     if is_compiled(f, has_aux, engine):
-        return compiled().vjp(f, primals)
+        y, pull = compiled().vjp(f, primals)
+        return y, Pullback(f, pull)
     y, derivative, aux = transforms.linearize(f, primals, has_aux, engine)
-    return (y, derivative.pull, aux) if has_aux else (y, derivative.pull)
+    pullback = Pullback(f, derivative.pull)
+    return (y, pullback, aux) if has_aux else (y, pullback)
 
 
 @overload
@@ -401,9 +403,8 @@ def _jacobian(
     check_ints(argnums, name)
     if is_compiled(f, has_aux or holomorphic, engine):
         return compiled().directional(f, name, argnums)
-    mode = {"jacrev": "rev", "jacfwd": "fwd", "jacobian": None}[name]
-    options = {"argnums": argnums, "has_aux": has_aux, "engine": engine, "mode": mode, "holomorphic": holomorphic}
-    return Transformed(transforms.jacobian, f, **options)
+    options = {"argnums": argnums, "has_aux": has_aux, "engine": engine, "holomorphic": holomorphic}
+    return Transformed(getattr(transforms, name), f, **options)
 
 
 def hessian(
@@ -444,8 +445,8 @@ def hessian(
     check_ints(argnums, "hessian")
     if is_compiled(f, has_aux or holomorphic, engine):
         return compiled().directional(f, "hessian", argnums)
-    gradient = jacrev(f, argnums, has_aux, engine, holomorphic=holomorphic)
-    return jacobian(gradient, argnums, has_aux, engine, holomorphic=holomorphic)
+    options = {"argnums": argnums, "has_aux": has_aux, "engine": engine, "holomorphic": holomorphic}
+    return Transformed(transforms.hessian, f, **options)
 
 
 def hvp(f: Callable[Concatenate[A, P], Number], engine: Any = None) -> Callable[Concatenate[A, A, P], A]:

@@ -18,7 +18,7 @@ from numpy.lib.array_utils import byte_bounds
 from dualrev.eager.arrays.memory.layout import in_its_layout
 from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.numbers.dual import DualNumber, value
-from dualrev.tree import unpack
+from dualrev.pytree.structures import unpack
 
 __all__ = ["copied"]
 

@@ -104,6 +104,7 @@ class custom_vjp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
     """
 
     kind = "vjp"
+    made_by = "custom_vjp"
 
     def __init__(self, f: Callable[P, T]) -> None:
         super().__init__(f)
@@ -168,6 +169,7 @@ class custom_jvp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
     """
 
     kind = "jvp"
+    made_by = "custom_jvp"
 
     def __init__(self, f: Callable[P, T]) -> None:
         super().__init__(f)

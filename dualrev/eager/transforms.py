@@ -22,9 +22,10 @@ from dualrev.eager.py_func_globals import as_python
 from dualrev.eager.tables.pandas_xarray import with_labels
 from dualrev.eager.tape import engine as default_engine
 from dualrev.errors import AuxiliaryError, ConversionError, ScalarError, TangentError
+from dualrev.transformed import Transformed
 from dualrev.tree import flatten_leaves
 
-__all__ = ["grad", "hvp", "jacobian", "linearize", "value_and_grad", "with_zeros"]
+__all__ = ["grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "linearize", "value_and_grad", "with_zeros"]
 
 
 class _ByPullback:
@@ -179,7 +180,7 @@ def jacobian(
     argnums: Argnums,
     has_aux: bool,
     engine: Any,
-    mode: str | None,
+    mode: str | None = None,
     holomorphic: bool = False,
 ) -> Any:
     """The Jacobian by rows, mode "rev", by columns, "fwd", or by whichever is fewer, None; or (jacobian, aux)."""
@@ -214,6 +215,21 @@ def jacobian(
     nested = [nest(structure, row) for row in blocks]
     made = nest(output, nested if several(argnums) else [row[0] for row in nested])
     return (made, aux) if has_aux else made
+
+
+def jacrev(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any) -> Any:
+    """The Jacobian by rows; options as in `jacobian`."""
+    return jacobian(f, args, kwargs, mode="rev", **options)
+
+
+def jacfwd(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any) -> Any:
+    """The Jacobian by columns; options as in `jacobian`."""
+    return jacobian(f, args, kwargs, mode="fwd", **options)
+
+
+def hessian(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], **options: Any) -> Any:
+    """The Jacobian of the Jacobian by rows; options as in `jacobian`."""
+    return jacobian(Transformed(jacrev, f, **options), args, kwargs, **options)
 
 
 def _in_dtype(block: Any, part: Any) -> Any:

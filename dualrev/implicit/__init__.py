@@ -13,3 +13,7 @@ from dualrev.implicit.solution import attach
 from dualrev.implicit.solvers import custom_fixed_point, custom_linear_solve, custom_root
 
 __all__ = ["attach", "custom_fixed_point", "custom_linear_solve", "custom_root"]
+
+
+def __dir__() -> list[str]:
+    return __all__

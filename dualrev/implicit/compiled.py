@@ -27,6 +27,7 @@ class CompiledSolver(Owner):
     """Solver with a residual, both of them numba functions."""
 
     kind = "vjp"
+    made_by = "implicit.custom_root"
 
     def __init__(self, solver: Any, residual: Any, call: Callable[..., Any], tol: float | None) -> None:
         super().__init__(solver)

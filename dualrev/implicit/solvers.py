@@ -220,6 +220,8 @@ def _by_position(solver: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 class Solver(Wrapper):
     """Solver with the derivative of its solution: a Python function, or one whose residual is a Python function."""
 
+    made_by = "implicit.custom_root"
+
     def __init__(self, solver: Callable[..., Any], call: Call) -> None:
         super().__init__(solver)
         self._call = call

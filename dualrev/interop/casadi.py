@@ -12,6 +12,11 @@ from dualrev.interop.jacobian_products import Products, axes_error
 
 __all__ = ["function"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _ORDERS = 2
 
 

@@ -15,8 +15,13 @@ from dualrev.api import derivatives
 from dualrev.errors import BridgeError
 from dualrev.interop.jacobian_products import axes_error, result_error
 from dualrev.sparse import sparse_hessian, sparse_jacobian
+from dualrev.transformed import name_of
 
 __all__ = ["Problem"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class Problem:
@@ -60,6 +65,10 @@ class Problem:
         self._hessian_at = pattern.row[self._lower], pattern.col[self._lower]
         self._bounds = [np.broadcast_to(np.asarray(b, np.float64), (n,)) for b in bounds]
         self._limits = [np.broadcast_to(np.asarray(b, np.float64), (self.m,)) for b in (low, high)]
+
+    def __repr__(self) -> str:
+        name = name_of(self.objective)
+        return f"<dualrev.interop.cyipopt.Problem of {name}, {len(self.start)} variables, {self.m} constraints>"
 
     def jacobianstructure(self) -> tuple[Any, Any]:
         if not self.m:

@@ -15,6 +15,10 @@ from dualrev.interop.jacobian_products import result_error
 __all__ = ["model"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def model(log_density: Callable[..., Any], n: int, *data: Any, name: str = "x", start: Any = None) -> Any:
     """A model of n unbounded numbers, for `nutpie.sample`.
 

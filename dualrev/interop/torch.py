@@ -13,6 +13,10 @@ from dualrev.interop.jacobian_products import Products, type_error
 __all__ = ["function"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def function(f: Callable[..., Any], *data: Any, shape: tuple[int, ...] = ()) -> Callable[[torch.Tensor], torch.Tensor]:
     """f(x, *data) as a function of a tensor x, with a backward pass, and one of that.
 

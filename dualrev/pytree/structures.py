@@ -73,6 +73,10 @@ class Structure:
         self.has_complex = flat is None and any(part.__class__ is Node and part.cls is complex for part in parts)
         self._of_value: Structure | None = None
 
+    def __repr__(self) -> str:
+        count = len(self._leaf_parts)
+        return f"<dualrev.tree.Structure with {count} real {'leaf' if count == 1 else 'leaves'}>"
+
     def rebuild(self, scalars: Sequence[Any]) -> Any:
         """The same data with new real scalars; arrays become arrays of floats or, where needed, of objects."""
         return self.rebuild_leaves(self.grouped(scalars))

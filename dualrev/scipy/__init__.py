@@ -14,3 +14,7 @@ names; everything else in them is SciPy's own.
 from dualrev.scipy import integrate, linalg, optimize, signal, sparse, special, stats
 
 __all__ = ["integrate", "linalg", "optimize", "signal", "sparse", "special", "stats"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -66,7 +66,7 @@ class Distribution:
         return getattr(self._of_scipy, name)
 
     def __repr__(self) -> str:
-        return f"<dualrev {self._of_scipy.name}>"
+        return f"<dualrev.scipy.stats.{self._of_scipy.name}>"
 
     def _function(self, name: str) -> Callable[..., Any]:
         @instead_of(getattr(self._of_scipy, name))
@@ -134,6 +134,9 @@ class _Frozen:
 
     def __init__(self, of: Distribution, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._of, self._args, self._kwargs = of, args, kwargs
+
+    def __repr__(self) -> str:
+        return f"<{self._of!r} with parameters that are being differentiated>"
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._of, name)
@@ -243,6 +246,7 @@ class _Several:
     """logpdf and pdf of a distribution of several variables; everything else is SciPy's."""
 
     def __init__(self, name: str, logpdf: Callable[..., Any]) -> None:
+        self._name = name
         self._of_scipy: Any = getattr(_stats, name)
         self.logpdf = instead_of(self._of_scipy.logpdf)(logpdf)
         self.entropy: Callable[..., Any] = self._of_scipy.entropy
@@ -256,6 +260,9 @@ class _Several:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._of_scipy, name)
+
+    def __repr__(self) -> str:
+        return f"<dualrev.scipy.stats.{self._name}>"
 
 
 def _covariance(mean: Any, cov: Any) -> Any:

@@ -16,3 +16,7 @@ matrices.py          the public functions
 from dualrev.sparse.matrices import sparse_hessian, sparse_jacobian
 
 __all__ = ["sparse_hessian", "sparse_jacobian"]
+
+
+def __dir__() -> list[str]:
+    return __all__

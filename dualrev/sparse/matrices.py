@@ -70,7 +70,7 @@ def sparse_jacobian(
     if outputs is not None:
         f = compiled().written(f, outputs) if isinstance(f, Dispatcher) else writing(f, outputs)
     patterns = _patterns(sparsity, argnums)
-    return Transformed(_jacobian, f, argnums=argnums, mode=mode, check=check, patterns=patterns)
+    return Transformed(_sparse_jacobian, f, argnums=argnums, mode=mode, check=check, patterns=patterns)
 
 
 def sparse_hessian(
@@ -101,10 +101,10 @@ def sparse_hessian(
            [-4., 38., -8.],
            [ 0., -8.,  2.]])
     """
-    return Transformed(_hessian, f, argnums=argnums, check=check, patterns=_patterns(sparsity, argnums))
+    return Transformed(_sparse_hessian, f, argnums=argnums, check=check, patterns=_patterns(sparsity, argnums))
 
 
-def _jacobian(
+def _sparse_jacobian(
     f: Any, args: tuple[Any, ...], kwargs: Any, *, argnums: int, mode: str | None, check: bool, patterns: Patterns
 ) -> Any:
     """Return the Jacobian of one call."""
@@ -114,7 +114,9 @@ def _jacobian(
     )
 
 
-def _hessian(f: Any, args: tuple[Any, ...], kwargs: Any, *, argnums: int, check: bool, patterns: Patterns) -> Any:
+def _sparse_hessian(
+    f: Any, args: tuple[Any, ...], kwargs: Any, *, argnums: int, check: bool, patterns: Patterns
+) -> Any:
     """Return the Hessian of one call."""
     passes = of_passes.made(f, args, kwargs, argnums, 2)
     return patterns.matrix(

@@ -501,7 +501,7 @@ def test_methods():
 def test_a_derivative_has_the_name_of_its_function():
     assert Oscillator.force.__name__ == "energy"
     assert Oscillator.force.__doc__ == "Half k x^2."
-    assert repr(dr.value_and_grad(math.sin)) == "<dualrev value_and_grad of <built-in function sin>>"
+    assert repr(dr.value_and_grad(math.sin)) == "<dualrev.value_and_grad of sin>"
 
 
 # check_grads

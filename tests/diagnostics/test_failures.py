@@ -79,7 +79,7 @@ def test_the_tape_is_freed_with_the_pullback_by_reference_counts_alone(no_collec
 
     _, pullback = dr.vjp(watched, x)
     assert_same(pullback(1.0), pullback(1.0))
-    linear = weakref.ref(pullback.__self__)
+    linear = weakref.ref(pullback)
     del pullback
     assert [run() for run in runs] == [None]
     assert linear() is None

@@ -11,7 +11,7 @@ import numpy as np
 
 from dualrev.eager.arrays.memory.storage import RealArray, plain
 from dualrev.eager.numbers.dual import DualNumber
-from dualrev.tree import unpack
+from dualrev.pytree.structures import unpack
 
 __all__ = ["difference", "distances", "is_single"]
 

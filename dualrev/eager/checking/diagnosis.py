@@ -19,7 +19,8 @@ from dualrev.diagnostics.user_lines import is_of_user
 from dualrev.eager.arrays.memory.storage import RealArray, own
 from dualrev.eager.checking.comparison import difference
 from dualrev.eager.copies import copied
-from dualrev.tree import flatten_leaves, unpack
+from dualrev.pytree.structures import unpack
+from dualrev.tree import flatten_leaves
 
 __all__ = ["reason"]
 

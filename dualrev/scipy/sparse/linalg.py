@@ -153,6 +153,9 @@ class Factors:
 
         self._system = _System(solver, a)
 
+    def __repr__(self) -> str:
+        return f"<factors of a matrix of shape {self._of_scipy.shape}, by dualrev.scipy.sparse.linalg.splu>"
+
     def __getattr__(self, name: str) -> Any:
         if name in ("L", "U") and not is_plain(self._data):
             why = "SciPy's factors are plain numbers"

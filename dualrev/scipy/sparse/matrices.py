@@ -60,7 +60,7 @@ class Sparse:
         return _sparse.csc_array((plain(self.data), (self.rows, self.columns)), shape=self.shape)
 
     def __repr__(self) -> str:
-        return f"<dualrev {self.shape[0]}x{self.shape[1]} sparse array with {len(self.rows)} entries>"
+        return f"<dualrev.scipy.sparse.Sparse of shape {self.shape} with {len(self.rows)} entries>"
 
 
 def _constructor(original: Callable[..., Any], axis: int | None) -> Callable[..., Any]:
