@@ -1,15 +1,16 @@
-"""`math` for numbers that are being differentiated: every name of Python's `math`, on floats and dual numbers alike.
+"""Python's `math` for traced numbers: every name of `math`, for floats and for numbers that are being differentiated.
 
-On plain numbers the functions answer, and raise, as those of `math` do. On dual numbers they have the same values, and
-derivatives from the table: most are lines of it, the others are composed of lines. What is piecewise constant is a
-plain number: floor(x), ulp(x), the exponent of frexp(x).
+On plain numbers the functions return and raise what those of `math` do. On traced numbers they have the same values,
+and derivatives from the table of primitives (dualrev/rules/primitives.py). Piecewise constant results are plain
+numbers: floor(x), ulp(x), the exponent of frexp(x).
 
 `maximum`, `minimum`, `logaddexp` and `sign` are numpy's, `expit` and `polygamma` are scipy's. `sumprod` (Python 3.12)
 and `fma` (3.13) are here for every version.
 
+>>> import dualrev as dr
 >>> from dualrev import math
->>> math.sin(math.pi / 2)
-1.0
+>>> dr.grad(lambda x: math.sin(x) * math.pi)(0.0)
+3.141592653589793
 """
 
 import functools
@@ -72,12 +73,16 @@ _pow = function(PRIMITIVES["pow"])
 
 
 def fabs(x: Any, /) -> Any:
-    """The absolute value, as a float; the derivative at 0 is 1, as that of abs."""
+    """Absolute value, as a float. The derivative at 0 is 1, as for abs.
+
+    >>> fabs(-2)
+    2.0
+    """
     return abs(x) if _dual(x) else _math.fabs(x)
 
 
 def log(x: Any, base: Any = e, /) -> Any:
-    """The logarithm, natural or to a base; differentiated with respect to both.
+    """Logarithm, natural or to a base; differentiated with respect to both.
 
     >>> log(8.0, 2.0)
     3.0
@@ -86,7 +91,11 @@ def log(x: Any, base: Any = e, /) -> Any:
 
 
 def pow(x: Any, y: Any, /) -> Any:
-    """x to the power of y, as a float; ValueError where 0.0 ** -1.0 has a ZeroDivisionError."""
+    """Power x ** y, as a float. ValueError where 0.0 ** -1.0 raises ZeroDivisionError.
+
+    >>> pow(2, 3)
+    8.0
+    """
     try:
         plain = _math.pow(value(x), value(y))
     except ValueError as error:
@@ -100,7 +109,7 @@ def pow(x: Any, y: Any, /) -> Any:
 
 
 def hypot(*coordinates: Any) -> Any:
-    """The Euclidean norm; the derivative at the origin is NaN, with one coordinate too.
+    """Euclidean norm of the coordinates. The derivative at the origin is NaN, with one coordinate too.
 
     >>> hypot(2.0, 3.0, 6.0)
     7.0
@@ -115,7 +124,11 @@ def hypot(*coordinates: Any) -> Any:
 
 
 def dist(p: Iterable[Any], q: Iterable[Any], /) -> Any:
-    """The Euclidean distance of two points; the derivative is NaN where they are the same."""
+    """Euclidean distance of two points of the same length. The derivative is NaN where they are equal.
+
+    >>> dist([0.0, 0.0], [3.0, 4.0])
+    5.0
+    """
     p, q = tuple(p), tuple(q)
     plain = _math.dist(_values(p), _values(q))
     return _moved(hypot(*map(operator.sub, p, q)), plain) if _dual(*p, *q) else plain
@@ -125,7 +138,7 @@ def dist(p: Iterable[Any], q: Iterable[Any], /) -> Any:
 
 
 def fsum(seq: Iterable[Any], /) -> Any:
-    """The sum, rounded once; the derivative with respect to each term is 1.
+    """Sum that is rounded once. The derivative with respect to each term is 1.
 
     >>> fsum([1e16, 1.0, -1e16])
     1.0
@@ -136,7 +149,7 @@ def fsum(seq: Iterable[Any], /) -> Any:
 
 
 def sumprod(p: Iterable[Any], q: Iterable[Any], /) -> Any:
-    """The sum of products, in extended precision.
+    """Sum of products, in extended precision; p and q have the same length.
 
     >>> sumprod([1e16, 1.0, -1e16], [1.0, 2.0, 1.0])
     2.0
@@ -147,7 +160,11 @@ def sumprod(p: Iterable[Any], q: Iterable[Any], /) -> Any:
 
 
 def fma(x: Any, y: Any, z: Any, /) -> Any:
-    """x * y + z, rounded once."""
+    """Fused multiply-add x * y + z, rounded once.
+
+    >>> fma(2.0, 3.0, 1.0)
+    7.0
+    """
     plain = _fma(value(x), value(y), value(z))
     if not _dual(x, y, z):
         return plain
@@ -161,12 +178,20 @@ def fma(x: Any, y: Any, z: Any, /) -> Any:
 
 
 def degrees(x: Any, /) -> Any:
-    """An angle in degrees, from radians."""
+    """Angle in degrees, from radians.
+
+    >>> degrees(pi)
+    180.0
+    """
     return x * (180.0 / pi) if _dual(x) else _math.degrees(x)
 
 
 def radians(x: Any, /) -> Any:
-    """An angle in radians, from degrees."""
+    """Angle in radians, from degrees.
+
+    >>> radians(180.0) == pi
+    True
+    """
     return x * (pi / 180.0) if _dual(x) else _math.radians(x)
 
 
@@ -174,7 +199,11 @@ def radians(x: Any, /) -> Any:
 
 
 def modf(x: Any, /) -> tuple[Any, float]:
-    """The fraction, of derivative 1 (at an infinity 0), and the whole number, a plain float; both have x's sign."""
+    """Fractional part (derivative 1, at an infinity 0) and whole part, a plain float; both have the sign of x.
+
+    >>> modf(2.5)
+    (0.5, 2.0)
+    """
     plain, whole = _math.modf(value(x))
     if not _dual(x):
         return plain, whole
@@ -182,13 +211,21 @@ def modf(x: Any, /) -> tuple[Any, float]:
 
 
 def frexp(x: Any, /) -> tuple[Any, int]:
-    """The mantissa m, of derivative 2**-n, and the exponent n, a plain int: x = m * 2**n."""
+    """Mantissa m (derivative 2**-n) and exponent n, a plain int, with x = m * 2**n.
+
+    >>> frexp(6.0)
+    (0.75, 3)
+    """
     m, n = _math.frexp(value(x))
     return (ldexp(x, -n) if _dual(x) else m), n
 
 
 def ldexp(x: Any, i: int, /) -> Any:
-    """x * 2**i for a whole number i."""
+    """x * 2**i for an int i.
+
+    >>> ldexp(0.75, 3)
+    6.0
+    """
     plain = _math.ldexp(value(x), i)
     if not _dual(x):
         return plain
@@ -197,13 +234,21 @@ def ldexp(x: Any, i: int, /) -> Any:
 
 
 def nextafter(x: Any, y: Any, /, **steps: int | None) -> Any:
-    """The float after x towards y, or so many `steps` further (Python 3.12); the derivatives are 1 and 0."""
+    """Next float after x towards y, or `steps` floats further (Python 3.12). The derivatives are 1 and 0.
+
+    >>> nextafter(0.0, 1.0)
+    5e-324
+    """
     plain = _math.nextafter(value(x), value(y), **steps)
     return plain if isinf(x) or not _dual(x) else _moved(x, plain)
 
 
 def ulp(x: Any, /) -> float:
-    """The value of the last bit of x, a plain float."""
+    """Value of the last bit of x, a plain float.
+
+    >>> ulp(1.0)
+    2.220446049250313e-16
+    """
     return _math.ulp(value(x))
 
 
@@ -211,22 +256,38 @@ def ulp(x: Any, /) -> float:
 
 
 def isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> bool:
-    """Whether the values are close to each other."""
+    """Whether the values are close to each other.
+
+    >>> isclose(1.0, 1.0 + 1e-12)
+    True
+    """
     return _math.isclose(value(a), value(b), rel_tol=value(rel_tol), abs_tol=value(abs_tol))
 
 
 def isfinite(x: Any, /) -> bool:
-    """Whether the value is neither infinite nor NaN."""
+    """Whether the value is neither infinite nor NaN.
+
+    >>> isfinite(inf)
+    False
+    """
     return _math.isfinite(value(x))
 
 
 def isinf(x: Any, /) -> bool:
-    """Whether the value is infinite."""
+    """Whether the value is infinite.
+
+    >>> isinf(inf)
+    True
+    """
     return _math.isinf(value(x))
 
 
 def isnan(x: Any, /) -> bool:
-    """Whether the value is NaN."""
+    """Whether the value is NaN.
+
+    >>> isnan(nan)
+    True
+    """
     return _math.isnan(value(x))
 
 
@@ -239,7 +300,7 @@ def _values(xs: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _moved(x: Any, to: float) -> Any:
-    """A dual number with the derivative of x and exactly the value `to`; x itself where it is infinite or NaN."""
+    """Return a dual number with the derivative of x and exactly the value `to`; x itself if it is infinite or NaN."""
     plain = value(x)
     return x if plain == to != 0.0 or not _math.isfinite(plain) else to - (plain - x)  # 0.0 may be moved to -0.0
 

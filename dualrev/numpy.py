@@ -1,8 +1,8 @@
-"""numpy, except that arrays made here can hold numbers under differentiation. Write `from dualrev import numpy as np`.
+"""NumPy with arrays that can hold traced numbers. Write `from dualrev import numpy as np`.
 
-np.zeros(n) of numpy itself makes an array of plain floats, and there is no way to tell it otherwise: storing a number
-under differentiation in one is an error. The constructors here make `RealArray`s in place of float arrays; integer and
-bool arrays are numpy's. Everything else is numpy's own, and takes both kinds.
+numpy's own np.zeros(n) makes an array of plain floats; to store a traced number in it is an error. The constructors
+here make a `RealArray` in place of an array of floats; arrays of ints and bools are numpy's. Every other name is
+numpy's own, and takes both kinds of arrays. Parameters are numpy's.
 
 >>> from dualrev import numpy as np
 >>> import dualrev as dr
@@ -78,12 +78,24 @@ def __dir__() -> list[str]:
 def array(
     x: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K", ndmin: int = 0, **kwargs: Any
 ) -> Any:
-    """A new array of numbers, nested sequences of them, or another array; a RealArray where numpy's is of floats.
+    """Array of numbers, nested sequences or another array: a `RealArray` where numpy makes an array of floats.
 
-    A float dtype is taken as float64; another one gives numpy's array of the values, which are constants. TypeError if
-    there are numbers under differentiation beside what is no real number.
+    Args:
+        x: Numbers, traced or plain, or sequences or arrays of them.
+        dtype: dtype of the array. A float dtype means float64. Another dtype gives numpy's array of the plain values.
+        copy: Whether to copy a `RealArray`.
+        order: Memory layout, as in numpy.
+        ndmin: Least number of axes.
+        **kwargs: Other options of numpy.array.
 
-    >>> array([[1, 2.5]])
+    Returns:
+        A `RealArray` of the shape of x, or numpy's array for ints and bools.
+
+    Raises:
+        TypeError: x mixes traced numbers with something else than real numbers.
+
+    >>> from dualrev import numpy as np
+    >>> np.array([[1, 2.5]])
     RealArray([[1. , 2.5]])
     """
     if is_complex(x):
@@ -99,7 +111,7 @@ def array(
 
 
 def _complex_array(x: Any, dtype: Any, order: Any, ndmin: int) -> Any:
-    """A new array of complex numbers."""
+    """Return a new array of complex numbers."""
     if dtype is not None and _np.dtype(dtype).kind != "c":
         raise TypeError(f"an array of complex numbers was asked for with dtype={dtype}")
     made = as_parts(x) if holds_complex(x) or isinstance(x, ComplexArray) else held(_np.array(values(x)))
@@ -108,22 +120,29 @@ def _complex_array(x: Any, dtype: Any, order: Any, ndmin: int) -> Any:
 
 
 def asarray(x: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    """As `array`, without a copy of what is a RealArray already; of a plain array of floats it makes a copy."""
+    """Array of x, as `array`, but without a copy of a `RealArray`. A plain array of floats is copied.
+
+    >>> from dualrev import numpy as np
+    >>> a = np.zeros(2)
+    >>> np.asarray(a) is a
+    True
+    """
     return array(x, dtype, copy=not isinstance(x, RealArray), **kwargs)
 
 
 def ascontiguousarray(x: Any, dtype: Any = None) -> Any:
-    """As `asarray`, in C order and with one axis at least: a RealArray that has these already is the result itself.
+    """Array of x in C order, with at least one axis: as `asarray`, and x itself where it is such an array.
 
-    >>> a = zeros((2, 3))
-    >>> ascontiguousarray(a) is a, ascontiguousarray(a.T) is a
+    >>> from dualrev import numpy as np
+    >>> a = np.zeros((2, 3))
+    >>> np.ascontiguousarray(a) is a, np.ascontiguousarray(a.T) is a
     (True, False)
     """
     return array(x, dtype, copy=not isinstance(x, RealArray), order="C", ndmin=1)
 
 
 def asfortranarray(x: Any, dtype: Any = None) -> Any:
-    """As `asarray`, in Fortran's order, as `ascontiguousarray` is in C's."""
+    """Array of x in Fortran order, as `ascontiguousarray` in C order."""
     return array(x, dtype, copy=not isinstance(x, RealArray), order="F", ndmin=1)
 
 
@@ -131,9 +150,10 @@ asanyarray = asarray
 
 
 def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """The index and the number of every element of an array, in C order.
+    """Iterate over (index, number) of an array, in C order.
 
-    >>> list(ndenumerate(array([[1.5], [2.5]])))
+    >>> from dualrev import numpy as np
+    >>> list(np.ndenumerate(np.array([[1.5], [2.5]])))
     [((0, 0), 1.5), ((1, 0), 2.5)]
     """
     made = real_array(arr)
@@ -141,9 +161,10 @@ def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    """An array of this shape, every element of which is the value, a number or an array that broadcasts.
+    """Array of a shape, filled with a number, or with an array that broadcasts to it.
 
-    >>> full(3, 0.5)
+    >>> from dualrev import numpy as np
+    >>> np.full(3, 0.5)
     RealArray([0.5, 0.5, 0.5])
     """
     if is_complex(fill_value):
@@ -165,7 +186,7 @@ def _constructor(name: str) -> Callable[..., Any]:
     def made(*args: Any, **kwargs: Any) -> Any:
         return held(function(*args, **kwargs))
 
-    made.__doc__ = f"numpy.{name}, an array that can hold numbers under differentiation where it is of floats."
+    made.__doc__ = f"numpy.{name}, with the same parameters; an array of floats can hold traced numbers."
     return made
 
 
@@ -173,10 +194,11 @@ _plain_arange, _plain_fromiter = _constructor("arange"), _constructor("fromiter"
 
 
 def arange(*args: Any, **kwargs: Any) -> Any:
-    """numpy.arange, with ends and a step under differentiation, too; how many elements there are is a constant.
+    """numpy.arange, whose ends and step may be traced. The number of elements is a constant.
 
+    >>> from dualrev import numpy as np
     >>> import dualrev as dr
-    >>> dr.jacobian(lambda a: arange(a, 2.0, 2.0 * a))(0.5)
+    >>> dr.jacobian(lambda a: np.arange(a, 2.0, 2.0 * a))(0.5)
     array([1., 3.])
     """
     keys = {key: value(u) for key, u in kwargs.items()}
@@ -193,10 +215,11 @@ def arange(*args: Any, **kwargs: Any) -> Any:
 
 
 def fromiter(iter: Any, dtype: Any, count: int = -1, **kwargs: Any) -> Any:
-    """numpy.fromiter, of numbers under differentiation, too.
+    """numpy.fromiter, whose items may be traced numbers.
 
+    >>> from dualrev import numpy as np
     >>> import dualrev as dr
-    >>> dr.jacobian(lambda x: fromiter((x**k for k in range(3)), float))(2.0)
+    >>> dr.jacobian(lambda x: np.fromiter((x**k for k in range(3)), float))(2.0)
     array([0., 1., 4.])
     """
     items = list(iter if count < 0 else itertools.islice(iter, count))
@@ -229,9 +252,18 @@ zeros_like = _constructor("zeros_like")
 
 
 class vectorize:  # noqa: N801 - numpy's name
-    """numpy.vectorize, which calls a function for every element, with numbers under differentiation, too.
+    """numpy.vectorize, whose function may be called with traced numbers, element by element.
 
-    >>> vectorize(lambda a, b: max(a, b))(array([1.0, 5.0]), 3.0)
+    Args:
+        pyfunc: Function of numbers that returns a number, or a tuple of numbers.
+        *args: Options of numpy.vectorize. With traced numbers there are none.
+        **kwargs: The same by name.
+
+    Raises:
+        UnsupportedError: It has options, or is called with keywords, where an argument is traced (a TypeError).
+
+    >>> from dualrev import numpy as np
+    >>> np.vectorize(lambda a, b: max(a, b))(np.array([1.0, 5.0]), 3.0)
     RealArray([3., 5.])
     """
 
@@ -243,7 +275,7 @@ class vectorize:  # noqa: N801 - numpy's name
         return f"<dualrev.numpy.vectorize of {name_of(self._f)}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function of all elements, which broadcast."""
+        """Apply the function to all elements; arguments broadcast."""
         arrays = [real_array(x) for x in args]
         if not any(map(holds_duals, (*arrays, *kwargs.values()))):
             return held(self._plain(*(plain(a) for a in arrays), **kwargs))
@@ -257,7 +289,7 @@ class vectorize:  # noqa: N801 - numpy's name
 
 
 class _Together:
-    """numpy.r_ and numpy.c_: arrays, numbers and ranges side by side, along the first axis or as columns."""
+    """numpy.r_ and numpy.c_: join arrays, numbers and ranges along the first axis, or as columns."""
 
     def __init__(self, name: str) -> None:
         self._columns = name == "c_"

@@ -1,9 +1,9 @@
-"""SciPy, except that its functions take numbers and arrays under differentiation: `from dualrev.scipy import stats`.
+"""SciPy whose functions take traced numbers and arrays: `from dualrev.scipy import stats`.
 
-SciPy's elementwise functions (gammaln, ndtr, ...) do so as they are, since numpy asks what they are called with. Its
-other functions make plain arrays of their arguments first, and nobody is asked. `special`, `linalg`, `signal`,
-`stats`, `sparse`, `optimize` and `integrate` here have those of them that derivatives are known of, under SciPy's
-names; everything else in them is SciPy's own.
+SciPy's elementwise functions (gammaln, ndtr, ...) can be differentiated as they are, since numpy asks their arguments.
+Its other functions convert their arguments to plain arrays first, and raise ConversionError. `special`, `linalg`,
+`signal`, `stats`, `sparse`, `optimize` and `integrate` here replace those of them that have a derivative rule, with
+SciPy's names and parameters; every other name in them is SciPy's own. On plain arguments SciPy's function runs.
 
 >>> import dualrev as dr
 >>> from dualrev.scipy import stats

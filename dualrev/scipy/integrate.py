@@ -1,16 +1,16 @@
 """`scipy.integrate`: `solve_ivp` and `odeint` with derivatives, in both modes and of any order, by Runge-Kutta methods.
 
-SciPy chooses the steps, on plain numbers. Then the same steps are taken with numbers under differentiation: so the
-derivative is that of the numbers which are returned, for steps that are constants. (Their choice depends on the
-parameters, too, and moves the result by what the tolerances allow; this is no part of the derivative of the solution.)
-The value is SciPy's. The derivative is by y0, `args`, the ends of t_span, t_eval, and all that the function reads.
+SciPy chooses the steps, on plain numbers. Then the same steps are taken with traced numbers, and are constants: the
+derivative is that of the returned numbers for these steps. (The choice of steps depends on the parameters, too, and
+moves the result by as much as the tolerances allow; that is no part of the derivative of the solution.) The value is
+SciPy's. Differentiated are y0, `args`, the ends of t_span, t_eval, and all traced numbers that the function reads.
 Reverse mode is the adjoint method for these steps, forward mode the variational equation; the tape keeps every step.
 
-Methods are RK45, RK23 and DOP853, and Radau for stiff equations: its steps are solutions of equations, and get their
-derivative by dualrev.implicit. Refused under differentiation: BDF, LSODA, events, dense_output.
+Methods are RK45, RK23 and DOP853, and Radau for stiff equations: its steps are solutions of equations, which get their
+derivative from dualrev.implicit. BDF, LSODA, events and dense_output raise UnsupportedError for traced arguments.
 
-`odeint` is LSODA, whose steps depend on those before. Its value is SciPy's, and its derivative that of DOP853 for the
-same tolerances; of Radau, where LSODA found the equation stiff. Everything else in here is SciPy's own.
+`odeint` is LSODA, whose steps depend on earlier ones. Its value is SciPy's; its derivative is that of DOP853 for the
+same tolerances, or of Radau where LSODA found the equation stiff. Every other name is SciPy's own.
 
 >>> import dualrev as dr
 >>> def decayed(rate):
@@ -21,7 +21,6 @@ same tolerances; of Radau, where LSODA found the equation stiff. Everything else
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from dualrev.diagnostics.signatures import signature
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import SolutionError, UnsupportedError
 from dualrev.implicit.solution import applied, constant
+from dualrev.scipy.calls import like
 from dualrev.scipy.runge_kutta_steps import Explicit, Radau, Steps
 from dualrev.scipy.watching import Watch
 
@@ -48,9 +48,9 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *dir(_integrate)})
 
 
-@functools.wraps(_integrate.solve_ivp)
+@like(_integrate.solve_ivp)
 def solve_ivp(*given: Any, **options: Any) -> Any:
-    """The solution of y' = fun(t, y, *args): see the module."""
+    """Solution of y' = fun(t, y, *args), differentiated in y0, args, t_span, t_eval: see `dualrev.scipy.integrate`."""
     bound = signature(_integrate.solve_ivp).bind(*given, **options)
     bound.apply_defaults()
     of = {**{k: v for k, v in bound.arguments.items() if k != "options"}, **bound.arguments["options"]}
@@ -75,9 +75,9 @@ def solve_ivp(*given: Any, **options: Any) -> Any:
     return made
 
 
-@functools.wraps(_integrate.odeint)
+@like(_integrate.odeint)
 def odeint(*given: Any, **options: Any) -> Any:
-    """The solution of y' = func(y, t, *args), a row for every time: see the module."""
+    """Solution of y' = func(y, t, *args), differentiated in y0, t and args: see `dualrev.scipy.integrate`."""
     bound = signature(_integrate.odeint).bind(*given, **options)
     bound.apply_defaults()
     of, watch = bound.arguments, Watch()
@@ -98,6 +98,7 @@ def odeint(*given: Any, **options: Any) -> Any:
     f = applied(of["func"])
 
     def fun(t: Any, y: Any, *args: Any) -> Any:
+        """Return the slope, with the time first."""
         return f(t, y, *args) if of["tfirst"] else f(y, t, *args)
 
     method = _METHODS["Radau" if _STIFF in report["mused"] else "DOP853"]
@@ -125,10 +126,11 @@ def _steps(method: Any, f: Any, args: tuple[Any, ...], times: Any, y0: Any) -> S
 
 
 def _slope(fun: Any, vectorized: bool) -> Any:
-    """fun as a function of t, of y, a vector, and of args."""
+    """Return fun as a function of t, of y, a vector, and of args."""
     f = applied(fun)
 
     def slope(t: Any, y: Any, args: Any) -> Any:
+        """Return the slope as a new vector of the shape of y."""
         # a copy, for functions that write what they return into the same array each time
         return np.reshape(real_array(f(t, y[:, None] if vectorized else y, *args)), y.shape).copy()
 
@@ -136,7 +138,7 @@ def _slope(fun: Any, vectorized: bool) -> Any:
 
 
 def _method(of: dict[str, Any]) -> Any:
-    """The Runge-Kutta method; UnsupportedError for what has no derivative."""
+    """Return the Runge-Kutta method; UnsupportedError if the options have no derivative."""
     method = of["method"]
     name = method if isinstance(method, str) else getattr(method, "__name__", repr(method))
     if method not in (*_METHODS, *_METHODS.values()):

@@ -2,11 +2,11 @@
 
     root  root_scalar  fsolve  fixed_point  newton  bisect  brentq  brenth  ridder  toms748
 
-SciPy finds the solution, on plain numbers. Its derivative is by `args`, and by all that the function reads under
-differentiation; the start, the bracket and the options are constants. Where the solver says that it did not converge,
-or Newton's method would move the solution by more than 1e-4 times 1 + |x|, the derivative is a SolutionError. Without
-numbers under differentiation these are SciPy's functions. `minimize_scalar` and the like are refused: they compare
-values. Everything else in here is SciPy's own.
+SciPy finds the solution, on plain numbers. It is differentiated with respect to `args` and to all traced numbers that
+the function reads; the start, the bracket and the options are constants. If the solver reports that it did not
+converge, or Newton's method would move the solution by more than 1e-4 (1 + |x|), the derivative raises SolutionError.
+Without traced numbers these are SciPy's functions. `minimize_scalar` and other searches for a minimum raise
+UnsupportedError for traced functions, because they compare values. Every other name is SciPy's own.
 
 >>> import dualrev as dr
 >>> dr.grad(lambda a: brentq(lambda x: x**3 - a, 0.0, 3.0))(8.0)
@@ -18,7 +18,6 @@ array([[0.25 , 0.   ],
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +27,7 @@ from scipy import optimize as _optimize
 from dualrev.diagnostics.signatures import signature
 from dualrev.errors import SolutionError, UnsupportedError
 from dualrev.implicit.solution import applied, attach
+from dualrev.scipy.calls import like
 from dualrev.scipy.watching import Watch
 
 __all__ = [
@@ -68,11 +68,12 @@ def _is_true(option: Any) -> bool:
 
 
 def _solver(original: Callable[..., Any], equation: Callable[[Any, Any], Any] = lambda found, x: found) -> Any:
-    """A solver of SciPy with the derivative of its solution; `equation` is 0, given what the function makes of x."""
+    """Return a solver of SciPy with the derivative of its solution; equation(function's value, x) is 0."""
     parameters = signature(original)
 
-    @functools.wraps(original)
+    @like(original)
     def call(*given: Any, **options: Any) -> Any:
+        """Solution with its derivative in args, and in what the function reads: see `dualrev.scipy.optimize`."""
         bound = parameters.bind(*given, **options)
         function, *_ = bound.args
         args = bound.arguments.get("args", ())
@@ -88,6 +89,7 @@ def _solver(original: Callable[..., Any], equation: Callable[[Any, Any], Any] = 
         pairs = any(_is_true(bound.arguments.get(name)) for name in ("jac", "fprime", "fprime2"))
 
         def residual(x: Any) -> Any:
+            """Return the value that is 0 at the solution."""
             found = f(x, *args)
             return equation(found[0] if pairs else found, x)  # fprime=True, jac=True: derivatives follow
 
@@ -98,7 +100,7 @@ def _solver(original: Callable[..., Any], equation: Callable[[Any, Any], Any] = 
 
 
 def _attached(made: Any, residual: Callable[..., Any]) -> Any:
-    """What SciPy returned, with the derivative of the solution in it."""
+    """Return SciPy's result with the derivative of the solution in it."""
     if isinstance(made, tuple):  # full_output
         x, *rest = made
         x = _solution(residual, x)
@@ -126,11 +128,14 @@ def _solution(residual: Callable[..., Any], x: Any) -> Any:
 
 
 def _search(original: Callable[..., Any]) -> Any:
-    """A search for a minimum, which compares values: taken for a program, it would have a derivative of 0."""
+    """Return a search for a minimum that refuses traced functions: it compares values, and would have a derivative of
+    0.
+    """
     parameters = signature(original)
 
-    @functools.wraps(original)
+    @like(original)
     def call(*given: Any, **options: Any) -> Any:
+        """Search for a minimum, without a derivative: UnsupportedError if the function's values are traced."""
         bound = parameters.bind(*given, **options)
         watch, function = Watch(), next(iter(bound.arguments))
         bound.arguments |= watch.options({k: v for k, v in bound.arguments.items() if k == function or not callable(v)})

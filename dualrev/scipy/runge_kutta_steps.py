@@ -1,4 +1,4 @@
-"""The steps of Runge-Kutta methods between known times, with numbers under differentiation.
+"""Steps of Runge-Kutta methods between known times, with traced numbers.
 
     explicit     k_i = f(t + c_i h, y + h sum_j a_ij k_j), one after the other
     Radau        the same equations all at once, for implicit methods: solved on plain numbers, and given their

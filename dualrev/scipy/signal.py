@@ -1,8 +1,8 @@
-"""`scipy.signal`: convolutions and correlations, of any number of axes, real or complex.
+"""`scipy.signal`: convolutions and correlations of traced arrays, of any number of axes, real or complex.
 
     y = a * b        pull(g) = (g correlated with b, g correlated with a)        push(da, db) = da * b + a * db
 
-All are parts of the full convolution, of which the derivative is taken. Everything else in here is SciPy's own.
+All are slices of the full convolution, which has the rule. Every other name is SciPy's own.
 
 >>> import dualrev as dr
 >>> dr.grad(lambda a: convolve(a, np.array([1.0, 3.0]), "valid")[0])(np.array([1.0, 2.0, 4.0]))
@@ -35,7 +35,11 @@ def __dir__() -> list[str]:
 
 @instead_of(_signal.convolve)
 def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
-    """The convolution: all of it, the middle with the shape of in1, or where both overlap in full."""
+    """Convolution: mode="full" of shape n + m - 1, "same" with the shape of in1, "valid" where both overlap in full.
+
+    >>> convolve([1.0, 2.0], [1.0, 1.0])
+    array([1., 3., 2.])
+    """
     in1, in2 = of_matrices(in1), of_matrices(in2)
     if not (in1.size and in2.size):
         return _of_empty(_signal.convolve, in1, in2, mode, method)
@@ -47,7 +51,7 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> An
 
 
 def _of_empty(original: Callable[..., Any], *args: Any) -> Any:
-    """SciPy's result, or its error, where an operand has no elements."""
+    """Return SciPy's result, or raise its error, where an operand has no elements."""
     return held(original(*map(values, args)))
 
 
@@ -61,13 +65,17 @@ def _push(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
 
 
 def _middle(whole: tuple[int, ...], part: tuple[int, ...]) -> tuple[slice, ...]:
-    """Where a part stands that has as many elements before it as behind it, or one less."""
+    """Return the slices of the middle of an array: as many elements before it as behind it, or one less."""
     return tuple(slice((n - m) // 2, (n - m) // 2 + m) for n, m in zip(whole, part, strict=True))
 
 
 @instead_of(_signal.correlate)
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
-    """The correlation: the convolution with the conjugate of in2, turned round."""
+    """Cross-correlation: the convolution with the reversed conjugate of in2.
+
+    >>> correlate([1.0, 2.0], [1.0, 0.0])
+    array([0., 1., 2.])
+    """
     if not (np.size(in1) and np.size(in2)):
         return _of_empty(_signal.correlate, in1, in2, mode, method)
     return convolve(in1, conjugated(np.flip(of_matrices(in2))), mode, method)
@@ -75,7 +83,11 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
 
 @instead_of(_signal.fftconvolve)
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
-    """The convolution by Fourier transforms."""
+    """Convolution by Fourier transforms, with the modes of `convolve`.
+
+    >>> fftconvolve([1.0, 2.0], [1.0, 1.0]).round(6)
+    array([1., 3., 2.])
+    """
     if axes is not None:
         raise UnsupportedError("scipy.signal.fftconvolve along some axes", "a call for each row")
     if not (np.size(in1) and np.size(in2)):

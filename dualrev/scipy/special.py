@@ -1,4 +1,5 @@
-"""`scipy.special`, with the functions that are no ufuncs: sums of exponentials, polygamma functions.
+"""`scipy.special` for traced arguments: the functions that are no ufuncs, such as logsumexp. The ufuncs are SciPy's
+own.
 
 >>> import dualrev as dr
 >>> dr.grad(logsumexp)([0.0, 0.0])
@@ -34,9 +35,12 @@ def __dir__() -> list[str]:
 
 @instead_of(_special.logsumexp)
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
-    """log(sum(b exp(a))), over an axis, some or all; with return_sign, (log|sum|, its sign), as SciPy's.
+    """log(sum(b exp(a))) over an axis, some axes or all; with return_sign, (log|sum|, sign).
 
-    Of complex numbers, it is the logarithm's principal value; they have no return_sign.
+    For complex numbers it is the principal value of the logarithm; return_sign raises UnsupportedError then.
+
+    >>> float(logsumexp([0.0, 0.0]))
+    0.6931471805599453
     """
     a = of_matrices(a)
     if b is None and not is_complex(a) and not return_sign and np.any(np.isposinf(plain(a))):
@@ -57,7 +61,11 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
 
 @instead_of(_special.softmax)
 def softmax(x: Any, axis: Any = None) -> Any:
-    """exp(x) / sum(exp(x)), over an axis, some or all."""
+    """exp(x) / sum(exp(x)) over an axis, some axes or all.
+
+    >>> softmax([0.0, 0.0])
+    array([0.5, 0.5])
+    """
     x = of_matrices(x)
     y = np.exp(x - np.max(plain(real_part(x)), axis=axis, keepdims=True))  # NaN where that is infinite, as SciPy's
     return y / np.sum(y, axis=axis, keepdims=True)
@@ -65,13 +73,17 @@ def softmax(x: Any, axis: Any = None) -> Any:
 
 @instead_of(_special.log_softmax)
 def log_softmax(x: Any, axis: Any = None) -> Any:
-    """The logarithm of softmax, also where that is too small for a float."""
+    """Logarithm of softmax, also where softmax underflows.
+
+    >>> log_softmax([0.0, -1000.0])
+    array([    0., -1000.])
+    """
     x = of_matrices(x)
     return x - logsumexp(x, axis, keepdims=True)
 
 
 def _of_infinite(a: Any, axis: Any, keepdims: bool) -> Any:
-    """logsumexp where elements are infinite: beside these, others do not count, as in logaddexp."""
+    """Return logsumexp where elements are infinite: finite ones do not count there, as in logaddexp."""
     infinite = np.isposinf(plain(a))
     rest = logsumexp(np.where(infinite, 0.0, a), axis, keepdims=keepdims)
     made = np.sum(np.where(infinite | np.isnan(plain(a)), a, 0.0), axis=axis, keepdims=keepdims)
@@ -79,7 +91,7 @@ def _of_infinite(a: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _largest(x: Any, axis: Any) -> Any:
-    """The largest elements as constants, to be taken out of sums of exponentials; 0 where they are infinite."""
+    """Return the largest elements as constants, to factor out of sums of exponentials; 0 where they are infinite."""
     top = np.max(plain(x), axis=axis, keepdims=True)
     return np.where(np.isfinite(top), top, 0.0)
 
@@ -89,7 +101,11 @@ _polygamma = on_arrays(PRIMITIVES["polygamma"])
 
 @instead_of(_special.polygamma)
 def polygamma(n: Any, x: Any) -> Any:
-    """The n-th derivative of psi; n is an int, or an array of ints."""
+    """n-th derivative of psi at x; n is an int, or an array of ints. Differentiated with respect to x.
+
+    >>> float(polygamma(1, 1.0))
+    1.6449340668482266
+    """
     if holds_duals(n):
         raise UnsupportedError("scipy.special.polygamma by its order", "dualrev.value(n), which is a whole number")
     orders, x = np.asarray(n), real_array(x)
@@ -101,7 +117,11 @@ def polygamma(n: Any, x: Any) -> Any:
 
 @instead_of(_special.multigammaln)
 def multigammaln(a: Any, d: int) -> Any:
-    """The logarithm of the multivariate gamma function of dimension d."""
+    """Logarithm of the multivariate gamma function of dimension d.
+
+    >>> bool(np.isclose(multigammaln(2.0, 1), _special.gammaln(2.0)))
+    True
+    """
     a = real_array(a)[..., None]
     made = np.sum(_special.gammaln(a - 0.5 * np.arange(d)), axis=-1)
     return made + 0.25 * d * (d - 1) * math.log(math.pi)
@@ -109,7 +129,13 @@ def multigammaln(a: Any, d: int) -> Any:
 
 @instead_of(_special.zeta)
 def zeta(x: Any, q: Any = 1.0) -> Any:
-    """Hurwitz' zeta function for a constant x and q > 0: (-1)^x psi^(x - 1)(q) / (x - 1)!."""
+    """Hurwitz zeta function for q > 0 and an int x of at least 2, which is a constant.
+
+    It is (-1)^x psi^(x - 1)(q) / (x - 1)!.
+
+    >>> float(zeta(2, 1.0))
+    1.6449340668482266
+    """
     if holds_duals(x):
         raise UnsupportedError("scipy.special.zeta by its first argument", "dualrev.value(x), if it is a constant")
     if np.ndim(x) or x != int(x) or x < 2:

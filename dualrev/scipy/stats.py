@@ -1,7 +1,9 @@
-"""`scipy.stats`: log-densities, densities and distribution functions of the usual distributions, as formulas.
+"""`scipy.stats`: log-densities, densities and distribution functions of usual distributions, as differentiable
+formulas.
 
-They take SciPy's parameters, are -inf outside of the support and NaN for parameters that are none, and can be frozen:
-`norm(mean, deviation).logpdf(x)`. What is not here (rvs, fit, other distributions) is SciPy's own.
+They take SciPy's parameters, which may be traced, are -inf outside of the support and NaN for parameters that are not
+allowed, and can be frozen: `norm(mean, deviation).logpdf(x)`. Every other name (rvs, fit, other distributions) is
+SciPy's own.
 
 >>> import dualrev as dr
 >>> dr.grad(lambda rate: np.sum(poisson.logpmf([1, 4], rate)))(2.0)
@@ -40,7 +42,15 @@ def __dir__() -> list[str]:
 
 
 class Distribution:
-    """A distribution of SciPy, with methods that take numbers under differentiation.
+    """Distribution of SciPy whose density and distribution functions take traced numbers.
+
+    Args:
+        name: Name of the distribution in scipy.stats.
+        formulas: Functions of the standardized variable and the shapes: "log", the log-density, and where they are
+            known "cdf", "sf", "logcdf" and "logsf".
+
+    Its methods are pdf and logpdf, or pmf and logpmf, and cdf, sf, logcdf and logsf. They take (x, *shapes, loc,
+    scale), which broadcast. Other attributes are SciPy's.
 
     >>> bool(norm.logpdf(0.0) == _stats.norm.logpdf(0.0))
     True
@@ -59,7 +69,7 @@ class Distribution:
         setattr(self, f"log{density}", self._function(f"log{density}"))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The distribution with these parameters."""
+        """Return the frozen distribution with these parameters."""
         return self._of_scipy(*args, **kwargs) if is_plain(args, kwargs) else _Frozen(self, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -71,6 +81,7 @@ class Distribution:
     def _function(self, name: str) -> Callable[..., Any]:
         @instead_of(getattr(self._of_scipy, name))
         def method(x: Any, *args: Any, **kwargs: Any) -> Any:
+            """Compute the function from its formula."""
             with np.errstate(all="ignore"):  # what is left out in the end may lie outside of a domain
                 return self._compute(name, real_array(x), *self._parameters(args, kwargs))
 
@@ -78,7 +89,7 @@ class Distribution:
         return method
 
     def _parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any, Any]:
-        """The shapes, loc and scale of a call."""
+        """Return the shapes, loc and scale of a call."""
         names = [*self._shapes, "loc", *([] if self._discrete else ["scale"])]
         if len(args) > len(names) or kwargs.keys() - set(names[len(args) :]):
             raise TypeError(f"{self._of_scipy.name} takes the parameters {', '.join(names)}")
@@ -130,7 +141,7 @@ def _log(p: Any, rest: Any) -> Any:
 
 
 class _Frozen:
-    """A distribution with parameters under differentiation."""
+    """Frozen distribution with traced parameters."""
 
     def __init__(self, of: Distribution, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._of, self._args, self._kwargs = of, args, kwargs
@@ -162,7 +173,7 @@ def _logistic(z: Any) -> Any:
 
 
 def _at_most(k: Any, n: Any, p: Any) -> Any:
-    """The probability of at most k of n."""
+    """Return the probability of at most k of n."""
     return np.where(plain(k) < plain(n), sp.betainc(np.maximum(n - k, 0.5), k + 1.0, 1.0 - p), 1.0)
 
 
@@ -171,7 +182,7 @@ def _more(k: Any, n: Any, p: Any) -> Any:
 
 
 def _below(z: Any) -> Any:
-    """That of Laplace's distribution, by the side that has all digits."""
+    """Return the distribution function of Laplace's distribution, from the tail that has all digits."""
     tail = 0.5 * np.exp(-np.abs(z))
     return np.where(plain(z) < 0.0, tail, 1.0 - tail)
 
@@ -243,7 +254,7 @@ __all__ += _FORMULAS
 
 
 class _Several:
-    """logpdf and pdf of a distribution of several variables; everything else is SciPy's."""
+    """Multivariate distribution with logpdf and pdf for traced numbers; everything else is SciPy's."""
 
     def __init__(self, name: str, logpdf: Callable[..., Any]) -> None:
         self._name = name
@@ -253,7 +264,7 @@ class _Several:
         self.pdf = instead_of(self._of_scipy.pdf)(lambda *args, **kwargs: np.exp(logpdf(*args, **kwargs)))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The distribution with these parameters."""
+        """Return the frozen distribution with these parameters."""
         if is_plain(args, kwargs):
             return self._of_scipy(*without_duals(args), **without_duals(kwargs))
         return _Frozen(self, args, kwargs)  # type: ignore[arg-type]  # it has the methods that it is asked for
@@ -288,16 +299,16 @@ def _multivariate_normal(x: Any, mean: Any = None, cov: Any = 1.0, allow_singula
 
 
 def _along(cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The variances that SciPy does not take for 0, and their directions."""
+    """Return the variances that SciPy does not take for 0, and their directions."""
     variances, directions = np.linalg.eigh(cov)
     large = variances > 1e6 * np.finfo(float).eps * np.max(np.abs(variances), initial=0.0)
     return variances[large], directions[:, large]
 
 
 def _singular(away: Any, cov: Any) -> Any:
-    """The logarithm of the density among the points that are possible, at distances from the mean; -inf at others.
+    """Return the log-density at possible points, given their distances from the mean; -inf at others.
 
-    The derivative is that of a formula for all points, which is the density at those that are possible.
+    The derivative is that of a formula for all points, which is the density at possible ones.
     """
     if not is_plain(cov):
         raise UnsupportedError.call(

@@ -1,6 +1,6 @@
-"""User's functions as SciPy calls them: with plain numbers out, and a note of those that were under differentiation.
+"""Wrappers of the user's functions for SciPy: they return plain numbers, and note whether values were traced.
 
-A function may read numbers under differentiation that are not among its arguments; nobody knows before it runs.
+A function may read traced numbers that are not among its arguments; nobody knows before it runs.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ __all__ = ["Watch"]
 
 
 class Watch:
-    """What has been seen in the values of functions."""
+    """Record of whether functions that SciPy called returned traced numbers."""
 
     def __init__(self) -> None:
         self.seen = False
         self._functions: dict[int, Callable[..., Any]] = {}
 
     def plain(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """f with the plain numbers of its values."""
+        """Return f with plain numbers for its values."""
         functions, key = self._functions, len(self._functions)
         functions[key] = applied(f)
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            """Call f, note whether its value is traced, and return the plain value."""
             made = functions[key](*args, **kwargs)
             if is_plain(made):
                 return made
@@ -36,11 +37,11 @@ class Watch:
         return call
 
     def forget(self) -> None:
-        """SciPy may keep what it has called until the next collection of garbage: this keeps no tape with it."""
+        """Drop the functions: SciPy may keep what it has called for a while, and no tape with it."""
         self._functions.clear()
 
     def options(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Arguments for SciPy: functions that are watched, and constants. Numbers under differentiation are noted."""
+        """Return arguments for SciPy, functions that are watched and constants; note traced numbers."""
         made = {}
         for name, x in given.items():
             if callable(x) and name != "callback":

@@ -104,7 +104,17 @@ def _leaked(*_: Any) -> Any:
 
 
 class Real(DualNumber):
-    """D[R]: a number x, which is a float, and its id i on the tape of a run."""
+    """Traced real number: a float x that is being differentiated, and its id i on the tape of a run.
+
+    A function that `grad` or another derivative runs on the tape gets such numbers in place of floats. They take part
+    in arithmetic, comparisons, `dualrev.math` and numpy's functions like floats. float(x) raises ConversionError;
+    `dualrev.value(x)` is the plain number. `isinstance(x, numbers.Real)` holds, isinstance(x, float) does not.
+
+    >>> import dualrev as dr
+    >>> dr.grad(lambda x: print(repr(x)) or x * x)(3.0)
+    Real(3.0)
+    6.0
+    """
 
     __slots__ = ("i", "run", "x")
     i: int
@@ -112,7 +122,7 @@ class Real(DualNumber):
     shape, ndim, size = (), 0, 1
 
     def item(self) -> Real:
-        """The number itself."""
+        """Return the number itself."""
         return self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -135,7 +145,7 @@ class Real(DualNumber):
 
 
 class NestedReal(Real):
-    """The same, where x is a dual number of an outer run."""
+    """Traced number whose value is a traced number of an outer run."""
 
     __slots__ = ()
 
@@ -199,7 +209,7 @@ _COMPARISONS: dict[Any, Callable[..., Any]] = {
 
 
 def _of_numbers(ufunc: Any) -> Callable[..., Any] | None:
-    """What a function of numpy is on numbers; None if it is no line of the table, which is compiled when it is used."""
+    """Return a function of numpy for numbers; None if it has no line in the table. It is compiled when it is used."""
     line = _LINES.get(ufunc)
     return function(line) if line else _COMPARISONS.get(ufunc)
 

@@ -1,8 +1,8 @@
-"""`scipy.sparse`: matrices whose entries are under differentiation, and linear systems (`linalg`) with such.
+"""`scipy.sparse`: matrices with traced entries, and linear systems with them (`linalg`).
 
-`coo_array`, `csr_array`, `csc_array` and `diags_array` are SciPy's; where the entries are under differentiation they
-make a `Sparse`, which has products with vectors, `.T`, `.toarray()`, and is taken by dualrev.scipy.sparse.linalg. Where
-an entry stands is constant; entries at one place are added. Everything else in here is SciPy's own.
+`coo_array`, `csr_array`, `csc_array` and `diags_array` are SciPy's; for traced entries they return a `Sparse`, which
+has products with vectors, `.T` and `.toarray()`, and which the solvers of dualrev.scipy.sparse.linalg take. Positions
+of entries are constants; entries at the same position are added. Every other name is SciPy's own.
 
 >>> import dualrev as dr
 >>> import numpy as np

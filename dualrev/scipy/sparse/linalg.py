@@ -1,11 +1,11 @@
-"""`scipy.sparse.linalg`: spsolve, splu and iterations (cg, gmres, ...), with derivatives by both sides of A x = b.
+"""`scipy.sparse.linalg`: spsolve, splu and iterative solvers (cg, gmres, ...) with derivatives of A x = b in A and b.
 
     A x = b        pull(g) = (-w x^T at A's entries, w),  A^T w = g            push(dA, db) = A^-1 (db - dA x)
 
 The same solver, with the same tolerances, solves the systems of the derivative. A is a sparse array of SciPy, a dense
 one, a LinearOperator (which is a constant, and has rmatvec where the solver is not for symmetric matrices), or a
-`Sparse`, whose entries are under differentiation. Where an iteration did not converge, the derivative is a
-SolutionError. Everything else in here is SciPy's own.
+`Sparse`, whose entries are traced. If an iterative solver does not converge, the derivative raises SolutionError. Every
+other name is SciPy's own.
 
 >>> import dualrev as dr
 >>> from scipy import sparse
@@ -16,7 +16,6 @@ array([ 0.272727, -0.090909])
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,7 +27,7 @@ from dualrev.eager.arrays.complex.pairs import is_complex
 from dualrev.eager.arrays.memory.record import by_rule
 from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, plain, real_array
 from dualrev.errors import SolutionError, UnsupportedError
-from dualrev.scipy.calls import is_plain, without_duals
+from dualrev.scipy.calls import is_plain, like, without_duals
 from dualrev.scipy.sparse.matrices import Sparse
 
 __all__ = ["bicg", "bicgstab", "cg", "cgs", "factorized", "gcrotmk", "gmres", "lgmres", "minres", "splu", "spsolve"]
@@ -48,7 +47,7 @@ Solver = Callable[[Any, Any, bool], Any]
 
 
 class _System:
-    """A x = b, with a solver of SciPy's; of a matrix, the entries come and go."""
+    """Linear system A x = b with a solver of SciPy's; the entries of a matrix are arguments of the solution."""
 
     def __init__(self, solver: Solver, a: Any, transposed: _System | None = None, symmetric: bool = False) -> None:
         self._solver, self._a = solver, a
@@ -62,16 +61,18 @@ class _System:
         return self._other
 
     def solve(self, data: Any, b: Any) -> Any:
-        """The solution for these entries and this right-hand side."""
+        """Return the solution for these entries and this right-hand side."""
         if not holds_duals(data) and not holds_duals(b):
             return self._solver(self._matrix(plain(data)), plain(b), self._turned)
         a = self._a
 
         def pull(xs: Sequence[Any], ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+            """Return -w x^T at the entries of A, and w, where A^T w = g."""
             w = self.transposed.solve(xs[0], gs[0])
             return [-(w[a.rows] * ys[0][a.columns]) if isinstance(a, Sparse) else 0.0 * xs[0], w]
 
         def push(xs: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+            """Return A^-1 (db - dA x)."""
             right = np.zeros(len(ys[0])) if ts[1] is None else ts[1]
             if ts[0] is not None and isinstance(a, Sparse):
                 right = right - Sparse(ts[0], a.rows, a.columns, a.shape) @ ys[0]
@@ -92,7 +93,7 @@ def _refuse_complex(a: Any, b: Any) -> None:
 
 
 def _entries(a: Any) -> Any:
-    """A matrix as a `Sparse` one, but for operators."""
+    """Return a matrix as a `Sparse` one, and an operator unchanged."""
     if isinstance(a, (Sparse, _linalg.LinearOperator)):
         return a
     if _sparse.issparse(a):
@@ -105,7 +106,7 @@ def _entries(a: Any) -> Any:
 
 
 def _solved(original: Callable[..., Any], solver: Solver, a: Any, b: Any) -> Any:
-    """The solution, with its derivative."""
+    """Return the solution, with its derivative."""
     name = original.__name__
     _refuse_complex(a, b)
     b = real_array(b)
@@ -127,13 +128,14 @@ def _usual(a: Any) -> Any:
     return a.plain() if isinstance(a, Sparse) else plain(a) if isinstance(a, RealArray) else a
 
 
-@functools.wraps(_linalg.spsolve)
+@like(_linalg.spsolve)
 def spsolve(A: Any, b: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803 - SciPy's name
-    """The solution of a sparse system, by elimination."""
+    """Solution of a sparse system by elimination, with its derivative: see `dualrev.scipy.sparse.linalg`."""
     if _is_constant(A, b):
         return _linalg.spsolve(_usual(A), without_duals(b), *args, **kwargs)
 
     def solver(a: Any, v: Any, turned: bool) -> Any:
+        """Solve on plain numbers; SolutionError if the matrix is singular."""
         x = _linalg.spsolve(a, v, *args, **kwargs)
         if not np.isfinite(x).all():
             raise SolutionError(_linalg.spsolve, "the matrix is singular, or not finite")
@@ -143,12 +145,18 @@ def spsolve(A: Any, b: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803 - S
 
 
 class Factors:
-    """What `splu` returns: SciPy's factors of the values, and systems with derivatives; one elimination for all."""
+    """Factors of a sparse matrix, which `splu` returns: one elimination serves all systems and their derivatives.
+
+    Args:
+        a: The matrix.
+        factors: SciPy's factors of its plain values.
+    """
 
     def __init__(self, a: Any, factors: Any) -> None:
         self._of_scipy, self._a, self._data = factors, a, a.data if isinstance(a, Sparse) else np.zeros(0)
 
         def solver(a: Any, v: Any, turned: bool) -> Any:
+            """Solve with SciPy's factors, or with their transpose."""
             return factors.solve(v, "T" if turned else "N")
 
         self._system = _System(solver, a)
@@ -163,7 +171,7 @@ class Factors:
         return getattr(self._of_scipy, name)
 
     def solve(self, rhs: Any, trans: str = "N") -> Any:
-        """The solution of a x = rhs; with trans="T" or "H", of the transpose. rhs is a vector, or a matrix of such."""
+        """Return the solution of a x = rhs, a vector or a matrix; with trans="T" or "H", of the transpose."""
         if is_plain(rhs, self._data):
             return self._of_scipy.solve(without_duals(rhs), trans)
         _refuse_complex(self._a, rhs)
@@ -173,21 +181,22 @@ class Factors:
         return system.solve(self._data, rhs)
 
 
-@functools.wraps(_linalg.splu)
+@like(_linalg.splu)
 def splu(A: Any, *args: Any, **kwargs: Any) -> Factors:  # noqa: N803 - SciPy's name
-    """The factors of a sparse matrix, for several systems."""
+    """Factors of a sparse matrix, for several systems, with derivatives: see `dualrev.scipy.sparse.linalg`."""
     return Factors(A, _linalg.splu(_usual(A), *args, **kwargs))
 
 
-@functools.wraps(_linalg.factorized)
+@like(_linalg.factorized)
 def factorized(A: Any) -> Callable[[Any], Any]:  # noqa: N803 - SciPy's name
-    """A function that solves systems with a sparse matrix, of which it keeps the factors."""
+    """Solver of systems with one sparse matrix, whose factors it keeps, with derivatives."""
     return splu(A if isinstance(A, Sparse) else _sparse.csc_array(A)).solve
 
 
 def _iteration(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
+    @like(original)
     def call(A: Any, b: Any, x0: Any = None, **options: Any) -> tuple[Any, Any]:  # noqa: N803 - SciPy's name
+        """Solution of a sparse system by iterations, with its derivative: see `dualrev.scipy.sparse.linalg`."""
         options = without_duals(options)
         if _is_constant(A, b):
             made: tuple[Any, Any] = original(_usual(A), without_duals(b), x0=without_duals(x0), **options)
@@ -197,6 +206,7 @@ def _iteration(original: Callable[..., Any]) -> Callable[..., Any]:
         first = True
 
         def solver(a: Any, v: Any, turned: bool) -> Any:
+            """Run SciPy's solver; SolutionError if it does not converge."""
             nonlocal first
             given = {**options, "x0": None if x0 is None else plain(real_array(x0))} if first else quiet
             first = False
@@ -215,7 +225,7 @@ _SYMMETRIC = (_linalg.cg, _linalg.minres)
 
 
 def _turned(m: Any) -> Any:
-    """The transpose of a preconditioner; None, which only takes more steps, for an operator that does not say."""
+    """Return the transpose of a preconditioner; None, which only takes more steps, for an operator that has none."""
     if not isinstance(m, _linalg.LinearOperator):
         return None if m is None else m.T
     try:

@@ -1,8 +1,7 @@
-"""Sparse matrices with entries under differentiation: the entries, their rows and their columns."""
+"""Sparse matrices with traced entries: the entries, their rows and their columns."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,13 +11,19 @@ from scipy import sparse as _sparse
 from dualrev.eager.arrays.memory.record import sum_of_rows
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
-from dualrev.scipy.calls import is_plain, without_duals
+from dualrev.scipy.calls import is_plain, like, without_duals
 
 __all__ = ["Sparse", "coo_array", "csc_array", "csr_array", "diags_array"]
 
 
 class Sparse:
-    """A matrix whose entries may be under differentiation.
+    """Sparse matrix whose entries may be traced.
+
+    Args:
+        data: Entries, of shape (k,).
+        rows: Row of each entry, of shape (k,). Entries at the same position are added.
+        columns: Column of each entry, of shape (k,).
+        shape: Numbers of rows and columns.
 
     >>> a = Sparse(np.array([2.0, 3.0]), np.array([0, 1]), np.array([1, 0]), (2, 2))
     >>> a @ np.array([1.0, 10.0]), a.T.toarray()
@@ -31,7 +36,7 @@ class Sparse:
 
     @property
     def T(self) -> Sparse:  # noqa: N802 - SciPy's name
-        """The transpose."""
+        """Transpose of the matrix."""
         return Sparse(self.data, self.columns, self.rows, self.shape[::-1])
 
     def __matmul__(self, x: Any) -> Any:
@@ -41,22 +46,22 @@ class Sparse:
         return sum_of_rows(self.data * x[self.columns], self.rows, self.shape[0])
 
     def toarray(self) -> Any:
-        """The matrix with its zeros."""
+        """Return the matrix as a dense array."""
         places = self.rows * self.shape[1] + self.columns
         return sum_of_rows(self.data, places, self.shape[0] * self.shape[1]).reshape(self.shape)
 
     def asformat(self, format: str | None, copy: bool = False) -> Sparse:
-        """The matrix itself: how SciPy stores one is no matter here."""
+        """Return the matrix itself: it has one format."""
         return self
 
     def tocsc(self, copy: bool = False) -> Sparse:
-        """The same."""
+        """Return the matrix itself: it has one format."""
         return self
 
     tocsr = tocoo = tocsc
 
     def plain(self) -> Any:
-        """The matrix of SciPy's with the values."""
+        """Return SciPy's matrix of the plain values."""
         return _sparse.csc_array((plain(self.data), (self.rows, self.columns)), shape=self.shape)
 
     def __repr__(self) -> str:
@@ -64,10 +69,11 @@ class Sparse:
 
 
 def _constructor(original: Callable[..., Any], axis: int | None) -> Callable[..., Any]:
-    """A constructor of SciPy's; `axis` is 0 if the second form of its argument goes by rows, 1 if by columns."""
+    """Return a constructor of SciPy's; `axis` is 0 if the second form of its argument goes by rows, 1 if by columns."""
 
-    @functools.wraps(original)
+    @like(original)
     def make(given: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
+        """Sparse array: a `Sparse` for traced entries, SciPy's own for plain ones."""
         if not (isinstance(given, tuple) and len(given) in (2, 3)) or is_plain(given[0]):
             return original(without_duals(given), shape=shape, dtype=dtype, copy=copy)
         data, *places = given
@@ -89,9 +95,9 @@ csr_array = _constructor(_sparse.csr_array, 0)
 csc_array = _constructor(_sparse.csc_array, 1)
 
 
-@functools.wraps(_sparse.diags_array)
+@like(_sparse.diags_array)
 def diags_array(diagonals: Any, /, *, offsets: Any = 0, shape: Any = None, **options: Any) -> Any:
-    """A matrix by its diagonals: SciPy says where their elements go."""
+    """Sparse array of diagonals: a `Sparse` for traced ones, SciPy's own for plain ones."""
     one = np.ndim(offsets) == 0
     some = [real_array(x) for x in ([diagonals] if one and np.ndim(diagonals[0]) == 0 else diagonals)]
     if all(map(is_plain, some)):

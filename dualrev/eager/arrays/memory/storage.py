@@ -1,4 +1,4 @@
-"""Arrays of dual numbers that behave as numpy's arrays do; id_layers.py says what they are made of.
+"""Traced arrays that behave as numpy's arrays do; id_layers.py says how they store ids.
 
 Selecting, reshaping, stacking and assigning move values and ids together and write nothing on a tape. So views, aliases
 and assignments are exact: a view of an array is a view of its values and of its ids.
@@ -43,16 +43,23 @@ __all__ = [
 
 
 class Holder:
-    """What holds a RealArray, `numbers`, and behaves as it does in numpy's functions: a column of a table of pandas."""
+    """Holder of a RealArray, `numbers`, which numpy's functions take for the array: a column of a table of pandas."""
 
     numbers: RealArray
 
 
 class RealArray(Layered, Operators):
-    """An array that can hold numbers under differentiation, in the elements' places. It behaves as numpy's arrays do.
+    """Array of real numbers that may be traced, with numpy's interface and dtype float64.
 
-    Its dtype is float64. numpy's functions take it; `dualrev.numpy` makes such arrays. np.asarray(a) is the plain array
-    of one that holds no number under differentiation, and otherwise an error.
+    A function that runs on the tape gets such arrays in place of arrays of floats; `dualrev.numpy` makes them, too.
+    numpy's functions, arithmetic, indexing, views and assignment work as for numpy's arrays. np.asarray(a) returns the
+    plain array if no element is traced, and raises ConversionError otherwise; `dualrev.value(a)` is a plain copy.
+
+    >>> import numpy as np
+    >>> import dualrev as dr
+    >>> dr.grad(lambda x: print(type(x).__name__, x.shape) or np.sum(x * x))(np.ones(2))
+    RealArray (2,)
+    array([2., 2.])
     """
 
     __slots__ = ()
@@ -345,17 +352,17 @@ def kept(u: Any) -> Any:
 
 
 def own(leaf: Any) -> Any:
-    """The same leaf, an array as a copy."""
+    """Return a leaf; if it is an array, a copy."""
     return leaf.copy() if isinstance(leaf, (RealArray, np.ndarray)) else leaf
 
 
 def zero(leaf: Any) -> Any:
-    """The zero of a leaf's shape."""
+    """Return zeros of a leaf's shape."""
     return np.zeros(leaf.shape) if isinstance(leaf, (RealArray, np.ndarray)) else 0.0
 
 
 def strip(u: Any, run: Run) -> Any:
-    """What a number or an array is to the runs around this one: its value x."""
+    """Return a number or an array as the runs around this one see it: its value x."""
     if isinstance(u, RealArray):
         layers = u.layers()
         if len(layers) == 1 and run in layers and isinstance(run, Tape):
@@ -373,7 +380,7 @@ def strip(u: Any, run: Run) -> Any:
 
 
 def real_array(x: Any) -> Any:
-    """An array of what np.asarray takes: a RealArray where there are numbers under differentiation, else numpy's."""
+    """Return np.asarray(x), or a RealArray where x holds traced numbers."""
     if isinstance(x, RealArray):
         return x
     if isinstance(x, np.ndarray):
@@ -392,7 +399,7 @@ def real_array(x: Any) -> Any:
 
 
 def adopt(x: np.ndarray) -> RealArray:
-    """An array of objects, numbers and dual numbers, as an array of dual numbers."""
+    """Return an array of objects, numbers and dual numbers, as an array of dual numbers."""
     made = RealArray(np.zeros(x.shape))
     flat = made.reshape(-1)
     for k, u in enumerate(x.ravel()):
