@@ -413,7 +413,7 @@ class TangentError(DualrevError, ValueError):
 
 
 class TreeError(DualrevError, ValueError):
-    """Nested data whose structure differs from that of other data in the same call.
+    """Nested data whose structure differs from the first data's in the same call.
 
     `dualrev.tree.map` and the inverse that `dualrev.tree.ravel` returns raise it.
 

@@ -184,6 +184,7 @@ def _constructor(name: str) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def made(*args: Any, **kwargs: Any) -> Any:
+        """Call numpy's function, and return an array that can hold traced numbers."""
         return held(function(*args, **kwargs))
 
     made.__doc__ = f"numpy.{name}, with the same parameters; an array of floats can hold traced numbers."

@@ -1,4 +1,4 @@
-"""Functions made of functions, as objects: they pickle, stand in classes, and keep the name of their function."""
+"""Functions made of functions, as objects: they pickle, work as methods, and keep the name of their function."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Wrapper:
 
 
 class Transformed(Wrapper):
-    """What `grad` and the others return: a function that pickles if f does."""
+    """Transformed function, which `grad` and the others return: it pickles if f does."""
 
     def __init__(self, compute: Callable[..., Any], f: Callable[..., Any], **options: Any) -> None:
         super().__init__(f)

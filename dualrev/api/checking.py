@@ -155,6 +155,7 @@ def _check(
     scale = _inner_of_sizes(pairing, y)
 
     def check(what: str, found: float) -> None:
+        """Compare two numbers; raise CheckError if they differ by more than the tolerances."""
         allowed = atol * max(scale, 1.0) + rtol * abs(expected)
         if not abs(found - expected) <= allowed:
             raise CheckError(f"{what} in a random direction, order {order}", found, expected, f"within {allowed:.2g}")
@@ -213,7 +214,7 @@ def _difference(f: Callable[..., Any], args: tuple[Any, ...], v: Any, eps: float
 
 
 def _pairing(ct: Any) -> Any:
-    """The numbers by which those of a tangent are multiplied: of complex numbers, Re(ct z)."""
+    """Return the numbers by which the numbers of a tangent are multiplied: for complex ones, Re(ct z)."""
     leaves, structure = flatten_leaves(ct)
     return structure.conjugated(leaves)
 

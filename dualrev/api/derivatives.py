@@ -482,7 +482,7 @@ def hvp(f: Callable[Concatenate[A, P], Number], engine: Any = None) -> Callable[
 
 
 def _writing(f: Callable[..., Any], outputs: Outputs | None, has_aux: bool) -> Callable[..., Any]:
-    """Return f as a function of what it writes: see `writing`. For a numba function it is a numba function."""
+    """Return f as a function of its output arguments: see `writing`. A numba function becomes a numba function."""
     if outputs is not None and not has_aux and isinstance(f, Dispatcher):
         made: Callable[..., Any] = compiled().written(f, outputs)
         return made

@@ -71,6 +71,7 @@ def choose(
     f, numbers = as_python(f), _numbers(argnums, args)
 
     def function(*duals: Any) -> Any:
+        """Call f with the chosen arguments in their positions."""
         whole = list(args)
         for k, u in zip(numbers, duals, strict=True):
             whole[k] = u

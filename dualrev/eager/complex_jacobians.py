@@ -1,4 +1,4 @@
-"""Jacobians of complex numbers, made of those of their real and imaginary parts.
+"""Jacobians with complex numbers, from the Jacobians of real and imaginary parts.
 
 y = u + i v by a real x           du/dx + i dv/dx
 a real f by z = x + i y           df/dx - i df/dy, as the gradient
@@ -20,7 +20,7 @@ __all__ = ["check", "entries", "folded"]
 
 
 def check(output: Any, structure: Any, holomorphic: bool) -> None:
-    """UnsupportedError for complex values of complex arguments, but for those of a function that is holomorphic."""
+    """Raise UnsupportedError for a complex value of complex arguments, unless f is said to be holomorphic."""
     if holomorphic:
         _check_all(output, "value")
         _check_all(structure, "argument")
@@ -33,7 +33,7 @@ def check(output: Any, structure: Any, holomorphic: bool) -> None:
 
 
 def entries(blocks: Sequence[Sequence[Any]], output: Any, structure: Any) -> list[list[Any]]:
-    """Blocks of complex numbers at the places of their real parts, from those of all parts by all parts."""
+    """Combine blocks of real and imaginary parts into complex blocks, at the positions of the real parts."""
     made = [list(row) for row in blocks]
     rows, columns = output.complex_places(), structure.complex_places()
     for j in rows:
@@ -68,7 +68,7 @@ def _check_all(structure: Any, what: str) -> None:
 
 
 def _check_cauchy_riemann(du_dx: Any, du_dy: Any, dv_dx: Any, dv_dy: Any) -> None:
-    """UnsupportedError if the entries are not those of a holomorphic function; NaN is not looked at.
+    """Raise UnsupportedError if the entries do not satisfy the Cauchy-Riemann equations; NaN is ignored.
 
     Each entry is measured by its own size; the largest one says what a rounding error can be.
     """

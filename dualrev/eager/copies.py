@@ -49,7 +49,7 @@ def copied(x: Any, change: Callable[[Any], Any] = lambda u: u) -> Any:
 
 
 class _Opened:
-    """What nested data comes apart into, once each: a child that is made on the fly (the real part of a complex array)
+    """Nodes of nested data, each unpacked once. A child that is made on the fly (the real part of a complex array)
     keeps its id, which no other object gets.
     """
 
@@ -57,7 +57,7 @@ class _Opened:
         self._known: dict[int, tuple[Any, Any]] = {}
 
     def __call__(self, u: Any) -> Any:
-        """What `unpack` gives."""
+        """Return unpack(u), the same object in every call."""
         if id(u) not in self._known:
             self._known[id(u)] = u, unpack(u)
         return self._known[id(u)][1]
@@ -96,6 +96,7 @@ def _copied_arrays(arrays: dict[int, Any], change: Callable[[Any], Any]) -> dict
     end = 0
 
     def finish() -> None:
+        """Copy a group of arrays that share memory."""
         for key, x in _copied_group(group, end).items():
             if x.dtype.kind == "f":
                 x[...] = change(x)

@@ -53,7 +53,7 @@ class Scalar(NamedTuple):
     kind: Callable[[Any], Any]
 
     def zero(self) -> float:
-        """That of its shape."""
+        """Return the zero of this kind of leaf."""
         return 0.0
 
 
@@ -64,7 +64,7 @@ class Array(NamedTuple):
     dtype: np.dtype
 
     def zero(self) -> np.ndarray:
-        """That of its shape."""
+        """Return zeros of the shape."""
         return np.zeros(self.shape)
 
 
@@ -161,7 +161,7 @@ def same_part(a: Any, b: Any) -> bool:
 
 
 def part_of(x: Any) -> Scalar | Array | None:
-    """What is known of a leaf of one of the usual classes; None for anything else."""
+    """Return the part that describes a leaf of one of the usual classes; None for anything else."""
     kind = x.__class__
     if kind is float:
         return FLOAT

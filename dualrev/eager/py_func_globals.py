@@ -46,6 +46,7 @@ def numeric(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(python)
     def call(*args: Any, **kwargs: Any) -> Any:
+        """Call the Python function for traced numbers, the numba function for plain ones."""
         leaves, structure = flatten_leaves((args, kwargs))
         if innermost(leaves) is not None:
             return python(*args, **kwargs)
@@ -70,6 +71,7 @@ def with_globals(f: Any, meant: Callable[[Any, Callable[[Any], Any]], Any], made
     copied.__dict__.update(f.__dict__)
 
     def copy(g: Any) -> Any:
+        """Copy a function that this one calls."""
         return with_globals(g, meant, made)
 
     scope |= {name: meant(f.__globals__[name], copy) for name in _names(f.__code__) if name in f.__globals__}
@@ -88,7 +90,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _meant(x: Any, copy: Callable[[Any], Any]) -> Any:
-    """What a global stands for on the tape."""
+    """Return the stand-in for a global on the tape."""
     if x is math:
         return _our_math()
     if x is np:

@@ -35,6 +35,7 @@ class _ByPullback:
         self._engine, self._primals, self._y, self.pull = engine, primals, y, pull
 
     def push(self, *tangents: Any) -> Any:
+        """Return the tangent of the value: the transpose of the pullback."""
         flatten_leaves(self._primals)[1].read_leaves(tangents, TangentError)
         leaves, structure = flatten_leaves(self._y)
         _, transpose = self._engine.vjp(self.pull, structure.cotangent_leaves([zero(x) for x in leaves]))
@@ -88,6 +89,7 @@ def _linearize_of(engine: Any) -> Callable[..., tuple[Any, Any]]:
         raise TypeError(f"an engine has vjp(f, *primals) -> (y, pullback), and engine={engine!r} has none")
 
     def by_pullback(function: Callable[..., Any], *primals: Any) -> tuple[Any, Any]:
+        """Return the value and the derivative of a function, from the engine's vjp."""
         y, pull = engine.vjp(function, *primals)
         return y, _ByPullback(engine, primals, y, pull)
 
@@ -102,6 +104,7 @@ def _without_aux(f: Callable[..., Any], aux: list[Any]) -> Callable[..., Any]:
     """f without its second result, which goes to the list, as the values that the caller's own level sees."""
 
     def function(*duals: Any) -> Any:
+        """Return the first result, and keep the second one."""
         run = innermost(flatten_leaves(duals)[0])
         assert run is not None
         made = f(*duals)
@@ -166,6 +169,7 @@ def hvp(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *,
     x, p, *rest = args
 
     def gradient(x: Any) -> Any:
+        """Return the gradient at x."""
         return grad(f, (x, *rest), kwargs, argnums=0, has_aux=False, engine=engine)
 
     product = linearize(gradient, (x,), False, engine)[1].push(p)

@@ -112,7 +112,7 @@ def _transposed(a, ct):
 
 @njit
 def _fault(a, x, y, tol):
-    """Which of the errors of `bwd` there is, before a cotangent is looked at; 0 for none."""
+    """Return the number of the error of `bwd` that x and its Jacobian a show before a cotangent is read; 0 for none."""
     if isinstance(x, float):
         if not np.isfinite(y):
             return 2

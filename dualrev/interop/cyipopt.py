@@ -1,4 +1,4 @@
-"""A problem for Ipopt, by `cyipopt`: the objective and constraints, with sparse first and second derivatives."""
+"""Optimization problem for Ipopt, by `cyipopt`: objective and constraints, with sparse first and second derivatives."""
 
 from __future__ import annotations
 
@@ -25,21 +25,25 @@ def __dir__() -> list[str]:
 
 
 class Problem:
-    """What `cyipopt.Problem` calls, for f(x) to be least where `low <= c(x) <= high`.
+    """Minimization of f(x) subject to `low <= c(x) <= high`, with the methods that `cyipopt.Problem` calls.
 
     Args:
-        f: The objective, a numba function or any other, of an array. It gives a number.
-        start: An array, at which the patterns of the derivatives are found, and the search starts.
-        c: The constraints, a function of the same kind, which gives an array. None: there are none.
-        low: The least values of the constraints, or one for all.
-        high: The greatest values of the constraints, or one for all.
-        bounds: The least and the greatest values of x: a pair of arrays, or of numbers.
+        f: Objective, a numba function or a Python function of an array. It returns a number.
+        start: Array at which the search starts, and where the patterns of the derivatives are found.
+        c: Constraints, a function like f that returns an array. None: no constraints.
+        low: Lower bounds of the constraints, or one for all.
+        high: Upper bounds of the constraints, or one for all.
+        bounds: Lower and upper bounds of x: a pair of arrays, or of numbers.
 
     Raises:
-        BridgeError: where the start or the results do not have the shapes that these words say; and where a branch
-            gives a derivative entries that it does not have at the start, because Ipopt asks for them once.
+        BridgeError: The start or the results have other shapes; or a branch gives a derivative entries that it lacks at
+            the start, because Ipopt asks for the pattern once.
 
-    `problem.solve(**options)` returns x and what Ipopt says of it; the methods are those that cyipopt asks for.
+    `problem.solve(**options)` returns x and Ipopt's report.
+
+    >>> x, report = Problem(lambda x: ((x - 1.0) ** 2).sum(), np.zeros(2)).solve(print_level=0, sb="yes")
+    >>> x.round(6).tolist()
+    [1.0, 1.0]
     """
 
     def __init__(
@@ -71,23 +75,33 @@ class Problem:
         return f"<dualrev.interop.cyipopt.Problem of {name}, {len(self.start)} variables, {self.m} constraints>"
 
     def jacobianstructure(self) -> tuple[Any, Any]:
+        """Return the rows and columns of the entries of the constraints' Jacobian."""
         if not self.m:
             return np.zeros(0, int), np.zeros(0, int)
         return self._jacobian_at.row, self._jacobian_at.col
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
+        """Return the entries of the constraints' Jacobian."""
         return _entries(self._jacobian(x), self._jacobian_at.nnz, "Jacobian") if self.m else np.zeros(0)
 
     def hessianstructure(self) -> tuple[Any, Any]:
+        """Return the rows and columns of the Hessian's entries on the diagonal and below it."""
         return self._hessian_at
 
     def hessian(self, x: np.ndarray, multipliers: np.ndarray, factor: float) -> np.ndarray:
-        """Of the Lagrangian: the entries on the diagonal and below it."""
+        """Return the entries of the Lagrangian's Hessian on the diagonal and below it."""
         made = self._hessian(x, float(factor), np.asarray(multipliers, np.float64))
         return _entries(made, len(self._lower), "Hessian")[self._lower]
 
     def solve(self, **options: Any) -> tuple[np.ndarray, dict[str, Any]]:
-        """Ipopt's answer from `start`. `options` are Ipopt's own: `tol=1e-10`, `print_level=0`."""
+        """Run Ipopt from `start`.
+
+        Args:
+            **options: Options of Ipopt, such as `tol=1e-10` or `print_level=0`.
+
+        Returns:
+            (x, report), as `cyipopt.Problem.solve` returns it.
+        """
         (lb, ub), (cl, cu) = self._bounds, self._limits
         ipopt = cyipopt.Problem(len(self.start), self.m, problem_obj=self, lb=lb, ub=ub, cl=cl, cu=cu)
         for name, value in options.items():
@@ -108,18 +122,20 @@ def _entries(made: Any, count: int, name: str) -> np.ndarray:
 
 
 def lagrangian(f: Callable[..., Any], c: Callable[..., Any] | None) -> Callable[..., Any]:
-    """factor f(x) + multipliers c(x): a numba function where f and c are."""
+    """Return factor f(x) + multipliers c(x), as a numba function if f and c are numba functions."""
     compiled = njit if is_jitted(f) and (c is None or is_jitted(c)) else lambda function: function
     if c is None:
 
         @compiled
         def alone(x, factor, multipliers):  # type: ignore[no-untyped-def]
+            """Return the Lagrangian without constraints."""
             return factor * f(x)
 
         return alone
 
     @compiled
     def weighted(x, factor, multipliers):  # type: ignore[no-untyped-def]
+        """Return the Lagrangian."""
         return factor * f(x) + np.sum(multipliers * c(x))
 
     return weighted

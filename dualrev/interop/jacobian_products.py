@@ -1,4 +1,4 @@
-"""What every bridge needs of f(x, *data): its value, products with its Jacobian, and the derivative of those.
+"""Products that every bridge needs of f(x, *data): its value, products with its Jacobian, and their derivative.
 
     value(x)            y
     pull(x, ct)         ct J          of the shape of x
@@ -24,7 +24,7 @@ __all__ = ["Products", "axes_error", "result_error", "type_error"]
 
 
 class Products:
-    """f with `data`, whose results are of `shape`: () is a number."""
+    """Function f with `data`, whose value has this shape, and its products."""
 
     def __init__(self, f: Callable[..., Any], data: tuple[Any, ...], shape: tuple[int, ...]) -> None:
         self.name = getattr(f, "__name__", type(f).__name__)
@@ -36,56 +36,60 @@ class Products:
             self._grad, self._hvp = derivatives.grad(f), derivatives.hvp(f)
 
     def value(self, x: Any) -> np.ndarray:
+        """Return f(x); BridgeError if it has another shape."""
         made = np.asarray(self.f(number(x), *self.data), dtype=np.float64)
         if made.shape != self.shape:
             raise result_error(self.name, made.shape, self.shape)
         return made
 
     def pull(self, x: Any, ct: Any) -> np.ndarray:
+        """Return ct J, of the shape of x."""
         if not self.shape:
             return np.asarray(float(ct) * self._grad(number(x), *self.data))
         _, back = derivatives.vjp(self.f, number(x), *self.data)
         return np.asarray(back(np.asarray(ct))[0])
 
     def push(self, x: Any, t: Any) -> np.ndarray:
+        """Return J t, of the shape of y."""
         if not self.shape:
             return np.asarray(np.sum(self._grad(number(x), *self.data) * t))
         return np.tensordot(self.jacobian(x), t, np.ndim(x))
 
     def second(self, x: Any, ct: Any, u: Any) -> np.ndarray:
+        """Return the derivative of <ct J, u> by x, of the shape of x."""
         if not self.shape:
             return np.asarray(float(ct) * self._hvp(number(x), number(u), *self.data))
         along = np.tensordot(ct, self.curved(x), len(self.shape))
         return np.tensordot(u, along, np.ndim(x))
 
     def jacobian(self, x: Any) -> np.ndarray:
-        """All of it, dense: the shape of y, then that of x."""
+        """Return the dense Jacobian: the shape of y, then that of x."""
         found = (self._jacobian if self.shape else self._grad)(number(x), *self.data)
         return np.asarray(found)
 
     def curved(self, x: Any) -> np.ndarray:
-        """The derivative of the Jacobian, dense: the shape of y, then that of x twice."""
+        """Return the dense derivative of the Jacobian: the shape of y, then that of x twice."""
         if self.shape:
             return np.asarray(self._curved(number(x), *self.data))
         return np.asarray(derivatives.hessian(self.f)(number(x), *self.data))
 
 
 def type_error(name: str, found: str, instead: str) -> BridgeError:
-    """The argument of f is not of doubles."""
+    """Return the error for an argument that is not of doubles."""
     return BridgeError(f"the argument of {name!r}", f"it is {found}, and dualrev's is an array of doubles", instead)
 
 
 def result_error(name: str, found: tuple[int, ...], announced: tuple[int, ...]) -> BridgeError:
-    """The result of f is not of the shape that its library was told."""
+    """Return the error for a result of another shape than the one announced."""
     why = f"its shape is {found}, where {announced} was announced"
     return BridgeError(f"the result of {name!r}", why, f"shape={found}, or a function that gives the other")
 
 
 def axes_error(name: str, shape: tuple[int, ...], library: str) -> BridgeError:
-    """Something is no vector, where it has to be one."""
+    """Return the error for an array that has to be a vector."""
     return BridgeError(f"{name} of shape {shape}", f"{library} takes vectors here", "x.ravel(), an array of one axis")
 
 
 def number(x: Any) -> Any:
-    """A writable array of doubles, or a float in place of an array without axes."""
+    """Return x as a writable array of doubles, or as a float if it has no axes."""
     return float(x) if np.ndim(x) == 0 else np.array(x, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""A log density for nutpie's sampler: `nutpie.sample(model(log_density, n, data))`."""
+"""Log-density for nutpie's sampler: `nutpie.sample(model(log_density, n, data))`."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ def __dir__() -> list[str]:
 
 
 def model(log_density: Callable[..., Any], n: int, *data: Any, name: str = "x", start: Any = None) -> Any:
-    """A model of n unbounded numbers, for `nutpie.sample`.
+    """Model of n unbounded real parameters, for `nutpie.sample`.
 
     Args:
-        log_density: A numba function, or any other, of an array of n doubles, and of data. It gives a number.
-        n: How many there are.
-        data: Constants.
-        name: What the trace calls the array.
-        start: Where the chains begin: a function of a seed, which gives an array. nutpie draws without it. No slope may
-            be 0 there: nutpie takes the first scales of its steps from the slopes.
+        log_density: Function of an array of n doubles, and of data: a numba function or a Python function. It returns a
+            number.
+        n: Number of parameters.
+        *data: Constants.
+        name: Name of the array in the trace.
+        start: Start of the chains: a function of a seed that returns an array. None: nutpie draws it. No slope may be 0
+            there: nutpie takes the first scales of its steps from the slopes.
 
     Returns:
-        What `nutpie.compile_pymc_model` gives of a PyMC model.
+        A model like the one that `nutpie.compile_pymc_model` returns.
 
     Raises:
-        BridgeError: where the log density is no number, or a slope at start(0) is 0. Without a start, sampling says so.
+        BridgeError: The log-density is not a number, or a slope at start(0) is 0. Without a start, sampling raises.
     """
     both = derivatives.value_and_grad(log_density)
     if start is not None:
@@ -46,13 +47,17 @@ def model(log_density: Callable[..., Any], n: int, *data: Any, name: str = "x", 
             raise BridgeError("the start of the chains", why, "another start, a little beside it")
 
     def made() -> Callable[..., Any]:
+        """Return the function of a chain."""
+
         def value_and_slope(x: Any, **shared: Any) -> Any:
+            """Return the log-density and its gradient."""
             value, slope = both(x, *data)
             return float(value), np.asarray(slope, np.float64)
 
         return value_and_slope
 
     def expanded(*seeds_and_chain: Any) -> Callable[..., Any]:
+        """Return the function that makes a row of the trace."""
         return lambda x, **shared: {name: np.array(x)}
 
     return from_pyfunc(n, made, expanded, [np.dtype("float64")], [(n,)], [name], make_initial_point_fn=start)

@@ -1,4 +1,4 @@
-"""A function of dualrev's in PyTensor, and so in PyMC: an Op with gradients, which PyTensor's numba mode compiles.
+"""Function of dualrev for PyTensor, and so for PyMC: an Op with gradients, which PyTensor's numba mode compiles.
 
 `Product` is the Op of all four products of dualrev.interop.jacobian_products; the first two have gradients, made of
 the others:
@@ -31,25 +31,31 @@ def __dir__() -> list[str]:
 
 
 def function(f: Callable[..., Any], *data: Any, shape: tuple[int, ...] = ()) -> Callable[[Any], Any]:
-    """f(x, *data) as a function of a PyTensor variable x, such as `pm.Potential` takes.
+    """PyTensor function of a variable x that computes f(x, *data), such as `pm.Potential` takes.
 
     Args:
-        f: A numba function, or any other, of an array or a number, and of data.
-        data: Constants: numbers and numpy arrays.
-        shape: That of f's results; () is a number.
+        f: Function of an array or a number, and of data: a numba function or a Python function.
+        *data: Constants: numbers and numpy arrays.
+        shape: Shape of the value of f; () for a number.
 
     Returns:
-        A function of a variable of doubles, whose result has gradients, and these have gradients.
+        A function of a variable of doubles. Its result has gradients of two orders.
 
     Raises:
-        BridgeError: where x is of another type: write x.astype("float64").
+        BridgeError: x has another type: write x.astype("float64").
 
-    Where f is a numba function that gives a number, PyTensor's numba mode (that of nutpie) compiles it and its gradient
-    into the graph; Python is not called.
+    If f is a numba function that returns a number, PyTensor's numba mode (which nutpie uses) compiles it and its
+    gradient into the graph, without calls of Python.
+
+    >>> x = pt.dvector("x")
+    >>> slope = pytensor.grad(function(lambda x: (x * x).sum())(x), x)
+    >>> slope.eval({x: np.array([1.0, 2.0])}).tolist()
+    [2.0, 4.0]
     """
     products = Products(f, data, shape)
 
     def apply(x: Any) -> Any:
+        """Return a variable for f(x)."""
         x = pt.as_tensor_variable(x)
         if x.dtype != "float64":
             raise type_error(products.name, f"a variable of {x.dtype}", 'x.astype("float64")')
@@ -60,7 +66,7 @@ def function(f: Callable[..., Any], *data: Any, shape: tuple[int, ...] = ()) -> 
 
 
 class Product(Op):
-    """One of the four products, by its name."""
+    """Op of one of the four products, which `kind` names."""
 
     __props__ = ("products", "kind")  # two of the same are one in a graph
 
@@ -71,18 +77,22 @@ class Product(Op):
         return f"{self.kind} of {self.products.name}"
 
     def make_node(self, *inputs: Any) -> Apply:
+        """Return a node with the types of the inputs and of the result."""
         inputs = tuple(map(pt.as_tensor_variable, inputs))
         like_y = pt.tensor(dtype="float64", shape=self.products.shape)
         output = like_y if self.kind in ("value", "push") else pt.tensor(dtype="float64", shape=inputs[0].type.shape)
         return Apply(self, list(inputs), [output])
 
     def perform(self, node: Any, inputs: Any, outputs: Any) -> None:
+        """Compute the product."""
         outputs[0][0] = np.asarray(getattr(self.products, self.kind)(*inputs))
 
     def infer_shape(self, fgraph: Any, node: Any, shapes: Any) -> list[Any]:
+        """Return the shape of the result."""
         return [self.products.shape if self.kind in ("value", "push") else shapes[0]]
 
     def L_op(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:  # noqa: N802  PyTensor's name
+        """Return the gradients: products of the next order."""
         (u,) = cotangents
         if self.kind == "value":
             return [Product(self.products, "pull")(*inputs, u)]
@@ -95,7 +105,9 @@ class Product(Op):
 
 @numba_funcify.register(Product)
 def compiled(op: Product, node: Any = None, **options: Any) -> Any:
-    """The value as a numba function, where f is one, and so its gradient; for the rest PyTensor calls `perform`."""
+    """Return numba code for the value or the gradient, if f is a numba function that has it; else code that calls
+    `perform`.
+    """
     f, data = op.products.f, op.products.data
     known = op.kind == "value" or (op.kind == "pull" and not op.products.shape)
     if not is_jitted(f) or not known or node.inputs[0].type.ndim == 0:
@@ -104,6 +116,7 @@ def compiled(op: Product, node: Any = None, **options: Any) -> Any:
 
         @njit
         def value(x):  # type: ignore[no-untyped-def]
+            """Return f(x, *data) as an array."""
             return np.asarray(f(x, *data))
 
         return value
@@ -111,6 +124,7 @@ def compiled(op: Product, node: Any = None, **options: Any) -> Any:
 
     @njit
     def pull(x, ct):  # type: ignore[no-untyped-def]
+        """Return the gradient, times the cotangent."""
         return ct.item() * slope(x, *data)
 
     return pull

@@ -1,4 +1,4 @@
-"""A function of dualrev's in PyTorch: a `torch.autograd.Function` that can be differentiated twice."""
+"""Function of dualrev for PyTorch: a `torch.autograd.Function` that can be differentiated twice."""
 
 from __future__ import annotations
 
@@ -18,52 +18,66 @@ def __dir__() -> list[str]:
 
 
 def function(f: Callable[..., Any], *data: Any, shape: tuple[int, ...] = ()) -> Callable[[torch.Tensor], torch.Tensor]:
-    """f(x, *data) as a function of a tensor x, with a backward pass, and one of that.
+    """PyTorch function of a tensor x that computes f(x, *data), with two orders of derivatives.
 
     Args:
-        f: A numba function, or any other, of an array or a number, and of data.
-        data: Constants: numbers and numpy arrays.
-        shape: That of f's results; () is a number.
+        f: Function of an array or a number, and of data: a numba function or a Python function.
+        *data: Constants: numbers and numpy arrays.
+        shape: Shape of the value of f; () for a number.
 
     Returns:
-        A function of a tensor of doubles on the processor.
+        A function of a tensor of doubles on the CPU.
 
     Raises:
-        BridgeError: where x is no such tensor: write x.double() or x.cpu().
+        BridgeError: x is not a tensor of doubles on the CPU: write x.double() or x.cpu().
+
+    >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    >>> function(lambda x: (x * x).sum())(x).backward()
+    >>> x.grad.tolist()
+    [2.0, 4.0]
     """
     products = Products(f, data, shape)
 
     class Pull(torch.autograd.Function):
-        """The cotangent of x, as a function of x and of that of y."""
+        """Cotangent of x, as a function of x and of the cotangent of y."""
 
         @staticmethod
         def forward(x: Any, ct: Any) -> Any:
+            """Return the cotangent of x."""
             return tensor(products.pull(array(x), array(ct)))
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            """Save x and the cotangent of y."""
             ctx.save_for_backward(*inputs)
 
         @staticmethod
         @once_differentiable
         def backward(ctx: Any, u: Any) -> Any:
+            """Return the cotangents of x and of the cotangent of y."""
             x, ct = map(array, ctx.saved_tensors)
             return tensor(products.second(x, ct, array(u))), tensor(products.push(x, array(u)))
 
     class Value(torch.autograd.Function):
+        """Value of f, with `Pull` as its derivative."""
+
         @staticmethod
         def forward(x: Any) -> Any:
+            """Return f(x)."""
             return tensor(products.value(array(x)))
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            """Save x."""
             ctx.save_for_backward(*inputs)
 
         @staticmethod
         def backward(ctx: Any, ct: Any) -> Any:
+            """Return the cotangent of x."""
             return Pull.apply(*ctx.saved_tensors, ct)
 
     def checked(x: torch.Tensor) -> torch.Tensor:
+        """Return f(x) for a tensor of doubles on the CPU."""
         if not isinstance(x, torch.Tensor):
             raise type_error(products.name, f"{type(x).__name__}", "torch.tensor(x, dtype=torch.float64)")
         if x.dtype != torch.float64:
@@ -77,8 +91,10 @@ def function(f: Callable[..., Any], *data: Any, shape: tuple[int, ...] = ()) -> 
 
 
 def array(x: torch.Tensor) -> Any:
+    """Return the numpy array of a tensor."""
     return x.detach().numpy()
 
 
 def tensor(x: Any) -> torch.Tensor:
+    """Return a tensor of doubles."""
     return torch.tensor(x, dtype=torch.float64)

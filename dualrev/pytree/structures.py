@@ -159,7 +159,7 @@ class Structure:
         return all(same_part(a, b) for a, b in zip(self._parts, other._parts, strict=True))
 
     def leaf_parts(self) -> list[Scalar | Array]:
-        """What is known of every real leaf."""
+        """Return the parts that describe the real leaves."""
         return list(self._leaf_parts)
 
     def fold(

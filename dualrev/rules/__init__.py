@@ -1,1 +1,1 @@
-"""What is known of functions, for both engines: derivatives, parameters, memory. Nothing here imports an engine."""
+"""Facts about functions, for both engines: derivatives, parameters, memory. Nothing here imports an engine."""

@@ -1,4 +1,4 @@
-"""What the compiler makes of functions of complex numbers, by their names in emitted code.
+"""Functions of complex numbers in compiled code: how each is compiled, by its name in emitted code.
 
 unary, binary    of numbers, or of elements: a formula in compiler/scalarize/complex/arithmetic.py, by its name there
 real             the same, with a real value
@@ -49,7 +49,7 @@ _HOW: dict[str, tuple[str, str]] = {
 
 
 def how(name: str) -> tuple[str, str]:
-    """What is made of a function, and the name of the formula; empty texts if it is not known."""
+    """Return how a function is compiled, and the name of the formula; empty texts if it is unknown."""
     return _HOW.get(name, ("", ""))
 
 

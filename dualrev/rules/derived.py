@@ -148,4 +148,5 @@ class _Substitution(ast.NodeTransformer):
         self._meant = meant
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
+        """Replace a name by its meaning."""
         return self._meant.get(node.id, node)

@@ -1,7 +1,7 @@
-"""Which functions draw random numbers, and what the compiler knows them as: the table, without code.
+"""Table of functions that draw random numbers, and their names in the compiler, without code.
 
-Of every function the parameters with their defaults, as numba has them. It is drawn by a function of
-library/drawing.py of these and, where a `size` is given, of that: np_normal, np_normal_of.
+Each line has the parameters with their defaults, as numba has them. A function of library/drawing.py with these
+parameters draws a number; where a `size` is given, another one takes it, too: np_normal, np_normal_of.
 """
 
 from __future__ import annotations

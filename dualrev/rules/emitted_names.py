@@ -1,4 +1,4 @@
-"""What types, functions and operators are called in emitted code, and which line of the primitives they are."""
+"""Names of types, functions and operators in emitted code, and their lines in the table of primitives."""
 
 from __future__ import annotations
 

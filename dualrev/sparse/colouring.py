@@ -27,6 +27,7 @@ def columns(pattern: Any) -> np.ndarray:
     rows, by_column = pattern.tocsr(), pattern.tocsc()
 
     def colour(order: np.ndarray) -> np.ndarray:
+        """Color the columns in this order."""
         found: np.ndarray = _columns(rows.indptr, rows.indices, by_column.indptr, by_column.indices, order)
         return found
 
@@ -34,10 +35,11 @@ def columns(pattern: Any) -> np.ndarray:
 
 
 def star(pattern: Any) -> np.ndarray:
-    """The colour of each vertex of a graph, a symmetric SciPy array of which the structure counts."""
+    """Star coloring of a graph: a color for each vertex of a symmetric SciPy array, whose structure counts."""
     rows = pattern.tocsr()
 
     def colour(order: np.ndarray) -> np.ndarray:
+        """Color the vertices in this order."""
         found: np.ndarray = _star(rows.indptr, rows.indices, order)
         return found
 

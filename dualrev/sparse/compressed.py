@@ -77,7 +77,7 @@ class Compression:
 
 
 def compression(pattern: Any, mode: str | None, weight: float) -> Compression:
-    """The way that takes fewer products, of which one by a row counts as so many by columns; or that of the mode."""
+    """Return the compression with fewer products, where a row costs `weight` columns; or the one for the mode."""
     rows, columns = pattern.shape
     bounds = {"fwd": _most(pattern, 1), "rev": weight * _most(pattern, 0)}  # no colouring takes fewer
     found: dict[str, np.ndarray] = {}
@@ -91,7 +91,7 @@ def compression(pattern: Any, mode: str | None, weight: float) -> Compression:
 
 
 def star_compression(pattern: Any) -> Compression:
-    """That of a symmetric matrix."""
+    """Return the compression of a symmetric matrix."""
     colours = colouring.star(pattern)
     places = np.empty(len(pattern.indices), np.int64)
     _star_places(pattern.indptr, pattern.indices, colours, places)

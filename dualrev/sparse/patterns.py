@@ -93,7 +93,7 @@ def _refined(rows: int, columns: int, run: Run, most: int) -> Any:
 
 @dataclass
 class _Blocks:
-    """Which rows have which blocks of columns: those of row i are in[starts[i]:starts[i + 1]]; the edges of blocks."""
+    """Blocks of columns by row: found[starts[i]:starts[i + 1]] of row i, and the edges of the blocks."""
 
     starts: np.ndarray
     found: np.ndarray
@@ -101,13 +101,16 @@ class _Blocks:
 
     @property
     def count(self) -> int:
+        """The number of blocks."""
         return len(self.edges) - 1
 
     @property
     def sizes(self) -> np.ndarray:
+        """The number of columns in each block."""
         return np.diff(self.edges)
 
     def pattern(self) -> Any:
+        """Return the pattern of rows by blocks."""
         return _array(self.found, self.starts, (len(self.starts) - 1, self.count))
 
 
@@ -132,7 +135,7 @@ def _divided(blocks: _Blocks, first: np.ndarray, label: np.ndarray, passes: int,
 
 @numba.njit(cache=True, nogil=True)
 def _mark(starts, found, first, label, made, start, marks):  # type: ignore[no-untyped-def]
-    """Mark the parts with NaN in their pass, of which those from the label `start` on are made."""
+    """Mark the parts that have NaN in the product of their label; labels count from `start`."""
     k = 0
     for row in range(len(starts) - 1):
         for a in range(starts[row], starts[row + 1]):

@@ -1,4 +1,4 @@
-"""Checks of what is differentiated: argument numbers that have tangents, and a result that is one scalar."""
+"""Checks of arguments and results: argument numbers that have tangents, and a result that is one scalar."""
 
 from __future__ import annotations
 

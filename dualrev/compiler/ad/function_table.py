@@ -24,10 +24,10 @@ Place: TypeAlias = tuple[Source, int]
 
 @dataclass(frozen=True)
 class Caller:
-    """What a function takes from its callers.
+    """Properties that a function takes from its callers.
 
-    root    the function that gives its error model to what it calls
-    place   the user's line that calls the derivative that is read; None for what is no part of one
+    root    the function that gives its error model to its callees
+    place   the user's line that calls the derivative in the source; None outside of derivatives
     """
 
     root: Dispatcher

@@ -1,4 +1,4 @@
-"""Memory layout that a function asks for: contiguity of arrays, their flags and strides, in it and in its callees."""
+"""Memory layout that a function depends on: contiguity, flags and strides of arrays, in it and in its callees."""
 
 from __future__ import annotations
 

@@ -62,17 +62,17 @@ class Unit(Protocol):
 
 
 class _FunctionFacts(Protocol):
-    """What is known of the function that a loop belongs to."""
+    """Facts about the function that a loop belongs to."""
 
     f: Function
 
 
 class LoopFacts(Protocol):
-    """What is known of a loop, for the passes over it (analysis/memory/loop_context.py)."""
+    """Facts about a loop, for the passes over it (analysis/memory/loop_context.py)."""
 
     @property
     def facts(self) -> _FunctionFacts:
-        """What is known of the function."""
+        """Facts about the function."""
 
     def is_loop(self, s: Statement) -> bool:
         """Whether a statement is a loop that passes over loops take."""

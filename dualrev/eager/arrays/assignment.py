@@ -56,7 +56,7 @@ def _place(arr: Any, mask: Any, vals: Any) -> None:
 
 
 def _read_in_order(a: np.ndarray, mask: np.ndarray, new: np.ndarray) -> Any:
-    """The places in `new` of what np.place writes: the elements one after the other, and again from the first.
+    """Indices into `new` of the elements that np.place writes: one after the other, and again from the first.
 
     Where `new` is memory of `a` that numpy does not copy, it reads elements that it has written before.
     """

@@ -36,12 +36,13 @@ _NAMES = {"np": np, "runtime": SimpleNamespace(unique_places=lambda x: np.unique
 
 @functools.cache
 def by_table(func: Any) -> Callable[..., Any] | None:
-    """What does a function of numpy by its line in the table; None if there is no definition and no selection."""
+    """Return the rule of a numpy function from its line in the table; None without a definition or a selection."""
     f = known(canonical(func) or "")
     if not f.definitions and f.selection is None:
         return None
 
     def handler(*args: Any, **kwargs: Any) -> Any:
+        """Compute the function by the first definition that fits the arguments, or by the selection."""
         bound = signature.bind(*args, **kwargs).arguments
         given: list[Any] = [bound.get(name) for name in f.names]
         for definition in f.definitions:
@@ -154,25 +155,31 @@ def _block(f: Callable[..., Any], rule: RuleOf, scope: dict[str, Any]) -> Callab
     """A definition that has a rule, as one operation of the tape."""
 
     def of(part: Any) -> Callable[..., Any]:
+        """Return the copy, for traced numbers, of a function of the rule."""
         found: Callable[..., Any] = scope[part.py_func.__name__]
         return found
 
     def whole(parts: Sequence[Any]) -> Any:
+        """Return one value alone, and several as a tuple."""
         return tuple(parts) if len(parts) > 1 else parts[0]
 
     def compute(*xs: Any) -> Any:
+        """Compute the function: by a block for an outer run, by numba code for plain arrays."""
         return block(*xs) if any(isinstance(x, RealArray) for x in xs) else _unboxed(f(*map(own, xs)))
 
     def pull(xs: Sequence[Any], ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+        """Return the cotangents of the arguments, by fwd and bwd."""
         return list(of(rule.bwd)(of(rule.fwd)(*xs)[1], whole(list(map(own, gs)))))  # it may work in place
 
     def push(xs: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        """Return the tangents of the results, with zeros in place of None."""
         tangents = tuple(np.zeros(np.shape(x)) if t is None else t for x, t in zip(xs, ts, strict=True))
         made = of(rule.push)(tuple(xs), whole(ys), tangents)
         moved = made if len(ys) > 1 else [made]
         return [np.zeros(np.shape(y)) if t is None else t for t, y in zip(moved, ys, strict=True)]
 
     def block(*args: Any) -> Any:
+        """Record the function as one block."""
         return by_rule(compute, pull, push, *args)
 
     return block

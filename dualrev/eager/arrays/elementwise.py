@@ -185,6 +185,7 @@ def _as_operation(line: Primitive, k: int) -> Callable[..., Any] | None:
     whole = _array_partials(line)[k]
 
     def operation(*args: Any) -> Any:
+        """Record a partial derivative of a line, as an elementwise operation of its own."""
         *known, later = args
         compute = _Slope(made.line, whole, known, later if len(line.partials) == 1 else [])
         return elementwise(made.line, [known[j] for j in made.places], compute)
@@ -262,12 +263,14 @@ class _ForArrays(ast.NodeTransformer):
         self.constants: dict[str, np.ndarray] = {}
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """Make constants of both operands arrays, except for powers."""
         self.generic_visit(node)
         if not isinstance(node.op, ast.Pow):
             node.left, node.right = self._constant(node.left), self._constant(node.right)
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """Make constants of the comparands arrays."""
         self.generic_visit(node)
         node.comparators = [self._constant(u) for u in node.comparators]
         return node
@@ -281,6 +284,7 @@ class _ForArrays(ast.NodeTransformer):
         return ast.Name(name, ast.Load())
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        """Replace a conditional expression by `either`, whose sides are functions of the selected elements."""
         bounded = _everywhere(node.test)
         self.generic_visit(node)
         # +x is a copy of x
@@ -294,6 +298,7 @@ class _ForArrays(ast.NodeTransformer):
         return ast.IfExp(bounded, sides[0], chosen) if bounded else chosen
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        """Replace `and` and `or` by numpy's elementwise functions."""
         self.generic_visit(node)
         name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
         made, *rest = node.values
@@ -334,7 +339,7 @@ def _bounded(x: Any, limit: float) -> bool:
 
 @functools.cache
 def _numpy_names() -> dict[str, Any]:
-    """What the functions of the table's text are on arrays."""
+    """Return numpy's function for each name in the table's formulas, which are text."""
     made: dict[str, Any] = {name: getattr(np, name) for name in ("logical_and", "logical_or", "nan", "inf")}
     made |= {"either": _either, "bounded": _bounded}
     for name in FUNCTIONS:
@@ -353,6 +358,7 @@ def _by_elements(f: Callable[..., Any], many: Callable[..., Any] | None = None, 
     """A function of numbers on arrays, too; `many` is the same for many plain numbers, `name` that in the table."""
 
     def apply(*args: Any) -> Any:
+        """Compute a line on plain arrays: by SciPy's ufunc, by compiled code for many elements, or one by one."""
         if many is not None and any(map(np.ndim, args)) and not any(map(holds_duals, args)):
             made = of_scipy(name, tuple(map(plain, args)))
             if made is not None:

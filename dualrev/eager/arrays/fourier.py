@@ -46,17 +46,21 @@ def _transform(function: Callable[..., Any], a: Any, axes: Sequence[int], norm: 
     """fftn or ifftn over axes that have their lengths: one operation of both parts."""
 
     def whole(z: Any) -> Any:
+        """Transform complex numbers along the axes."""
         return function(z, axes=axes, norm=norm)
 
     def compute(x: Any, y: Any) -> Any:
+        """Return the parts of the transform, given the parts of its argument."""
         made = whole(join(x, y))
         return real_part(made), imag_part(made)
 
     def pull(xs: Any, ys: Any, gs: Sequence[Any]) -> list[Any]:
+        """Return the cotangents of the parts: the transform of the conjugate, conjugated."""
         made = whole(join(gs[0], -gs[1]))
         return [real_part(made), -imag_part(made)]
 
     def push(xs: Any, ys: Any, ts: Sequence[Any]) -> tuple[Any, Any]:
+        """Return the transform of the tangents."""
         return compute(*(np.zeros(np.shape(x)) if t is None else t for t, x in zip(ts, xs, strict=True)))
 
     return join(*by_rule(compute, pull, push, real_part(a), imag_part(a), keeps_value=False, needs=(False, False)))
@@ -66,6 +70,7 @@ def _one(function: Callable[..., Any]) -> Callable[..., Any]:
     """fft and ifft."""
 
     def handler(a: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> Any:
+        """Resize along the axis, and transform."""
         return _transform(function, _resized(_array(a), n, axis), [axis], norm)
 
     return handler
@@ -84,6 +89,7 @@ def _several(function: Callable[..., Any], default: Any = None) -> Callable[...,
     """fftn, fft2, and their inverses."""
 
     def handler(a: Any, s: Any = None, axes: Any = default, norm: Any = None) -> Any:
+        """Resize along the axes, and transform."""
         a = _array(a)
         axes, lengths = _lengths(a, s, axes)
         for axis, n in zip(axes, lengths, strict=True):
@@ -99,13 +105,16 @@ def _rfft(a: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> Any
     n = a.shape[axis]
 
     def compute(x: Any) -> Any:
+        """Return the parts of the transform of a real array."""
         made = np.fft.rfft(x, n, axis, norm)
         return real_part(made), imag_part(made)
 
     def pull(xs: Any, ys: Any, gs: Sequence[Any]) -> list[Any]:
+        """Return the real part of the transform of the padded conjugate cotangent."""
         return [real_part(np.fft.fft(join(gs[0], -gs[1]), n, axis, norm))]
 
     def push(xs: Any, ys: Any, ts: Sequence[Any]) -> tuple[Any, Any]:
+        """Return the transform of the tangent."""
         return compute(ts[0])
 
     return join(*by_rule(compute, pull, push, a, keeps_value=False, needs=(False,)))
@@ -121,13 +130,16 @@ def _irfft(a: Any, n: int | None = None, axis: int = -1, norm: Any = None) -> An
     weights = weights.reshape([-1 if k == axis % a.ndim else 1 for k in range(a.ndim)])
 
     def compute(x: Any, y: Any) -> Any:
+        """Return the real inverse transform, given the parts of half a transform."""
         return np.fft.irfft(join(x, y), n, axis, norm)
 
     def pull(xs: Any, ys: Any, gs: Sequence[Any]) -> list[Any]:
+        """Return the weighted parts of the transform of the cotangent."""
         made = np.fft.rfft(gs[0], n, axis, _OTHER_WAY[norm])
         return [weights * real_part(made), weights * imag_part(made)]
 
     def push(xs: Any, ys: Any, ts: Sequence[Any]) -> list[Any]:
+        """Return the inverse transform of the tangents."""
         return [compute(*(np.zeros(np.shape(x)) if t is None else t for t, x in zip(ts, xs, strict=True)))]
 
     return by_rule(compute, pull, push, real_part(a), imag_part(a), keeps_value=False, needs=(False, False))
@@ -161,6 +173,7 @@ def _shifted(function: Callable[..., Any]) -> Callable[..., Any]:
     """fftshift and ifftshift: the elements in another order."""
 
     def handler(x: Any, axes: Any = None) -> Any:
+        """Shift real and imaginary parts by one permutation of the elements."""
         if is_complex(x):
             return join(function(real_part(x), axes), function(imag_part(x), axes))
         a = real_array(x)

@@ -32,7 +32,7 @@ __all__ = ["HANDLERS", "apply_function", "assemble"]
 
 
 def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What numpy calls when one of its functions meets an array or a number under differentiation."""
+    """Answer numpy's `__array_function__`: one of its functions was called with a traced array or number."""
     args, kwargs = opened(func, args, kwargs)
     if not (args and args[0].__class__ is RealArray and args[0].x.size) and all_empty(args, [*kwargs.values()]):
         return of_empty(func, args, kwargs)
@@ -115,6 +115,7 @@ def _moved(func: Any) -> Callable[..., Any]:
     """A function that selects or reorders the elements of one array: a view where numpy's is a view."""
 
     def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
+        """Select elements as the function does."""
         if not isinstance(real_array(a), RealArray):
             return func(a, *args, **kwargs)
         return _selected(real_array(a), lambda x: func(x, *args, **kwargs), number=isinstance(a, DualNumber))
@@ -126,6 +127,7 @@ def _pieces(func: Any) -> Callable[..., Any]:
     """A function that cuts an array into a list of views."""
 
     def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
+        """Select the elements of each piece as the function does."""
         a = real_array(a)
         made = func(plain(a), *args, **kwargs)
         if not isinstance(a, RealArray):
@@ -148,6 +150,7 @@ def _joined(func: Any) -> Callable[..., Any]:
     """A function that puts a sequence of arrays together."""
 
     def handler(arrays: Any, *args: Any, **kwargs: Any) -> Any:
+        """Join arrays as the function does."""
         return assemble(lambda parts: func(parts, *args, **kwargs), *arrays)
 
     return handler
@@ -159,6 +162,7 @@ def _like(value: Any) -> Callable[..., Any]:
     def handler(
         a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, device: Any = None
     ) -> Any:
+        """Return an array of the shape of a, filled with the value."""
         made = np.full_like(plain(real_array(a)), value, dtype or float, order, shape=shape)
         return held(made)
 
@@ -223,6 +227,7 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> A
 
 def _triangle(func: Any) -> Callable[..., Any]:
     def handler(m: Any, k: int = 0) -> Any:
+        """Set the other triangle to zeros."""
         a = real_array(m)
         return _where(func(np.ones(a.shape[-2:], bool), k), a, 0.0)
 
@@ -236,6 +241,7 @@ def _broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
 
 def _atleast(func: Any) -> Callable[..., Any]:
     def handler(*arrays: Any) -> Any:
+        """Add axes to each array."""
         made = tuple(_moved(func)(a) for a in arrays)
         return made if len(made) > 1 else made[0]
 
@@ -281,9 +287,11 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
 
 def _block(arrays: Any) -> Any:
     def depth(x: Any) -> int:
+        """Return the depth of nested lists."""
         return 1 + depth(x[0]) if isinstance(x, list) else 0
 
     def join(x: Any, level: int) -> Any:
+        """Concatenate nested lists from the innermost level on."""
         if not isinstance(x, list):
             return real_array(x)
         parts = [join(u, level - 1) for u in x]

@@ -1,4 +1,4 @@
-"""What flows through a tape where cotangents, tangents or partials are numbers of an outer run: see cotangent_flow.py.
+"""Flow of cotangents, tangents or partials that are traced by an outer run: see cotangent_flow.py.
 
 The numbers of open nodes are in one array for all elements, with a mask that says where something has contributed;
 those of scalars are in a dict.
@@ -29,7 +29,7 @@ class NestedFlow(Nodewise):
         self._reached = np.zeros(0, bool)
 
     def shaped(self, ct: Any, shape: tuple[int, ...]) -> Any:
-        """What a rule made, as a contribution to an array of this shape."""
+        """Return the result of a rule as a contribution to an array of this shape."""
         ct = real_array(ct)
         if ct.shape == shape:
             return ct

@@ -1,4 +1,4 @@
-"""Sums, products, extremes and what is made of them: n elements are one contribution each, in one block."""
+"""Sums, products, extremes and functions of them: n elements are one contribution each, in one block."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def _reduction(
     total: Any = np.add.reduce if name == "sum" else None  # what np.sum does, but faster
 
     def handler(a: Any, axis: Any = None, keepdims: Any = False, initial: Any = NOT_GIVEN, where: Any = True) -> Any:
+        """Reduce along the axis, with a slope for each element."""
         if slope is not None and initial is NOT_GIVEN and where is True:
             tape, ids, _ = alone((a,))
             if tape is not None and a.__class__ is RealArray:
@@ -198,6 +199,7 @@ def accumulate(ufunc: Any, a: Any, axis: int = 0) -> Any:
 
 def _cumulative(func: Any, first: float) -> Callable[..., Any]:
     def handler(x: Any, axis: Any = None, include_initial: bool = False) -> Any:
+        """Accumulate along the axis, after the initial number if that is included."""
         x = np.atleast_1d(real_array(x))
         if axis is None and x.ndim > 1:
             raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
@@ -297,6 +299,7 @@ def _percentile(
 
 def _ignoring_nan(func: Any, fill: float) -> Callable[..., Any]:
     def handler(a: Any, *args: Any, **kwargs: Any) -> Any:
+        """Replace NaN by a number that changes no result, and reduce."""
         a = real_array(a)
         return func(np.where(np.isnan(plain(a)), fill, a), *args, **kwargs)
 
@@ -307,6 +310,7 @@ def _extreme_number(func: Any, fill: float) -> Callable[..., Any]:
     """np.nanmax and np.nanmin; where all elements are NaN, they share the derivative, as in np.max."""
 
     def handler(a: Any, axis: Any = None, **kwargs: Any) -> Any:
+        """Find the extreme without NaN, or NaN with numpy's warning where everything is NaN."""
         a = real_array(a)
         missing = np.isnan(plain(a))
         if not missing.any():
@@ -328,6 +332,7 @@ def _without_nan(func: Any) -> Callable[..., Any]:
     """The same of the elements that are not NaN, for a function that has where=."""
 
     def handler(a: Any, *args: Any, where: Any = True, **kwargs: Any) -> Any:
+        """Reduce the elements that are not NaN."""
         a = real_array(a)
         return func(a, *args, where=~np.isnan(plain(a)) & where, **kwargs)
 

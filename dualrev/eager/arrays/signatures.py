@@ -61,7 +61,7 @@ def _own_names(func: Any, handler: Any) -> dict[str, str]:
 
 
 def _names(func: Any) -> list[str]:
-    """The names of what numpy takes by position, and of what follows; none of np.einsum, which takes any number."""
+    """Return the names of a numpy function's parameters; none for np.einsum, which takes any number."""
     return [] if func is np.einsum else [*parameters_of(func)]
 
 

@@ -41,6 +41,7 @@ def _loop() -> Callable[..., Any]:
 
     @numba.njit(nogil=True)  # not cached: numba would not see that polygamma has changed
     def loop(n, x):  # type: ignore[no-untyped-def]
+        """Compute polygamma for each element."""
         made = np.empty(len(x))
         for k in range(len(x)):
             made[k] = polygamma(n[k], x[k])

@@ -141,7 +141,7 @@ def _special(name: str, args: Sequence[Any], ufunc: Any, kwargs: dict[str, Any])
 
 
 def _full_name(ufunc: Any) -> str:
-    """What a user calls it: a ufunc does not say which package it is of."""
+    """Return the name with its package, which a ufunc does not say: numpy.exp, scipy.special.gammaln."""
     name: str = ufunc.__name__
     packages = {"numpy": np, "scipy.special": sys.modules.get("scipy.special")}
     known = [package for package, module in packages.items() if getattr(module, name, None) is ufunc]
@@ -177,9 +177,9 @@ def _along(ufunc: Any, method: str, a: Any, *at: Any, axis: Any, **kwargs: Any) 
 
 
 def into(out: Any, made: Any, where: Any, core: int | None = 0) -> Any:
-    """What was made, in the array `out` if there is one, where `where` is true.
+    """Write a result into the array `out`, where `where` is true; return the result itself without `out`.
 
-    It broadcasts, but for its last axes, of which there are `core`; None is all, and no axis more.
+    It broadcasts, but for its last `core` axes; None means all, and no axis more.
     """
     if out is None:
         if where is not True:
@@ -237,7 +237,7 @@ def _heaviside(x: Any, h: Any) -> Any:
 
 
 def _product(how: tuple[str, float | None], x: Any) -> Any:
-    """What the table of functions says is a product or a quotient."""
+    """Return a product or a quotient of x, as the line of the table says."""
     symbol, other = how
     return other / x if symbol == "/" else x * (x if other is None else other)
 

@@ -70,7 +70,7 @@ def _separated(given: Any) -> Any:
 
 
 def shared(given: Any) -> str:
-    """Which arguments have data in common, in words; "" if none are found."""
+    """Name arguments that share data, as text; "" if none are found."""
     args, kwargs = given
     named = [*((str(k), x) for k, x in enumerate(args)), *((repr(name), x) for name, x in kwargs.items())]
     found = [(name, x) for name, argument in named for x in _changeable(argument)]
@@ -110,6 +110,7 @@ def parting(plain: Callable[[], Any], under: Callable[[], Any]) -> str:
     parted = False
 
     def compare(frame: FrameType) -> None:
+        """Compare a step of the second run with the first one, and remember the line where they part."""
         nonlocal seen, parted
         if parted or seen >= len(steps):
             parted = parted or seen < LONGEST
@@ -133,6 +134,7 @@ def _tracing(note: Callable[[FrameType], Any]) -> Iterator[None]:
     """Call note(frame) before every operation of the user's code."""
 
     def of_frame(frame: FrameType, event: str, _: Any) -> Any:
+        """Trace the operations of the user's functions."""
         made_for_a_class = frame.f_globals.get("__name__", "").startswith("namedtuple_")
         if made_for_a_class or not is_of_user(frame.f_code.co_filename):
             return None
@@ -141,6 +143,7 @@ def _tracing(note: Callable[[FrameType], Any]) -> Iterator[None]:
         return of_operation
 
     def of_operation(frame: FrameType, event: str, _: Any) -> Any:
+        """Note each operation."""
         if event == "opcode":
             note(frame)
         return of_operation

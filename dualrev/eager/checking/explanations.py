@@ -1,8 +1,8 @@
-"""What numpy, Python and C say in their own words where a number under differentiation is nothing to them: in ours.
+"""Translation of errors that numpy, Python and C raise for traced numbers into errors that name the cause and a cure.
 
 numpy asks nobody what np.array([x, 1.0]) should be (no release of it has a hook for that): an array of objects, whose
 functions look for methods on the elements, and on 1.0 find none. Such errors name no line. They are translated where
-the derivative was asked for, by the traceback: what raises them is the user's line, or one of a library below it.
+the derivative was called, by the traceback: what raises them is the user's line, or one of a library below it.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _refusal(text: str, place: str, package: str) -> UnsupportedError | None:
 
 
 def _place(traceback: TracebackType | None) -> tuple[str, str | None, str]:
-    """The user's line, and that of a library below it, with its name, where something was raised.
+    """Return the user's line that raised, and the line of a library below it, with its name.
 
     None in place of the second if this library raised it.
     """

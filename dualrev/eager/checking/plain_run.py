@@ -1,11 +1,11 @@
-"""What a function computes on plain numbers, beside what it computes under differentiation.
+"""Comparison of a function's value on plain numbers with its value while it is differentiated.
 
-Under differentiation a function is given numbers of other classes, and copies of its arguments. Where it can tell, by
-isinstance(x, float) or by writing to an array that it was given twice, it may compute something else; its derivative is
-then that of something else. `dualrev.check(f, *args)`, and every derivative where the environment has DUALREV_CHECK=1,
-run f once more, on plain numbers, and compare:
+A function that is differentiated gets numbers of other classes, and copies of its arguments. If it can tell, by
+isinstance(x, float) or by writing to an array that it was given twice, it may compute something else; so does its
+derivative. `dualrev.check(f, *args)`, and every derivative where the environment has DUALREV_CHECK=1, run f once more,
+on plain numbers, and compare:
 
-    plain = PlainRun(f, args, kwargs)       before the function runs under differentiation
+    plain = PlainRun(f, args, kwargs)       before the function is differentiated
     plain.compare(y, again)                 CheckError if f gives another value than y; diagnosis.py says why
 
 Values are equal if they agree to 9 digits (comparison.py), or as far as f tells apart arguments that agree to 13.
@@ -71,7 +71,7 @@ class PlainRun:
         return not self._difference(found, expected) or self.is_rounding(found, expected)
 
     def error(self, found: Any, expected: Any, again: Callable[[], Any]) -> CheckError:
-        """That they do not, and why."""
+        """Return the error for values that differ, with the reason."""
         what = f"it gives {self._difference(found, expected)}"
         return CheckError.of_value(self.f, what, reason(self, found, expected, again))
 
@@ -84,6 +84,7 @@ class PlainRun:
         rng = np.random.default_rng(0)
 
         def moved(u: Any) -> Any:
+            """Perturb a number or an array by a relative 1e-13."""
             v = u * (1.0 + 1e-13 * rng.uniform(-1.0, 1.0, np.shape(u)))
             return v if isinstance(u, np.ndarray) else type(u)(v)
 

@@ -88,6 +88,7 @@ class _Survey:
         own = self._meant(as_python(f), lambda g: with_globals(g, self._meant, self._copies))
 
         def whole(*args: Any) -> None:
+            """Run the function to its end, and return nothing: no derivative is needed."""
             own(*args)
             self.finished = True  # and no derivative is asked for: there is no value
 
@@ -103,7 +104,7 @@ class _Survey:
         return None
 
     def _meant(self, x: Any, copy: Callable[[Any], Any]) -> Any:
-        """What a global of the user's functions stands for here."""
+        """Return the stand-in of a global of the user's functions."""
         if x is math or x is np:
             return self._modules[x.__name__]
         for module in (math, np):  # from math import sin
@@ -120,7 +121,7 @@ class _Survey:
             self.notes.append(error)
 
     def _changes(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
-        """Whose attribute of which name becomes what."""
+        """Yield (owner, attribute, replacement) for everything that raises on traced numbers."""
         for owner, name, standin in (
             (DualNumber, "__float__", lambda u: float(value(u))),
             (DualNumber, "__complex__", lambda u: complex(value(u))),
@@ -141,6 +142,7 @@ class _Survey:
         """A conversion to a plain number, which has its value."""
 
         def convert(u: Any, *args: Any, **kwargs: Any) -> Any:
+            """Convert a traced number; note the error, and go on with the plain value."""
             try:
                 return original(u, *args, **kwargs)
             except (ConversionError, HashError) as error:
@@ -155,6 +157,7 @@ class _Survey:
         """A function of numpy, which has numpy's value."""
 
         def answer(function: Any, *given: Any) -> Any:
+            """Answer numpy's function; note the error, and go on with the plain value."""
             if not self._mine():
                 return original(function, *given)
             args, outs, call = parts(function, *given)
@@ -175,6 +178,7 @@ class _Survey:
 
     def _stored(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def store(a: RealArray, key: Any, new: Any) -> None:
+            """Store in an array, and note traced numbers."""
             if self._mine():
                 self._write(a, [new])
             original(a, key, new)
@@ -194,6 +198,7 @@ class _Survey:
 
     def _of_math(self, original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
         def function(*args: Any, **kwargs: Any) -> Any:
+            """Call the function of `math`; for traced numbers note its error, and call dualrev's."""
             if not self._mine() or not any(isinstance(u, DualNumber) for u in flatten(list(args))[0]):
                 return original(*args, **kwargs)
             with contextlib.suppress(Exception):
@@ -206,6 +211,7 @@ class _Survey:
         """A constructor of numpy; in the user's code its arrays can hold numbers under differentiation."""
 
         def make(*args: Any, **kwargs: Any) -> Any:
+            """Make an array; note where, so that storing a traced number in it can name the line."""
             made = original(*args, **kwargs)
             if type(made) is not np.ndarray:
                 return made

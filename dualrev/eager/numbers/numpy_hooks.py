@@ -1,9 +1,8 @@
-"""What numpy's functions make of numbers and arrays under differentiation: asked from below, answered from above.
+"""Answers to numpy's functions for traced numbers and arrays: called here, defined in higher modules.
 
-numpy asks what its functions are called with: `__array_ufunc__`, `__array_function__`. So `Real` and `RealArray` have
-to know the answers, and the answers are made of these two classes. They stand in modules above them, arrays/ufuncs.py
-and arrays/functions.py, and `dualrev.eager.arrays` puts them here: whoever imports any part of dualrev has imported
-that package.
+numpy asks the arguments of its functions: `__array_ufunc__`, `__array_function__`. So `Real` and `RealArray` have to
+know the answers, and the answers use these two classes. The answers are in arrays/ufuncs.py and arrays/functions.py,
+and `dualrev.eager.arrays` puts them here: whoever imports any part of dualrev has imported that package.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def _source(method: str, primitive: Primitive, partials: tuple[str, ...], texts:
 
 
 def _apart(method: str, primitive: Primitive, nested: bool) -> str:
-    """What a method with two arguments does with numbers of two runs, in a class of flat numbers, or of nested ones."""
+    """Return the code of a two-argument method for numbers of two runs, for flat numbers or for nested ones."""
     reflected = method.startswith("__r")
     if nested:
         return _OUTER_RIGHT if reflected else _OUTER
@@ -130,7 +130,7 @@ def _later(dual: Any, method: str, source: Callable[[], str], scope: Mapping[str
 
 
 def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """What numpy calls when one of its functions meets a dual number."""
+    """Answer numpy's `__array_ufunc__`: one of its ufuncs was called with a dual number."""
     return apply_ufunc(ufunc, method, inputs, kwargs)
 
 
@@ -158,11 +158,10 @@ def _insert(template: str, place: str, text: str) -> str:
 
 
 def _operator(primitive: Primitive, u: Any, v: Any) -> Any:
-    """As `apply`, but leaves what is no number to the other operand: arrays, or Python's TypeError.
+    """Apply a line as `apply` does, but leave operands other than numbers to themselves: arrays, or Python's TypeError.
 
-    With a complex number it is what numpy's function of both is. With a list it is an array, as for numpy's floats, of
-    which arrays are made, too; the product is an error for both.
-    Of a table of pandas it is what its own function makes of both: a table.
+    A complex operand gives numpy's function of both. A list gives an array, as for numpy's floats; the product with a
+    list is an error for both. A table of pandas gives a table.
     """
     known = (numbers.Real, np.bool_)
     if isinstance(u, known) and isinstance(v, known):

@@ -87,7 +87,7 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
 
 
 def _known(name: str) -> Callable[..., Any] | None:
-    """What a function of numpy is on numbers, by its name; None if nobody has said it."""
+    """Return the function that numpy's ufunc of this name is on numbers; None if no line of the table has it."""
     if name in _UFUNCS:
         return _UFUNCS[name]
     line = _LINES.get(name) or next((line for line in PRIMITIVES.values() if line.ufunc == name), None)

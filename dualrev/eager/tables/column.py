@@ -220,6 +220,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
     @classmethod
     def _create_method(cls, op: Any, coerce_to_dtype: bool = True, result_dtype: Any = None) -> Any:
         def method(self: Column, other: Any) -> Any:
+            """Compute with the numbers of two columns, or of a column and a number."""
             if isinstance(other, (pd.Series, pd.Index, pd.DataFrame)):
                 return NotImplemented
             other = self._operand(other, op.__name__)
@@ -280,6 +281,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         """A method of the array that `values` is for numpy, and `array` for pandas: where these agree."""
 
         def method(*args: Any, **kwargs: Any) -> Any:
+            """Call the method of the array; refuse where pandas and numpy give different results."""
             self._not_apart(name, "ddof" in kwargs)
             return getattr(self.numbers, name)(*args, **kwargs)
 
@@ -397,6 +399,7 @@ def _as_numpy_has_it(name: str) -> Callable[..., Any]:
     """A method that numpy's arrays have, too: theirs, but where pandas calls it, which says what to do with NaN."""
 
     def method(self: Column, *args: Any, skipna: Any = None, **kwargs: Any) -> Any:
+        """Reduce the numbers; skipna leaves NaN out."""
         if skipna is None:
             self._not_apart(name, False)
             return getattr(self.numbers, name)(*args, **kwargs)
@@ -412,6 +415,7 @@ def _in_place(op: Callable[..., Any]) -> Callable[..., Any]:
     """v += w for v = s.values, where that is a view of the table."""
 
     def method(self: Column, other: Any) -> Column:
+        """Compute in place."""
         self[:] = op(self, other)
         return self
 

@@ -1,4 +1,4 @@
-"""Tests for tables of pandas, xarray and polars, none of which is imported here."""
+"""Tests whether data are tables of pandas, xarray or polars, without importing these."""
 
 from __future__ import annotations
 

@@ -82,6 +82,7 @@ def _inferring(infer: Callable[..., Any]) -> Any:
     """The type of a list's elements: those of a column, if there are numbers under differentiation among them."""
 
     def maybe_convert_objects(objects: Any, *args: Any, **kwargs: Any) -> Any:
+        """Convert as pandas does; traced numbers become a column."""
         made = infer(objects, *args, **kwargs)
         return Column(as_numbers(made)) if made.dtype == object and made.ndim == 1 and _are_numbers(made) else made
 
@@ -92,6 +93,7 @@ def _computing(compute: Callable[..., Any]) -> Any:
     """The arithmetic of arrays without labels: with a column for np.array([x, 1.0]), which is an array of objects."""
 
     def arithmetic(left: Any, right: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
+        """Compute as pandas does; operands of traced numbers become columns."""
         if not _are_objects(left) and not _are_objects(right):
             return compute(left, right, op, *args, **kwargs)
         if np.ndim(left) != 1 or np.ndim(right) > 1:
@@ -105,6 +107,7 @@ def _extracting(extract: Callable[..., Any]) -> Any:
     """The arrays that a function of numpy is called with: a column for np.array([x, 1.0]) beside a table."""
 
     def extract_array(obj: Any, *args: Any, **kwargs: Any) -> Any:
+        """Extract the array as pandas does; traced numbers become a column."""
         made = extract(obj, *args, **kwargs)
         return Column(adopt(made)) if _are_objects(made) and made.ndim == 1 else made
 
@@ -115,6 +118,7 @@ def _applying(apply: Callable[..., Any]) -> Any:
     """A ufunc with a table among its inputs: numpy's own loops over objects would lose the NaN of a DataFrame."""
 
     def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Apply a ufunc as pandas does; refuse traced numbers in more than one axis."""
         if self.ndim > 1 and any(map(_are_objects, inputs)):
             raise _of_objects()
         return apply(self, ufunc, method, *inputs, **kwargs)

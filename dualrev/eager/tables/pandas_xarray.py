@@ -38,6 +38,7 @@ def with_labels(x: Any) -> Table | None:
         objects = x.dtype == object  # such as a row of numbers and text
 
         def made(a: Any) -> Any:
+            """Return a Series with the labels of x."""
             return module.Series(_as_column(a), index=x.index, name=x.name, dtype=object if objects else None)
 
         return _of_one(x, x.to_numpy(), made)
@@ -56,6 +57,7 @@ def _of_one(x: Any, values: Any, make: Callable[[Any], Any]) -> Table | None:
         return None
 
     def build(children: list[Any]) -> Any:
+        """Put labels on an array of the table's shape; a Jacobian has more axes than labels."""
         made = children[0]
         return make(made) if np.shape(made) == x.shape else made  # a Jacobian has more axes than there are labels for
 
@@ -67,16 +69,19 @@ def _of_columns(x: Any) -> Table:
     leaves = [_leaf(column.to_numpy()) for column in columns]
 
     def make(made: list[Any]) -> Any:
+        """Return a table of these columns."""
         whole = type(x)({k: _as_column(column) for k, column in enumerate(made)}, index=x.index)
         whole.columns = x.columns
         return whole
 
     def build(children: list[Any]) -> Any:
+        """Return a table of the results, or a dict by column if their shapes differ from the columns'."""
         if any(child is not None and np.shape(child) != (len(x),) for child in children):
             return dict(zip(x.columns, children, strict=True))
         return make([[None] * len(x) if child is None else child for child in children])
 
     def restore(children: list[Any]) -> Any:
+        """Return a table with new numbers, and the old columns that hold none."""
         pairs = zip(columns, children, leaves, strict=True)
         return make([column if leaf is None else child for column, child, leaf in pairs])
 
@@ -93,7 +98,7 @@ def _leaf(values: np.ndarray) -> Any:
 
 
 def _as_column(child: Any) -> Any:
-    """What a table of pandas can hold: an array, or a column where there are numbers under differentiation."""
+    """Return an array as pandas can hold it: a column if it is traced."""
     if not isinstance(child, RealArray):
         return child
     from dualrev.eager.tables.column import Column  # imports pandas, as who has a table has done

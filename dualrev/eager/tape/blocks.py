@@ -1,8 +1,8 @@
-"""What operations on whole arrays write on the tape: blocks.
+"""Blocks: records of operations on whole arrays on the tape.
 
 A block is a linear map from the tangents of its operands to those of its results. `Terms` are contributions one by one,
-as the rows of scalars are; a `Rule` speaks of whole operands. What flows through them is in cotangent_flow.py; tape.py
-and ids.py explain ids.
+as the rows of scalars are; a `Rule` treats operands as a whole. cotangent_flow.py sends cotangents and tangents through
+them; tape.py and ids.py explain ids.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["PLAIN", "Block", "Kept", "Partial", "Products", "Rule", "Terms", "sp
 
 
 class Block(Protocol):
-    """What an operation on arrays wrote: a linear map from the tangents of its operands to those of its results."""
+    """Record of an operation on arrays: a linear map from the tangents of its operands to those of its results."""
 
     id: int
     nested: bool
@@ -52,7 +52,7 @@ class Partial:
         return made
 
     def shared(self) -> Any:
-        """The same, where others will ask for it."""
+        """Return the array, which others may use, too."""
         self._asked = True
         return self.value()
 
@@ -188,7 +188,7 @@ class Terms:
             flow.add(results, flow.get(operand) * p)
 
     def _is_in_order(self, ids: Any, p: Any) -> bool:
-        """Whether place k is that of the k-th id of the result and of the operand."""
+        """Whether element k of the result and of the operand have the k-th ids of their ranges."""
         ranges = ids.__class__ is Range and ids.steps is None and self._out.steps is None and self._rows is None
         whole = self._kept == self._domain == ids.shape and ids.size > 0
         return ranges and whole and (p.__class__ is float or p.shape in ((), self._domain))

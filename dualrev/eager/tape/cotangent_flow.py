@@ -1,8 +1,8 @@
-"""What flows through a finished tape: a cotangent, or a tangent, of every id.
+"""Flow through a finished tape: a cotangent, or a tangent, for every id.
 
 An operation on whole arrays takes and makes whole arrays. So the numbers of a node, all ids of one array, are kept as
 an array that somebody else has made, of any shape, in C order: the first contribution is taken over, and adding to it
-makes another array, or changes this one if the flow `owns` it. When a node's cotangent has been pulled, it is let go.
+makes another array, or changes this one if the flow `owns` it. When a node's cotangent has been pulled, it is dropped.
 
 Some contributions are to parts of a node, or to ids that were picked out. Such a node is `open`: its numbers stand in
 a buffer, where -0.0 says that nothing has contributed (tape.py). The buffer has room for all ids, scalars from its
@@ -23,10 +23,9 @@ __all__ = ["Flow", "Nodewise"]
 
 
 class Nodewise:
-    """Numbers for all ids, those of arrays as whole arrays as far as they come so.
+    """Numbers for all ids; those of an array are kept as a whole array as far as they come so.
 
-    What is done with open nodes depends on what the numbers are: floats here, numbers of an outer run in
-    arrays/nested.py.
+    How open nodes are handled depends on the numbers: floats here, numbers of an outer run in arrays/nested_flow.py.
     """
 
     reuses = False  # whether arrays are changed in place
@@ -226,7 +225,7 @@ class Flow(Nodewise):
         self._open_nodes(pinned)
 
     def shaped(self, ct: Any, shape: tuple[int, ...]) -> Any:
-        """What a rule made, as a contribution to an array of this shape."""
+        """Return the result of a rule as a contribution to an array of this shape."""
         ct = np.asarray(ct, dtype=float)
         return ct if ct.shape == shape else np.broadcast_to(ct, shape)
 

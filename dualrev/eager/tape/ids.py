@@ -183,7 +183,7 @@ def laid_out(start: int, x: np.ndarray) -> Range | None:
 
 
 def of_view(ids: Range, x: np.ndarray, view: np.ndarray) -> Range | None:
-    """The ids of a view of x, given those of x; None if an element occurs in it twice."""
+    """Return the ids of a view of x, given the ids of x; None if an element occurs in it twice."""
     whole = view.size == x.size and x.flags.c_contiguous and ids.steps is None
     if whole and view.flags.c_contiguous:
         return Range(ids.start, view.shape)

@@ -30,7 +30,7 @@ _unpacked = struct.Struct("=dqdqq").iter_unpack
 
 
 def linear_map(run: Tape, ends: Sequence[Any]) -> Linear | FewRows:
-    """What was written on a tape, as a map: of the ids' cotangents, `pull`, and of their tangents, `push`.
+    """Return the operations on a tape as a linear map of the ids' cotangents, `pull`, and tangents, `push`.
 
     `ends` are the ids of the inputs and of the outputs, leaf by leaf.
     """
@@ -54,7 +54,7 @@ class FewRows:
             self._rows = _with_partials(self._rows, nested)
 
     def pull(self, outputs: list[Any], cts: Sequence[Any], inputs: list[Any]) -> list[Any]:
-        """The cotangents of the inputs, from those of the outputs."""
+        """Return the cotangents of the inputs, given the cotangents of the outputs."""
         found = _begun(outputs, cts)
         for p, i, q, j, id in reversed(self._rows):
             g = found.get(id)
@@ -69,7 +69,7 @@ class FewRows:
         return _numbers(found, inputs)
 
     def push(self, inputs: list[Any], tangents: Sequence[Any], outputs: list[Any]) -> list[Any]:
-        """The tangents of the outputs, from those of the inputs; 0 for a constant, whose id is None."""
+        """Return the tangents of the outputs, given the tangents of the inputs; 0 for a constant, whose id is None."""
         found = _begun(inputs, tangents)
         for p, i, q, j, id in self._rows:
             for partial, operand in ((p, i), (q, j)):
@@ -116,7 +116,7 @@ class Linear:
 
     @np.errstate(all="ignore")  # partial derivatives never warn
     def pull(self, outputs: list[Any], cts: Sequence[Any], inputs: list[Any]) -> list[Any]:
-        """The cotangents of the inputs, from those of the outputs, in arrays of their own."""
+        """Return the cotangents of the inputs, given the cotangents of the outputs, in arrays of their own."""
         flow = self._flow(outputs, cts, inputs)
         rows, end = self._rows(flow), len(self.rows)
         for block, start in zip(reversed(self.blocks), reversed(self._places), strict=True):
@@ -129,7 +129,7 @@ class Linear:
 
     @np.errstate(all="ignore")
     def push(self, inputs: list[Any], tangents: Sequence[Any], outputs: list[Any]) -> list[Any]:
-        """The tangents of the outputs, from those of the inputs; 0 for a constant, whose id is None."""
+        """Return the tangents of the outputs, given the tangents of the inputs; 0 for a constant, whose id is None."""
         flow = self._flow(inputs, tangents, inputs)
         rows, start = self._rows(flow), 0
         for block, end in zip(self.blocks, self._places, strict=True):
@@ -245,7 +245,7 @@ def _with_partials(rows: list[tuple[Any, ...]], nested: dict[int, tuple[Any, ...
 
 
 def _times(g: Any, p: Any) -> Any:
-    """g * p, of which one is a number of an outer run, on whose tape a factor 1 writes nothing."""
+    """Return g * p, where an outer run may trace one of them; a factor 1 writes nothing on its tape."""
     if p.__class__ is float and p == 1.0:
         return g
     return p if g.__class__ is float and g == 1.0 else g * p

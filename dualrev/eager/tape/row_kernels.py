@@ -30,6 +30,7 @@ def _compiled(f: Callable[..., Any]) -> Callable[..., Any]:
     """A loop that numba compiles, or reads from its cache. It is handed to numba at its first call: that takes time."""
 
     def first(*args: Any) -> Any:
+        """Compile the kernel in its first call, and put it in the place of this function."""
         made = globals()[f.__name__] = numba.njit(cache=True, nogil=True)(f)
         return made(*args)
 

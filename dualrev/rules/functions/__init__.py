@@ -1,7 +1,7 @@
-"""What is known of functions: one table, from which both engines, the refusals and the pages of docs/ take it.
+"""Table of functions of numpy, math and Python, from which both engines, the refusals and the pages of docs/ read.
 
-A function of numpy is a line here, beside others of its kind, and a test (CONTRIBUTING.md shows how). The lines are in
-elements.py, arrays.py, numerics.py and nondifferentiable.py; entry.py says what a line says.
+To add a function of numpy, add a line here, beside others of its kind, and a test (CONTRIBUTING.md shows how). The
+lines are in elements.py, arrays.py, numerics.py and nondifferentiable.py; entry.py explains the fields of a line.
 
 >>> import numpy as np
 >>> TABLE["np.cumprod"].names, TABLE["np.cumprod"].kind
@@ -55,7 +55,7 @@ def _by_identity() -> dict[int, str]:
 
 
 def shared(name: str, source: Any, made: Any) -> str:
-    """What a function makes of an array of the numba type `source`, given the type of its result: see `SHARED`."""
+    """Memory of a function's result, given the numba types of its array argument and of the result: see `SHARED`."""
     if source.dtype != made.dtype:
         return "copy"
     if name in ("np.ascontiguousarray", "np.asfortranarray") and source.ndim < 2 and source.layout != "A":

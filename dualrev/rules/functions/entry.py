@@ -1,4 +1,4 @@
-"""What a line of the table of functions says."""
+"""Fields of a line of the table of functions."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Definition(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Which elements of an argument the result has: their places, as an expression.
+    """Elements of an argument that the result consists of: their positions, as an expression.
 
-    It speaks of the array `x_`, of an array `p_` of the same shape that counts its elements, and of the other
-    arguments `a_` and `b_`. With `zero`, p_ counts from 1, and 0 stands for the number 0. `ndim` is how many axes the
-    array has to have, if not any number of them. `view` says that a result of as many elements shares the memory of an
+    The expression uses the array `x_`, an array `p_` of the same shape that counts its elements, and the other
+    arguments `a_` and `b_`. With `zero`, p_ counts from 1, and 0 stands for the number 0. `ndim` is the number of axes
+    that the array must have; None means any. `view` says that a result with as many elements shares the memory of an
     array in C order.
     """
 
@@ -118,7 +118,7 @@ class Function(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What the compiler takes first; "tape" if only the tape has a rule."""
+        """Kind of rule that the compiler takes first; "tape" if only the tape has a rule."""
         ways: dict[str, Any] = {
             "definition": self.definitions,
             "selection": self.selection,

@@ -21,7 +21,7 @@ _NAMES += " random.drawing random.samples"
 
 
 class _Definitions(Mapping[str, Any]):
-    """What the modules define, by name: imported when somebody asks, since numba's own definitions come with it."""
+    """Definitions of the modules, by name: imported on request, since numba's own definitions come with them."""
 
     @cached_property
     def _all(self) -> dict[str, Any]:

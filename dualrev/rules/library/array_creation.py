@@ -1,4 +1,4 @@
-"""Arrays that are made of numbers, sums of what comes before, variances."""
+"""Constructors of arrays of numbers, cumulative sums and products, variances."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 @inner
 def arange(start, stop, step):  # type: ignore[no-untyped-def]
-    """np.arange of numbers one of which is a float."""
+    """np.arange of numbers, at least one of them a float."""
     if step == 0:
         raise ValueError("Maximum allowed size exceeded")
     a = np.empty(max(math.ceil((stop - start) / step), 0))

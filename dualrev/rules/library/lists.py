@@ -1,4 +1,4 @@
-"""What the methods of lists do, of the vectors that lists are in compiled code."""
+"""Methods of lists on vectors, which lists are in compiled code."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations

@@ -95,14 +95,14 @@ def _at(s, q):
 
 @inner
 def _last(s):
-    """The 100th percentile of sorted numbers some of which are infinite."""
+    """100th percentile of sorted numbers that may be infinite."""
     x = s[len(s) - 1] * 1.0
     return x if np.isfinite(x) else _undefined(s)
 
 
 @inner
 def _percentile(a, q):
-    """Of a vector without NaN."""
+    """Percentile of a vector without NaN."""
     if len(a) == 0 or (len(a) == 1 and not np.isfinite(a[0])):
         return _undefined(a)
     return _at(np.sort(a), q)

@@ -44,7 +44,7 @@ def polygamma_fwd(n, x):
 
 @njit
 def polygamma_bwd(residuals, ct):
-    """Of the order, which is a constant, there is none."""
+    """Cotangent of x; the order is a constant, and has none."""
     n, x = residuals
     return None, ct * polygamma(n + 1.0, x)
 
@@ -174,7 +174,7 @@ def _line(name: str) -> Primitive:
 
 
 def _named(name: str) -> Any:
-    """What a function in the text of a line is in numba code."""
+    """Return the numba function for a name in the text of a line."""
     if name in ("abs", "polygamma"):
         return abs if name == "abs" else polygamma
     return getattr(np, name) if name in FUNCTIONS and hasattr(np, name) else _pointer(name)

@@ -179,7 +179,7 @@ def average(a, weights):
 
 @inner(error_model="numpy")
 def cov(m, bias, ddof):
-    """np.cov of the rows of a matrix, of which numba takes two or more."""
+    """np.cov of the rows of a matrix; numba takes two or more rows."""
     k, n = m.shape
     if k == 1:
         raise RuntimeError("2D array containing a single row is unsupported, pass the row as a 1D array, i.e. m[0].")

@@ -23,10 +23,12 @@ def eig(a: Any) -> Any:
     """The eigenvalues and the eigenvectors of matrices, as complex numbers."""
 
     def compute(x: Any) -> tuple[Any, Any]:
+        """Return complex eigenvalues and eigenvectors as pairs of parts."""
         w, v = np.linalg.eig(x)
         return join(real_part(w), imag_part(w)), join(real_part(v), imag_part(v))
 
     def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+        """Return the cotangent of the matrix; dv has no part along v, and the largest component of v stays real."""
         (w, v), (gw, gv) = ys, gs
         largest = _largest(v)
         s = np.sum(np.conj(v) * gv, axis=-2, keepdims=True)
@@ -36,6 +38,7 @@ def eig(a: Any) -> Any:
         return [np.linalg.solve(adjoint(v), p @ adjoint(v))]
 
     def push(xs: Any, ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        """Return the tangents of the eigenvalues and of the eigenvectors."""
         w, v = ys
         p = np.linalg.solve(v, ts[0] @ v)
         u = v @ over_gaps(p, w)

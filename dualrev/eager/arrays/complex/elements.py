@@ -63,7 +63,7 @@ def complex_ufunc(ufunc: Any, args: Sequence[Any], dtype: Any = None, **options:
 
 
 def _of_parts(ufunc: Any, args: Sequence[Any]) -> Any:
-    """Of the real parts, and of the imaginary ones; a factor is the same for both."""
+    """Apply a ufunc to the real and to the imaginary parts; a real factor is the same for both."""
     scaling = ufunc.__name__ in _SCALING
     real = [real_part(u) for u in args]
     imag = [u if scaling and not is_complex(u) else imag_part(u) for u in args]
@@ -161,7 +161,7 @@ def multilinear(function: Callable[..., Any], args: Sequence[Any], where: Sequen
 
 
 def refused(name: str) -> UnsupportedError:
-    """That a function has no rule for complex numbers."""
+    """Return the error for a function without a rule for complex numbers."""
     return UnsupportedError(
         f"{name} of complex numbers,", "it of z.real and z.imag, or with functions that have a rule (docs/numpy.md)"
     )
@@ -174,7 +174,7 @@ def _but_zero(u: Any, instead: float, beside: Any = 0.0) -> Any:
 
 
 def _absolute(z: Any) -> Any:
-    """The modulus, whose derivative is 0 at 0, and whose second one is infinite there, as that of u**1.5."""
+    """Return the modulus; its derivative at 0 is 0, and its second derivative there is infinite, as for u**1.5."""
     x, y = real_part(z), imag_part(z)
     size = np.hypot(plain(x), plain(y))
     zero = size == 0.0

@@ -81,12 +81,14 @@ def _partwise(func: Any, where: Sequence[int] = (0,)) -> Callable[..., Any]:
     linear = {*where, *(names[k] for k in where if k < len(names)), *_ADDED}
 
     def part(take: Callable[[Any], Any], u: Any) -> Any:
+        """Take the real or the imaginary part of an argument, or of each array in a list."""
         if u is None:
             return None
         listed = isinstance(u, (list, tuple)) and any(np.ndim(values(x)) for x in u)
         return [part(take, x) for x in u] if listed else take(u)
 
     def handler(*args: Any, **kwargs: Any) -> Any:
+        """Apply the function to the real and to the imaginary parts; UnsupportedError for another complex argument."""
         for key, u in (*enumerate(args), *kwargs.items()):
             if key not in linear and is_complex(u):
                 raise refused(f"numpy.{func.__name__} with the argument {key!r}")
@@ -101,10 +103,11 @@ def _partwise(func: Any, where: Sequence[int] = (0,)) -> Callable[..., Any]:
 
 
 def _product(func: Any, conjugated: int | None = None) -> Callable[..., Any]:
-    """A product of two arrays, one of which may be conjugated before."""
+    """Return a rule for a product of two arrays; operand `conjugated` is conjugated first."""
     names = [*parameters_of(func)][:2]
 
     def handler(*args: Any, **kwargs: Any) -> Any:
+        """Expand the product into products of real and imaginary parts."""
         operands = [*args, *(kwargs.pop(name) for name in names[len(args) :] if name in kwargs)]
         given = [np.conj(u) if k == conjugated else u for k, u in enumerate(operands)]
         return multilinear(lambda *us: func(*us, **kwargs), given)
@@ -173,6 +176,7 @@ def _like(value: float) -> Callable[..., Any]:
     """zeros_like and the like: of complex numbers, if no dtype says otherwise."""
 
     def handler(a: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        """Return an array of the shape of a, filled with the value."""
         made = np.full_like(values(a), value, dtype, **{key: u for key, u in kwargs.items() if key != "order"})
         return as_held(made, [a]) if made.ndim else made
 

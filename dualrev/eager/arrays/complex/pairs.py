@@ -45,7 +45,7 @@ _divide: Any = np.divide
 
 
 class _Complex(NDArrayOperatorsMixin):
-    """What numbers and arrays have in common: the parts, and numpy's functions on them."""
+    """Base class of traced complex numbers and arrays: the parts, and numpy's functions on them."""
 
     __slots__ = ()
 
@@ -171,6 +171,7 @@ class ComplexArray(_Complex):
 
     @real.setter
     def real(self, new: Any) -> None:
+        """Assign to the real parts in place."""
         self._real[...] = new
 
     @property
@@ -180,6 +181,7 @@ class ComplexArray(_Complex):
 
     @imag.setter
     def imag(self, new: Any) -> None:
+        """Assign to the imaginary parts in place."""
         self._imag[...] = new
 
     def __getitem__(self, key: Any) -> Any:
@@ -235,6 +237,7 @@ class ComplexArray(_Complex):
 
     @flat.setter
     def flat(self, new: Any) -> None:
+        """Assign to the elements in C order."""
         self.flat[:] = new
 
     def __repr__(self) -> str:
@@ -279,6 +282,7 @@ def _of_parts(name: str) -> Callable[..., Any]:
     of_real = getattr(RealArray, name)
 
     def method(self: ComplexArray, *args: Any, **kwargs: Any) -> Any:
+        """Apply a method of real arrays to both parts."""
         return join(of_real(self.real, *args, **kwargs), of_real(self.imag, *args, **kwargs))
 
     method.__name__, method.__doc__ = name, of_real.__doc__
@@ -289,6 +293,7 @@ def _by_function(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
     def method(self: ComplexArray, *args: Any, **kwargs: Any) -> Any:
+        """Call numpy's function with this array."""
         return function(self, *args, **kwargs)
 
     method.__name__, method.__doc__ = name, f"numpy.{name} of this array."
@@ -403,7 +408,7 @@ def values(u: Any) -> Any:
 
 
 def stripped(u: Any, run: Run) -> Any:
-    """What a value is to the runs around this one; a plain number is numpy's, which does not raise."""
+    """Return a value as the runs around this one see it; a plain number is numpy's, which does not raise."""
     if is_complex(u):
         made = join(strip(real_part(u), run), strip(imag_part(u), run))
         return np.complex128(made) if isinstance(made, complex) else made

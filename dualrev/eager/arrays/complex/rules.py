@@ -30,16 +30,19 @@ def by_rule_of_parts(
     of_values: list[bool] = []
 
     def of_parts(*xs: Any) -> Any:
+        """Compute with complex arguments, given by their parts, and return the parts of the results."""
         y = compute(*_joined(xs, of_args))
         whole = y if isinstance(y, tuple) else (y,)
         of_values[:] = map(is_complex, whole)
         return tuple(_parts(whole, of_values))
 
     def pull_parts(xs: Any, ys: Any, gs: Any) -> list[Any]:
+        """Return the cotangents of the arguments' parts."""
         made = pull(_joined(xs, of_args), _joined(ys, of_values), _joined(gs, of_values))
         return _parts(made, of_args)
 
     def push_parts(xs: Any, ys: Any, ts: Any) -> list[Any]:
+        """Return the tangents of the results' parts."""
         whole = _joined(xs, of_args)
         tangents = _joined(_parts(ts, [False] * len(ts)), of_args)
         return _parts(push(whole, _joined(ys, of_values), tangents), of_values)

@@ -44,11 +44,13 @@ def cholesky(a: Any, *, upper: bool = False) -> Any:
         return adjoint(cholesky(adjoint(of_matrices(a))))
 
     def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+        """Return the cotangent of the lower triangle of a."""
         factor = ys[0]
         inverse = np.linalg.inv(factor)
         return [of_lower(adjoint(inverse) @ half_lower(adjoint(factor) @ np.tril(gs[0])) @ inverse)]
 
     def push(xs: Any, ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        """Return L half(L^-1 da L^-H), where half takes the lower triangle and half of the diagonal."""
         factor = ys[0]
         inverse = np.linalg.inv(factor)
         return [factor @ half_lower(inverse @ from_lower(ts[0]) @ adjoint(inverse))]
@@ -74,12 +76,14 @@ def _eigh(a: Any, UPLO: Any = "L") -> Any:  # noqa: N803 - numpy's name
     read = adjoint if UPLO.upper() == "U" else (lambda x: x)
 
     def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+        """Return the cotangent of the triangle of a that is read."""
         (w, v), (gw, gv) = ys, gs
         p = adjoint(v) @ gv
         inner = over_gaps((p - adjoint(p)) / 2.0, w, asked_for(p, gv)) + columns(gw) * np.eye(w.shape[-1])
         return [read(of_lower(v @ inner @ adjoint(v)))]
 
     def push(xs: Any, ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        """Return the tangents of the eigenvalues and eigenvectors."""
         w, v = ys
         p = adjoint(v) @ from_lower(read(ts[0])) @ v
         return [_diagonal(p), v @ over_gaps(p, w)]
@@ -100,12 +104,14 @@ def eig(a: Any) -> Any:
         return type(np.linalg.eig(np.eye(1)))(*eigen.eig(a))
 
     def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+        """Return the cotangent of a, whose eigenvectors have length 1."""
         (w, v), (gw, gv) = ys, gs
         q = transposed(v) @ (gv - v * np.sum(v * gv, axis=-2, keepdims=True))
         inner = over_gaps(q, w) + columns(gw) * np.eye(w.shape[-1])
         return [np.linalg.solve(transposed(v), inner @ transposed(v))]
 
     def push(xs: Any, ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        """Return the tangents of the eigenvalues and of eigenvectors of length 1."""
         w, v = ys
         p = np.linalg.solve(v, ts[0] @ v)
         dv = v @ over_gaps(p, w)
@@ -143,10 +149,12 @@ def _svd(a: Any, full: bool) -> Any:
     k = min(m, n)
 
     def compute(x: Any) -> tuple[Any, ...]:
+        """Return the thin factors, and the other columns and rows of u and vh after them."""
         u, s, vh = np.linalg.svd(x, full)
         return (u[..., :k], s, vh[..., :k, :], u[..., k:], vh[..., k:, :]) if full else (u, s, vh)
 
     def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+        """Return the cotangent of a, given the cotangents of its factors."""
         (u, s, vh, *_), (gu, ct, gvh, *rest) = ys, gs
         v, gv = adjoint(vh), adjoint(gvh)
         p, q = adjoint(u) @ gu, vh @ gv
@@ -163,6 +171,7 @@ def _svd(a: Any, full: bool) -> Any:
         return [made * np.where(lost[0] | lost[1], np.nan, 1.0) if lost else made]
 
     def push(xs: Any, ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        """Return the tangents of the factors."""
         (u, s, vh, *rest), (t,) = ys, ts
         v = adjoint(vh)
         tv, tu = t @ v, adjoint(t) @ u
@@ -197,7 +206,7 @@ def _turns(p: Any, s: Any) -> Any:
 
 
 def _svd_of_hermitian(a: Any, compute_uv: bool) -> Any:
-    """Of the eigenvalues and vectors, the largest first."""
+    """Return the SVD of a Hermitian matrix from its eigenvalues and eigenvectors, the largest first."""
     w, v = eigh(a)
     order = np.argsort(np.abs(plain(w)), axis=-1)[..., ::-1]
     w = np.take_along_axis(w, order, -1)
@@ -228,6 +237,7 @@ def _not_turned(vectors: Any, known: np.ndarray) -> Any:
     """The same columns, and NaN for the cotangent of one that says how it is turned, but for those that are known."""
 
     def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
+        """Return the cotangent of vectors; NaN where it depends on a phase that is not determined."""
         x, g = values(xs[0]), values(gs[0])
         turn = np.abs(np.sum(np.conj(x) * g, axis=-2, keepdims=True).imag)
         scale = np.sum(np.abs(x) * np.abs(g), axis=-2, keepdims=True)
@@ -250,6 +260,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     k = min(a.shape[-2:])
 
     def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+        """Return the cotangent of a, given the cotangents of q and r."""
         (a,), (q, r), (gq, gr) = xs, ys, gs
         r = _of_full_rank(r[..., :k])
         gq = gq + a[..., k:] @ adjoint(gr[..., k:])
@@ -258,6 +269,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         return [np.concatenate((left, q @ gr[..., k:]), axis=-1)]
 
     def push(xs: Any, ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        """Return the tangents of q and r."""
         (a,), q, r, (t,) = xs, ys[0], _of_full_rank(ys[1][..., :k]), ts
         c = transposed(np.linalg.solve(transposed(r), transposed(t[..., :k])))
         x = adjoint(q) @ c

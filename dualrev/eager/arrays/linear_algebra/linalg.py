@@ -28,10 +28,12 @@ def _inv(a: Any) -> Any:
     """d(inv a) = -inv(a) da inv(a)"""
 
     def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+        """Return -y^H g y^H."""
         y = adjoint(ys[0])
         return [-(y @ gs[0] @ y)]
 
     def push(xs: Any, ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        """Return -y da y."""
         return [-(ys[0] @ ts[0] @ ys[0])]
 
     return rule(np.linalg.inv, pull, push, of_matrices(a))
@@ -47,10 +49,12 @@ def _solve(a: Any, b: Any) -> Any:
         a, b = (np.broadcast_to(x, shape + x.shape[-2:]) for x in (a, b))
 
     def pull(xs: Sequence[Any], ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+        """Return -w y^H and w, where a^H w = g."""
         g = np.linalg.solve(adjoint(xs[0]), gs[0])
         return [-(g @ adjoint(ys[0])), g]
 
     def push(xs: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        """Return a^-1 (db - da y)."""
         (da, db), y = ts, ys[0]
         right = -(da @ y) if db is None else db if da is None else db - da @ y
         return [np.linalg.solve(xs[0], right)]
@@ -62,9 +66,11 @@ def _det(a: Any) -> Any:
     """d(det a) = <cofactors of a, da>"""
 
     def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
+        """Return g times the conjugate cofactors."""
         return [_of_each(gs[0]) * conjugated(_cofactors(xs[0]))]
 
     def push(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
+        """Return the sum of cofactors times da."""
         return [np.sum(_cofactors(xs[0]) * ts[0], axis=(-2, -1))]
 
     return rule(np.linalg.det, pull, push, of_matrices(a))
@@ -102,16 +108,20 @@ def _slogdet(a: Any) -> Any:
     sign, _ = np.linalg.slogdet(values(a))
 
     def compute(x: Any) -> Any:
+        """Return log|det|, and the phase as its imaginary part for complex matrices."""
         s, y = np.linalg.slogdet(x)
         return join(y, np.angle(s)) if is_complex(x) else y
 
     def slope(x: Any) -> Any:  # NaN where the matrix is singular
+        """Return the transposed inverse, the derivative of log det."""
         return transposed(np.linalg.inv(np.where(np.reshape(sign, (*np.shape(sign), 1, 1)) == 0, np.nan, x)))
 
     def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
+        """Return g times the conjugate of the transposed inverse."""
         return [_of_each(gs[0]) * conjugated(slope(xs[0]))]
 
     def push(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
+        """Return the trace of a^-1 da."""
         return [np.sum(slope(xs[0]) * ts[0], axis=(-2, -1))]
 
     made = rule(compute, pull, push, a)
@@ -128,12 +138,14 @@ def _pinv(a: Any, rcond: Any = None) -> Any:
     """d(p) = -p da p + p p^H da^H (1 - a p) + (1 - p a) da^H p^H p, where the rank stays as it is"""
 
     def pull(xs: Sequence[Any], ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+        """Return the cotangent of a: three terms, for its inverse and for its two null spaces."""
         a, p, g = xs[0], ys[0], gs[0]
         q, h = adjoint(p), adjoint(g)
         left, right = np.eye(a.shape[-2]) - a @ p, np.eye(a.shape[-1]) - p @ a
         return [left @ h @ p @ q + q @ p @ h @ right - q @ g @ q]
 
     def push(xs: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        """Return the tangent of the pseudo-inverse: three terms, for the inverse and for both null spaces."""
         a, p, t = xs[0], ys[0], ts[0]
         q, u = adjoint(p), adjoint(t)
         left, right = np.eye(a.shape[-2]) - a @ p, np.eye(a.shape[-1]) - p @ a
@@ -210,7 +222,7 @@ def _root_of_squares(x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _squares(x: Any) -> Any:
-    """Those of the sizes: exact where an element is 0, as abs is not."""
+    """Return the squared moduli, which have a derivative where an element is 0; abs has none."""
     return real_part(x) ** 2 + imag_part(x) ** 2 if is_complex(x) else x * x
 
 

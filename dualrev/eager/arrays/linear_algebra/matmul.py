@@ -73,7 +73,7 @@ class Product:
         self.nested = nested
 
     def pull(self, flow: Any) -> None:
-        """Add g b^T to the cotangent of a, and a^T g to that of b."""
+        """Add g b^T to the cotangent of a, and a^T g to the cotangent of b."""
         g, _ = flow.take(self._out)
         if g is None:
             if not flow.touched(self._out):

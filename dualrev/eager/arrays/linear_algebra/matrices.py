@@ -1,6 +1,6 @@
-"""What the rules of numpy.linalg are made of: they hold for real matrices and for complex ones.
+"""Building blocks of the rules of numpy.linalg, for real and for complex matrices.
 
-A rule is written with the adjoint, which is the transpose of what is real. The cotangent g of a complex value y says
+A rule is written with the adjoint, which is the transpose for real matrices. The cotangent g of a complex value y says
 that the result changes by Re sum(conj(g) dy): so the transpose of a product with a matrix is one with its adjoint.
 """
 
@@ -125,6 +125,6 @@ def at_ties(p: Any, gaps: Any, w: Any, asked: Any = None) -> Any:
 
 
 def rounding(w: Any) -> Any:
-    """What numbers that LAPACK computes may be wrong by, one for each matrix: by the largest of them."""
+    """Bound of LAPACK's rounding errors, one for each matrix, by its largest number."""
     size = np.max(np.abs(values(w)), axis=-1, keepdims=True, initial=0.0)
     return 4.0 * np.shape(values(w))[-1] * np.spacing(size)

@@ -1,4 +1,4 @@
-"""What is made of products of matrices (matmul.py): numpy's other products, and einsum, which is a block of its own."""
+"""Products of numpy other than matmul.py's: dot, tensordot, outer and the like, and einsum, a block of its own."""
 
 from __future__ import annotations
 
@@ -179,6 +179,7 @@ def _spelled_out(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _einsum_of(plan: _Plan, arrays: list[Any]) -> Any:
     def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
+        """Return the cotangent of each operand: an einsum of the others with g."""
         made: list[Any] = []
         for k, active in enumerate(known):
             others = [*xs[:k], *xs[k + 1 :]]
@@ -189,6 +190,7 @@ def _einsum_of(plan: _Plan, arrays: list[Any]) -> Any:
         return made
 
     def push(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
+        """Return the sum of einsums with one operand replaced by its tangent."""
         total: Any = 0.0
         for k, t in enumerate(ts):
             if t is not None:
@@ -196,6 +198,7 @@ def _einsum_of(plan: _Plan, arrays: list[Any]) -> Any:
         return [total]
 
     def compute(*xs: Any) -> Any:
+        """Compute the einsum."""
         return np.einsum(plan.value, *xs, optimize=plan.large)
 
     run, ids, xs = stripped(arrays)

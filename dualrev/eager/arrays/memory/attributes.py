@@ -1,7 +1,7 @@
-"""What numpy's arrays and its scalars have besides numbers, for ours: x.dtype, x.T, x.reshape(...).
+"""Attributes and methods of numpy's arrays for traced arrays and numbers: x.dtype, x.T, x.reshape(...).
 
-Elements of arrays and sums are numbers of the tape, where numpy has scalars; code that takes either as small arrays
-finds the same attributes here.
+Elements of arrays and sums are traced numbers, where numpy has scalars; code that takes either as small arrays finds
+the same attributes here.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ def _as_array(name: str) -> Callable[..., Any]:
     """A method of arrays for a number: what numpy's function of the same name makes of an array without axes."""
 
     def method(self: Real, *args: Any, **kwargs: Any) -> Any:
+        """Call the method of an array without axes that holds this number."""
         made = getattr(real_array(self), name)(*args, **kwargs)
         return made[()] if isinstance(made, RealArray) and not made.ndim else made
 

@@ -1,4 +1,4 @@
-"""What `flat` of an array is: its elements in C order, by one index."""
+"""`flat` of an array: its elements in C order, by one index."""
 
 from __future__ import annotations
 

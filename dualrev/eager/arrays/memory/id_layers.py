@@ -123,7 +123,7 @@ class Layered:
         return type(self)(x, {run: in_copy(ids, order, self.x, x) for run, ids in self.layers().items()}, True)
 
     def before_change(self) -> None:
-        """Who keeps the values gets a copy of them."""
+        """Give a copy of the values to the block that keeps them."""
         root = self.root()
         if root._keeper is not None and root._keeper is not BORROWED:
             root._keeper.x = root._keeper.x.copy("K")
@@ -146,7 +146,7 @@ class Layered:
         return made
 
     def seen(self, x: np.ndarray, select: Callable[[Any], Any]) -> Self:
-        """What `select` takes of this, where x, which it takes of the values, is a view of them."""
+        """Return the view x of the values, with the ids that `select` takes."""
         made = type(self)(x)
         made._parent, made._select, made._sources = self, select, {}
         return made
@@ -173,7 +173,7 @@ class KeptLayers(Kept):
 
 
 def _taken(ids: Any, above: Layered, view: Layered) -> Any:
-    """The ids of a view, given those of the array."""
+    """Return the ids of a view, given the ids of the array."""
     select = view._select
     assert select is not None
     if ids.__class__ is Range:
@@ -190,7 +190,7 @@ BORROWED = object()
 
 
 class At:
-    """Taking what is at an index."""
+    """Selection of the elements at an index."""
 
     __slots__ = ("key",)
 
@@ -198,7 +198,7 @@ class At:
         self.key = key
 
     def __call__(self, a: Any) -> Any:
-        """What is there."""
+        """Return the elements at the index."""
         return a[self.key]
 
 

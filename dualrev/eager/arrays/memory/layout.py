@@ -10,7 +10,7 @@ __all__ = ["consecutive", "in_its_layout"]
 
 
 def in_its_layout(x: np.ndarray) -> np.ndarray:
-    """A copy in double precision, of which a view can be had, as of x, where numpy makes no copy.
+    """Copy an array in double precision, so that views of the copy exist wherever views of x do.
 
     The strides have the order and the signs of those of x, and the same axes lie one behind the other; the gaps between
     elements are smaller. Where elements share memory, as in np.broadcast_to, the copy has one for each.

@@ -31,11 +31,13 @@ def _operator(name: str, ufunc: Any) -> list[Callable[..., Any]]:
     """An operator and its reflection."""
 
     def method(self: Any, other: Any) -> Any:
+        """Apply the ufunc to traced operands, and leave others to numpy's protocol."""
         if other.__class__ is self.__class__ or other.__class__ in _OURS:
             return ANSWERS.ufunc(ufunc, "__call__", (self, other), {})
         return by_protocol(self, other)
 
     def reflected(self: Any, other: Any) -> Any:
+        """Apply the ufunc with the operands reversed."""
         if other.__class__ in _OURS:
             return ANSWERS.ufunc(ufunc, "__call__", (other, self), {})
         return reflected_by_protocol(self, other)

@@ -1,4 +1,4 @@
-"""What operations on arrays write on the tape, and the arrays that they make.
+"""Recording of array operations on the tape, and the arrays that they return.
 
 Every operation does the same: find the innermost run among its arguments, strip them of it, compute the value with what
 is left (plain arrays, or arrays of an outer run, for which this happens again), and write a block whose results are
@@ -260,14 +260,14 @@ def record_rule(
 
 
 def kept_as_is(run: Tape, u: Any, x: Any) -> Any:
-    """What is kept of an array u, stripped to x, for a rule."""
+    """Return what a rule keeps of an array u, which is stripped to x."""
     if x.__class__ is RealArray:
         return x.keep_layers()
     return Kept(own(x)) if _is_discrete(u) else kept_on(run, u)
 
 
 def _kept_value(v: Any, made: Any) -> Kept:
-    """The same of a value without numbers of outer runs, of which an array of the run was made."""
+    """Return what a rule keeps of a value v without traced numbers of outer runs; `made` is the run's array of it."""
     return made.keep() if made.__class__ is RealArray and not _is_discrete(v) else Kept(own(v))
 
 

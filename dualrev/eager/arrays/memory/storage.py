@@ -269,7 +269,7 @@ class RealArray(Layered, Operators):
         return self.x.astype(dtype, order, casting, subok, copy)
 
     def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> RealArray:
-        """A view where possible, unless copy=True asks for a copy; ValueError if copy=False and there is no view."""
+        """Return a view where possible, and a copy with copy=True; ValueError with copy=False where no view exists."""
         wanted: Any = shape[0] if len(shape) == 1 else shape
         made = self.derived(lambda a: a.reshape(wanted, order=order))
         if copy is None or copy == (made._parent is None):
@@ -311,6 +311,7 @@ def _as_method(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
     def method(self: RealArray, *args: Any, **kwargs: Any) -> Any:
+        """Call numpy's function with this array."""
         return function(self, *args, **kwargs)
 
     method.__name__, method.__doc__ = name, f"numpy.{name} of this array."

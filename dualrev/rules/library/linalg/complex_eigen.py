@@ -46,7 +46,7 @@ def eig_of_real_bwd(residuals, ct):
 
 @inner
 def eig_of_real_push(primals, y, tangents):
-    """That of a complex one."""
+    """Tangents of the complex eigenvalues and eigenvectors of a real matrix."""
     return _pushed(y[0], y[1], (tangents[0], np.zeros_like(tangents[0])))
 
 
@@ -122,7 +122,7 @@ def _over_gaps(p, w, sign):
 
 @inner(error_model="numpy")
 def _kept_in_scale(v, u):
-    """The columns of u, less what would change the length of those of v, and turn the component that is real."""
+    """Remove from the columns of u what changes the length of the columns of v, or their largest component's phase."""
     (vr, vi), (ur, ui) = v, u
     real, imag = np.empty(vr.shape, vr.dtype), np.empty(vr.shape, vr.dtype)
     for j in range(len(vr)):
@@ -256,7 +256,7 @@ def _adjoint(a):
 
 @inner
 def _inverse(a):
-    """The inverse, of which the parts are blocks of the inverse of the real matrix ((re, -im), (im, re))."""
+    """Inverse of a complex matrix: its parts are blocks of the inverse of the real matrix ((re, -im), (im, re))."""
     real, imag = a
     n = len(real)
     whole = np.empty((2 * n, 2 * n), real.dtype)

@@ -53,7 +53,7 @@ def eig_push(primals, y, tangents):
 
 @inner
 def _without_length(v, x):
-    """The columns of x without their part along those of v."""
+    """Columns of x without their components along the columns of v."""
     made = np.empty(v.shape, v.dtype)
     for j in range(v.shape[1]):
         along = np.sum(v[:, j] * x[:, j])

@@ -125,7 +125,7 @@ def over_gaps(p, w, asked, share):
 
 @inner
 def rounding(w):
-    """What numbers that LAPACK computes may be wrong by, by the largest of them."""
+    """Bound of LAPACK's rounding errors, by the largest number."""
     size = np.zeros(1, w.dtype)
     for k in range(len(w)):
         size[0] = max(size[0], abs(w[k]))
@@ -145,6 +145,7 @@ def asked_for(p, g):
 
 @inner
 def diagonal(p):
+    """Diagonal of a matrix, as a vector."""
     made = np.empty(len(p), p.dtype)
     for k in range(len(p)):
         made[k] = p[k, k]
@@ -302,7 +303,7 @@ def svd_of_full_fwd(a):
 
 @inner
 def svd_of_full_bwd(residuals, ct):
-    """That of svd."""
+    """Cotangent of the matrix for full factors; NaN if the columns beyond the thin factors have a cotangent."""
     (u, s, vt), (gu, gs, gvt) = residuals, ct
     k = len(s)
     thin = _first_columns(u, k), s, vt[:k]
@@ -314,7 +315,7 @@ def svd_of_full_bwd(residuals, ct):
 
 @inner
 def svd_of_full_push(primals, y, tangents):
-    """That of svd."""
+    """Tangents of the full factors."""
     u, s, vt = y
     k = len(s)
     by_columns, ds, by_rows = svd_push(primals, (_first_columns(u, k), s, vt[:k]), tangents)

@@ -35,6 +35,7 @@ def _gesv(matrix, pivots, rows):
 @type_callable(_gesv)
 def _type_gesv(context: Any) -> Any:
     def typer(matrix: Any, pivots: Any, rows: Any) -> Any:
+        """Type the call: an int, the status of LAPACK."""
         linalg._check_homogeneous_types("solve", matrix, rows)
         return types.int64
 

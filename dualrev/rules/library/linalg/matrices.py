@@ -1,4 +1,4 @@
-"""What the rules of np.linalg are made of: few functions of C-contiguous matrices, as numba compiles each slowly."""
+"""Building blocks of the rules of np.linalg: few functions of C-contiguous matrices, as numba compiles each slowly."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
@@ -58,7 +58,7 @@ def both_triangles(a):
 
 @inner
 def of_both_triangles(a):
-    """The cotangent of the lower triangle by that of the symmetric matrix: the transpose."""
+    """Cotangent of the lower triangle, from the cotangent of the symmetric matrix: the transpose."""
     made = np.zeros(a.shape, a.dtype)
     for i in range(len(a)):
         for j in range(i):
