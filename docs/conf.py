@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from docutils import nodes
+from sphinx.util.inspect import signature, stringify_signature
 
 import dualrev
 
@@ -18,7 +19,7 @@ author = "The dualrev authors"
 copyright = author  # Sphinx's name
 version = release = dualrev.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 source_suffix = {".md": "markdown"}
 root_doc = "docs/index"
 include_patterns = [
@@ -35,8 +36,11 @@ myst_enable_extensions = ["attrs_inline", "colon_fence"]
 
 default_role = "code"  # docstrings mark code by single backquotes
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"
+autodoc_typehints = "none"  # overloads would be listed one by one: `typed` writes the types of the function itself
 autodoc_preserve_defaults = True
+autodoc_docstring_signature = False  # no docstring begins with one
+maximum_signature_line_length = 80
+napoleon_numpy_docstring = False  # Args, Returns, Raises
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -85,6 +89,36 @@ def plain(app: object, what: str, name: str, obj: object, options: object, lines
             lines[k] = re.sub(r"(`[^`]+`)(?=\w)", r"\1\\ ", "`".join(parts))
 
 
+#: How signatures name types that have names of their own in the code.
+ALIASES = {
+    r"Callable\[(?:[^\[\]]|\[[^\[\]]*\])*\]": "Callable",
+    r"\b(Argnums|Outputs)\b": "int | Sequence[int]",
+    r"\bAxes\b": "Any",
+    r"\bSolve\b": "Callable",
+    r"\b(?:UserValue|T)\b": "Any",
+    r"\bDispatcher\b": "Callable",
+}
+
+
+def typed(app: object, what: str, name: str, obj: object, *_: object) -> tuple[str, str] | None:
+    """Write the types of a function's parameters, of the function itself where it has overloads."""
+    if what == "exception" or name in ("dualrev.Real", "dualrev.RealArray", "dualrev.tree.Structure"):
+        return "", ""  # the library makes them
+    if what not in ("function", "method"):
+        return None
+    own = signature(obj, bound_method=what == "method")
+    text = stringify_signature(own, unqualified_typehints=True)
+    for pattern, plain_name in ALIASES.items():
+        text = re.sub(pattern, plain_name, text)
+    parameters, arrow, returns = text.rpartition(" -> ")
+    return (parameters, returns) if arrow else (text, "")
+
+
+def public_bases(app: object, name: str, obj: object, options: object, bases: list[type]) -> None:
+    """Name the bases of a private base class in its place."""
+    bases[:] = [b for base in bases for b in (base.__bases__ if base.__name__.startswith("_") else (base,))]
+
+
 def without_last_lines(app: object, name: str, source: list[str]) -> None:
     """Leave out the blank line that ends the output of an example: doctest needs it, a reader does not."""
     source[0] = source[0].replace("\n\n```\n", "\n```\n")
@@ -117,4 +151,6 @@ def setup(app: Any) -> None:
     app.connect("source-read", without_last_lines)
     app.connect("source-read", with_answers)
     app.connect("html-page-context", described)
-    app.connect("autodoc-process-docstring", plain)
+    app.connect("autodoc-process-docstring", plain, priority=400)  # before napoleon reads the sections
+    app.connect("autodoc-process-signature", typed)
+    app.connect("autodoc-process-bases", public_bases)

@@ -60,7 +60,7 @@ def value(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
         client: Client of dask.distributed. None: Dask's default scheduler.
 
     Returns:
-        A `Sum`: a function of (params, *args) that returns the sum, with the structure and the shapes of f's value.
+        A `Sum`, a function of (params, *args) that returns the sum, with the structure and the shapes of f's value.
 
     Raises:
         TypeError: data is something else.
@@ -84,7 +84,7 @@ def value_and_grad(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
         client: Client of dask.distributed. None: Dask's default scheduler.
 
     Returns:
-        A `Sum`: a function of (params, *args) that returns (sum, gradient). The gradient has the structure of params.
+        A `Sum`, a function of (params, *args) that returns (sum, gradient). The gradient has the structure of params.
 
     Raises:
         TypeError, ValueError: As in `value`.
@@ -105,7 +105,7 @@ def grad(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
         client: Client of dask.distributed. None: Dask's default scheduler.
 
     Returns:
-        A `Sum`: a function of (params, *args) that returns the gradient, with the structure of params.
+        A `Sum`, a function of (params, *args) that returns the gradient, with the structure of params.
 
     Raises:
         TypeError, ValueError: As in `value`.
@@ -126,7 +126,7 @@ def hvp(f: Callable[..., Any], data: Any, client: Any = None) -> Sum:
         client: Client of dask.distributed. None: Dask's default scheduler.
 
     Returns:
-        A `Sum`: a function of (params, vector, *args), the order of SciPy's `hessp`, that returns the Hessian with
+        A `Sum`, a function of (params, vector, *args), the order of SciPy's `hessp`, that returns the Hessian with
         respect to the parameters times the vector. Vector and product have the structure of params.
 
     Raises:

@@ -230,7 +230,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, eng
             and other engines take no numba function: write f.py_func for these.
 
     Returns:
-        A function of the arguments of f that returns the gradient: data with the structure, shapes and dtypes of the
+        A function of the arguments of f that returns the gradient, with the structure, shapes and dtypes of the
         argument, in units of y per unit of the argument, with None for ints, strings and other discrete values. A tuple
         of gradients if argnums is a tuple; (gradient, aux) with has_aux. For a numba function it is a numba function,
         too.
@@ -373,7 +373,7 @@ def jacobian(
         holomorphic: Whether f is a complex-differentiable function of complex numbers; its Jacobian is then f'(z).
 
     Returns:
-        A function of the arguments of f that returns the Jacobian: the structure of y, with the structure of the
+        A function of the arguments of f that returns the Jacobian, with the structure of y, with the structure of the
         argument in place of each leaf. A leaf of shape s by a leaf of shape t is an array of shape s + t, or a float if
         both are scalars. A tuple of Jacobians in place of each leaf if argnums is a tuple; (jacobian, aux) with
         has_aux. For a numba function it is a numba function, too, and estimated costs decide between rows and columns.
@@ -421,7 +421,7 @@ def hessian(
         holomorphic: Whether f is a complex-differentiable function of complex numbers: see `jacobian`.
 
     Returns:
-        A function of the arguments of f that returns the Hessian: an array of shape s + s for a scalar function of an
+        A function of the arguments of f that returns the Hessian, an array of shape s + s for a scalar function of an
         array of shape s, and of shape r + s + s for a value of shape r. Nested data has the structure of y, with that
         of the argument twice in place of each leaf. For a numba function it is a numba function, too.
 

@@ -34,7 +34,7 @@ def custom_root(
         tol: Tolerance of the check that x is a solution: see `attach`.
 
     Returns:
-        A decorator of solver(start, *args), which returns x: a float, an array or nested data. The solver gets plain
+        A decorator of solver(start, *args), which returns x, a float, an array or nested data. The solver gets plain
         copies of its arguments, and may do anything: call SciPy or a C program. start and keyword-only arguments are
         constants; the result is differentiated with respect to args.
 

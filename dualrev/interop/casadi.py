@@ -30,14 +30,15 @@ def function(f: Callable[..., Any], n: int, *data: Any, shape: tuple[int, ...] =
         shape: Shape of the value of f: () for a number, (m,) for a column.
 
     Returns:
-        A `casadi.Callback` for numbers and MX symbols, with exact Hessians in `nlpsol`. CasADi keeps no reference: keep
+        A `casadi.Callback` for numbers and MX symbols, with exact Hessians in `nlpsol`. CasADi keeps no reference; keep
         the object in a variable as long as the expressions that use it.
 
     Raises:
         BridgeError: `shape` has more than one axis.
 
-    >>> square = function(lambda x: (x * x).sum(), 2)
-    >>> float(square(casadi.DM([1.0, 2.0])))
+    >>> def square(x):  # CasADi takes its name: a lambda has none
+    ...     return (x * x).sum()
+    >>> float(function(square, 2)(casadi.DM([1.0, 2.0])))
     5.0
     """
     if len(shape) > 1:

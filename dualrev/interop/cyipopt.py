@@ -39,11 +39,7 @@ class Problem:
         BridgeError: The start or the results have other shapes; or a branch gives a derivative entries that it lacks at
             the start, because Ipopt asks for the pattern once.
 
-    `problem.solve(**options)` returns x and Ipopt's report.
-
-    >>> x, report = Problem(lambda x: ((x - 1.0) ** 2).sum(), np.zeros(2)).solve(print_level=0, sb="yes")
-    >>> x.round(6).tolist()
-    [1.0, 1.0]
+    `problem.solve(**options)` returns x and Ipopt's report; docs/interop.md has an example.
     """
 
     def __init__(

@@ -36,6 +36,8 @@ def model(log_density: Callable[..., Any], n: int, *data: Any, name: str = "x", 
 
     Raises:
         BridgeError: The log-density is not a number, or a slope at start(0) is 0. Without a start, sampling raises.
+
+    docs/interop.md has an example.
     """
     both = derivatives.value_and_grad(log_density)
     if start is not None:

@@ -47,10 +47,7 @@ def function(f: Callable[..., Any], *data: Any, shape: tuple[int, ...] = ()) -> 
     If f is a numba function that returns a number, PyTensor's numba mode (which nutpie uses) compiles it and its
     gradient into the graph, without calls of Python.
 
-    >>> x = pt.dvector("x")
-    >>> slope = pytensor.grad(function(lambda x: (x * x).sum())(x), x)
-    >>> slope.eval({x: np.array([1.0, 2.0])}).tolist()
-    [2.0, 4.0]
+    docs/interop.md has an example.
     """
     products = Products(f, data, shape)
 

@@ -31,10 +31,7 @@ def function(f: Callable[..., Any], *data: Any, shape: tuple[int, ...] = ()) -> 
     Raises:
         BridgeError: x is not a tensor of doubles on the CPU: write x.double() or x.cpu().
 
-    >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
-    >>> function(lambda x: (x * x).sum())(x).backward()
-    >>> x.grad.tolist()
-    [2.0, 4.0]
+    docs/interop.md has an example.
     """
     products = Products(f, data, shape)
 

@@ -58,11 +58,15 @@ NAMESPACE = "dualrev"  # of the classes that optree knows for us
 
 
 class Structure:
-    """Nested data without its real leaves: the parts of the data, every node before its children.
+    """Structure of nested data without its real leaves, which `flatten` and `flatten_leaves` return.
 
-    A real leaf is a scalar or a whole floating array. The methods with `leaves` in their names take one item for each;
-    the others take real scalars, as many for an array as it has elements. `has_complex` says whether there are complex
-    numbers, each of which has two leaves.
+    A real leaf is a float or a whole floating array; a complex number has two. Methods with `leaves` in their names
+    take one item for each leaf; the others take one number for each real number, as many for an array as it has
+    elements. `has_complex` says whether the data hold complex numbers.
+
+    >>> structure = flatten({"w": [1.0, 2], "b": 0.5})[1]
+    >>> structure.rebuild([10.0, 20.0])
+    {'w': [20.0, 2], 'b': 10.0}
     """
 
     def __init__(self, parts: Sequence[Scalar | Array | Discrete | Node], flat: Any = None) -> None:
@@ -78,30 +82,33 @@ class Structure:
         return f"<dualrev.tree.Structure with {count} real {'leaf' if count == 1 else 'leaves'}>"
 
     def rebuild(self, scalars: Sequence[Any]) -> Any:
-        """The same data with new real scalars; arrays become arrays of floats or, where needed, of objects."""
+        """Return the same data with new real numbers; arrays become arrays of floats or, for traced numbers,
+        RealArrays.
+        """
         return self.rebuild_leaves(self.grouped(scalars))
 
     def cotangent(self, scalars: Sequence[Any]) -> Any:
-        """Data of this structure and its dtypes with new real scalars, and None in place of discrete values."""
+        """Return data of this structure and its dtypes with new real numbers, and None in place of discrete values."""
         return self.cotangent_leaves(self.grouped(scalars))
 
     def read(self, ct: Any) -> list[Any]:
-        """The numbers of a cotangent of this structure, one for every real scalar.
+        """Return the numbers of a cotangent of this structure, one for every real number.
 
-        CotangentError if the structure differs.
+        Raises:
+            CotangentError: The structure differs.
         """
         return [x for leaf in self.read_leaves(ct) for x in scalars_of(leaf)]
 
     def rebuild_leaves(self, leaves: Sequence[Any]) -> Any:
-        """The same data with new leaves."""
+        """Return the same data with new leaves."""
         if self._flat is not None:
             return self._flat(leaves)
         return self.fold(leaves, node=lambda part, children: part.restore(children), discrete=lambda x: x)
 
     def cotangent_leaves(self, leaves: Sequence[Any], copy: bool = True) -> Any:
-        """Data of this structure and its dtypes with new leaves, and None in place of discrete values.
+        """Return data of this structure and its dtypes with new leaves, and None in place of discrete values.
 
-        Without `copy`, arrays of the right dtype are those that are given.
+        Without `copy`, arrays of the right dtype are used as given.
         """
         if self._numbers:
             for x in leaves:  # faster than all(...) for a few
@@ -120,11 +127,13 @@ class Structure:
         ]
 
     def map_leaves(self, leaves: Sequence[Any]) -> Any:
-        """Data of this structure with anything in place of the leaves, and None in place of discrete values."""
+        """Return data of this structure with anything in place of the leaves, and None in place of discrete values."""
         return self.fold(leaves, node=lambda part, children: part.build(children), discrete=lambda x: None)
 
     def complex_places(self) -> list[int]:
-        """The places of the real parts of complex numbers among the leaves; the imaginary part is the next one."""
+        """Return the positions of the real parts of complex numbers among the leaves; the imaginary part is the next
+        leaf.
+        """
         places, k = [], 0
         for part in self._parts:
             if part.__class__ is Node and part.cls is complex:
@@ -133,7 +142,7 @@ class Structure:
         return places
 
     def conjugated(self, leaves: Sequence[Any]) -> Sequence[Any]:
-        """The leaves with the other sign for imaginary parts: the cotangent of x + iy is df/dx - i df/dy."""
+        """Return the leaves with imaginary parts negated: the cotangent of x + iy is df/dx - i df/dy."""
         if not self.has_complex:
             return leaves
         made = list(leaves)
@@ -142,18 +151,18 @@ class Structure:
         return made
 
     def owned(self) -> Structure:
-        """The same with copies of the discrete arrays, so that nobody else can change them."""
+        """Return the same structure with copies of the discrete arrays, so that nobody else can change them."""
         return Structure([part.owned() if isinstance(part, Discrete) else part for part in self._parts])
 
     def of_value(self) -> Structure:
-        """The same for the value of a function, in which every real scalar is a float, also if numpy made it."""
+        """Return the same structure for the value of a function: real numbers are floats, even numpy's."""
         if self._of_value is None:
             parts = [FLOAT if part.__class__ is Scalar else part for part in self._parts]
             self._of_value = Structure(parts, self._flat)
         return self._of_value
 
     def same(self, other: Structure) -> bool:
-        """Whether nodes and discrete values are the same as in another one."""
+        """Whether nodes and discrete values equal those of another structure."""
         if len(self._parts) != len(other._parts):
             return False
         return all(same_part(a, b) for a, b in zip(self._parts, other._parts, strict=True))
@@ -185,7 +194,7 @@ class Structure:
         return done.pop()
 
     def grouped(self, scalars: Sequence[Any], array: Callable[[list[Any]], Any] | None = None) -> list[Any]:
-        """One item for every leaf: a scalar, or what `array` makes of an array's scalars; by default, an array."""
+        """Return one item for every leaf: a number, or `array` of an array's numbers; by default, an array."""
         leaves, start = [], 0
         for part in self._leaf_parts:
             if isinstance(part, Scalar):
@@ -199,9 +208,10 @@ class Structure:
         return leaves
 
     def read_leaves(self, ct: Any, error: type[DualrevError] = CotangentError) -> list[Any]:
-        """The numbers and arrays of a cotangent (or a tangent) of this structure, one for every leaf.
+        """Return the numbers and arrays of a cotangent or a tangent of this structure, one for every leaf.
 
-        `error` if the structure differs.
+        Raises:
+            CotangentError: The structure differs; or `error`, if that is given.
         """
         if self._numbers and self._flat is not None:
             given = [ct] if self._flat is alone else list(ct) if ct.__class__ is self._flat else []
@@ -242,15 +252,20 @@ class Structure:
 
 
 def flatten(x: Any) -> tuple[list[Any], Structure]:
-    """The real scalars of nested data, as floats, from left to right, and the structure around them.
+    """Real numbers of nested data, as floats, from left to right, and the structure around them.
 
-    LeafError for what is neither real nor discrete (complex numbers, masked arrays, sets of floats, cyclic data).
+    Args:
+        x: Nested data. Dicts are read in the order of their sorted keys.
+
+    Returns:
+        (scalars, structure), a list and the `Structure` that rebuilds the data.
+
+    Raises:
+        LeafError: x holds a value that is neither real nor discrete (masked arrays, sets of floats, cyclic data).
 
     >>> scalars, structure = flatten({"w": [1.0, 2], "b": 0.5})
     >>> scalars
     [0.5, 1.0]
-    >>> structure.rebuild([10.0, 20.0])
-    {'w': [20.0, 2], 'b': 10.0}
     >>> structure.cotangent([10.0, 20.0])
     {'w': [20.0, None], 'b': 10.0}
     """
@@ -259,7 +274,16 @@ def flatten(x: Any) -> tuple[list[Any], Structure]:
 
 
 def flatten_leaves(x: Any) -> tuple[list[Any], Structure]:
-    """As `flatten`, with arrays whole; arrays of objects that are numbers under differentiation become RealArrays.
+    """Real leaves of nested data, floats and whole arrays, from left to right, and the structure around them.
+
+    Args:
+        x: Nested data. Arrays of objects that are traced numbers become RealArrays.
+
+    Returns:
+        (leaves, structure), a list and the `Structure` that rebuilds the data.
+
+    Raises:
+        LeafError: As in `flatten`.
 
     >>> flatten_leaves({"w": np.ones(2), "b": 0.5})[0]
     [0.5, array([1., 1.])]

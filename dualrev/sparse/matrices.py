@@ -47,10 +47,10 @@ def sparse_jacobian(
         outputs: Numbers of the arguments into which f writes its results: see `vjp`.
 
     Returns:
-        A function of the arguments of f that returns a scipy.sparse.csr_array of shape (m, n): m numbers of the value
-        by n numbers of the argument, both in the order of `dr.tree.ravel`. It stores all entries of the pattern, zeros
-        too, so that it can be the `sparsity` of another call. For a numba function, products are compiled, four at a
-        time.
+        A function of the arguments of f that returns a scipy.sparse.csr_array of shape (m, n), for m numbers of the
+        value by n numbers of the argument, both in the order of `dr.tree.ravel`. It stores all entries of the pattern,
+        zeros too, so that it can be the `sparsity` of another call. For a numba function, products are compiled, four
+        at a time.
 
     Raises:
         SparsityError: The pattern has another shape, or lacks an entry that is not zero (a ValueError).

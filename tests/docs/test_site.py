@@ -85,6 +85,8 @@ def test_the_reference_has_all_public_names():
     named = set(re.findall(r"auto(?:function|class|module):: dualrev\.(\w+)", text))
     errors = {name for name in dualrev.__all__ if name.endswith("Error")}
     assert named | errors >= set(dualrev.__all__) - {"__version__", "tree"}
+    exceptions = re.findall(r"autoexception:: dualrev\.errors\.(\w+)", text)
+    assert sorted(exceptions) == sorted(dualrev.errors.__all__)
 
 
 def test_the_site_is_made_without_warnings_and_without_the_network(tmp_path):
@@ -99,6 +101,12 @@ def test_the_site_is_made_without_warnings_and_without_the_network(tmp_path):
     pages = {page: page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
     names = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in pages.items()}
     assert len(pages) > 40
+    reference = "".join(text for page, text in pages.items() if page.parent.name == "api")
+    plain = re.sub(r"<[^>]*>|\s", "", reference)
+    assert "has_aux:bool=False" in plain  # signatures have types
+    assert not re.findall(
+        r"classmethod|_MisfitError|Concatenate|ParamSpec", plain
+    )  # what is private, or not for readers
     for page, text in pages.items():
         assert not re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(?:https?:)?//[^"]*"', text), page
         for target in re.findall(r'(?:href|src)="((?!https?:|data:|mailto:|#")[^"]+)"', text):

@@ -45,9 +45,8 @@ def lift(f: Callable[P, Y]) -> Callable[P, Y]:
         f: Numba function, or a ufunc of numba's `vectorize` or `guvectorize`.
 
     Returns:
-        A function that is f on plain arguments. The tape records a call with traced arguments as one block, whose
-            derivative
-        is compiled: the first derivative only, in both modes. Numba functions can call it, too.
+        A function that is f on plain arguments. The tape records a call with traced arguments as one block with the
+        compiled derivative, the first one only, in both modes. Numba functions can call it, too.
 
     Raises:
         LiftError: f is not a numba function (a TypeError).
