@@ -38,7 +38,6 @@ default_role = "code"  # docstrings mark code by single backquotes
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # overloads would be listed one by one: `typed` writes the types of the function itself
 autodoc_preserve_defaults = True
-autodoc_docstring_signature = False  # no docstring begins with one
 maximum_signature_line_length = 80
 napoleon_numpy_docstring = False  # Args, Returns, Raises
 
@@ -89,29 +88,32 @@ def plain(app: object, what: str, name: str, obj: object, options: object, lines
             lines[k] = re.sub(r"(`[^`]+`)(?=\w)", r"\1\\ ", "`".join(parts))
 
 
-#: How signatures name types that have names of their own in the code.
+#: How signatures name types that have names of their own in the code, from the inside of brackets to the outside.
 ALIASES = {
+    r"Concatenate\[[^\[\]]*\]": "...",
     r"Callable\[(?:[^\[\]]|\[[^\[\]]*\])*\]": "Callable",
+    r"Callable\[\[[^\[\]]*\], [^\[\]]*\]": "Callable",  # around another one
     r"\b(Argnums|Outputs)\b": "int | Sequence[int]",
-    r"\bAxes\b": "Any",
-    r"\bSolve\b": "Callable",
-    r"\b(?:UserValue|T)\b": "Any",
     r"\bDispatcher\b": "Callable",
+    r"\b(?:Axes|UserValue|T)\b": "Any",
 }
 
 
-def typed(app: object, what: str, name: str, obj: object, *_: object) -> tuple[str, str] | None:
+def typed(
+    app: object, what: str, name: str, obj: object, options: object, found: str | None, returns: str
+) -> tuple[str, str] | None:
     """Write the types of a function's parameters, of the function itself where it has overloads."""
+    if found is None:
+        return None
     if what == "exception" or name in ("dualrev.Real", "dualrev.RealArray", "dualrev.tree.Structure"):
         return "", ""  # the library makes them
     if what not in ("function", "method"):
         return None
-    own = signature(obj, bound_method=what == "method")
-    text = stringify_signature(own, unqualified_typehints=True)
+    text = stringify_signature(signature(obj, bound_method=what == "method"), unqualified_typehints=True)
     for pattern, plain_name in ALIASES.items():
         text = re.sub(pattern, plain_name, text)
-    parameters, arrow, returns = text.rpartition(" -> ")
-    return (parameters, returns) if arrow else (text, "")
+    parameters, arrow, result = text.rpartition(" -> ")
+    return (parameters, result) if arrow else (text, "")
 
 
 def public_bases(app: object, name: str, obj: object, options: object, bases: list[type]) -> None:

@@ -104,9 +104,7 @@ def test_the_site_is_made_without_warnings_and_without_the_network(tmp_path):
     reference = "".join(text for page, text in pages.items() if page.parent.name == "api")
     plain = re.sub(r"<[^>]*>|\s", "", reference)
     assert "has_aux:bool=False" in plain  # signatures have types
-    assert not re.findall(
-        r"classmethod|_MisfitError|Concatenate|ParamSpec", plain
-    )  # what is private, or not for readers
+    assert not re.findall(r"classmethod|_MisfitError|Concatenate|ParamSpec", plain)
     for page, text in pages.items():
         assert not re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(?:https?:)?//[^"]*"', text), page
         for target in re.findall(r'(?:href|src)="((?!https?:|data:|mailto:|#")[^"]+)"', text):
