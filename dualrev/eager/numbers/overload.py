@@ -158,7 +158,8 @@ def _insert(template: str, place: str, text: str) -> str:
 
 
 def _operator(primitive: Primitive, u: Any, v: Any) -> Any:
-    """Apply a line as `apply` does, but leave operands other than numbers to themselves: arrays, or Python's TypeError.
+    """Apply a line as `apply` does; NotImplemented if an operand is not a number, so that it or Python's TypeError
+    answers.
 
     A complex operand gives numpy's function of both. A list gives an array, as for numpy's floats; the product with a
     list is an error for both. A table of pandas gives a table.
