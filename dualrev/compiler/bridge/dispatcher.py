@@ -38,6 +38,7 @@ from dualrev.compiler.bridge.cache.machine_code import MachineCode
 from dualrev.compiler.bridge.cache.store import CachedModule, folder_for, resolve, warn
 from dualrev.compiler.bridge.check_arguments import check_taken, check_writable
 from dualrev.compiler.bridge.gc_pause import resting_collector
+from dualrev.compiler.bridge.numba_ext.compile_log import compiling
 from dualrev.compiler.bridge.numba_ext.exception_cleanup import release_at_exceptions
 from dualrev.compiler.frontend.reading.njit_options import inherited, outlined
 from dualrev.compiler.ir.local_names import keep_apart
@@ -112,13 +113,17 @@ class Derivative(_CPUDispatcher):
                     raise RuntimeError("compilation disabled")  # numba's words
                 check_writable(*self._function(args))
                 frozen = check(*self._function(args))
-                entry = self._load(args)
-                own, called = _functions(entry.py_func.__globals__)
-                with warnings.catch_warnings(), inherited(self.derivative_of[0], called):
-                    # numba warns of slow products where it compiles f itself
-                    warnings.simplefilter("ignore", NumbaPerformanceWarning)
-                    entry.compile(args)
-                for made in own:
+                f, transform, _ = self.derivative_of
+                with compiling(f, transform, self._primals(args)) as compilation:
+                    entry = self._load(args)
+                    compilation.own, called = _functions(entry.py_func.__globals__)
+                    with warnings.catch_warnings(), inherited(f, called):
+                        # numba warns of slow products where it compiles f itself
+                        warnings.simplefilter("ignore", NumbaPerformanceWarning)
+                        entry.compile(args)
+                    compilation.lines = self._modules[args].source.count("\n") if args in self._modules else 0
+                    compilation.cached = bool(entry.stats.cache_hits)
+                for made in compilation.own:
                     _forget_intermediate_code(made)
                 self._entries[args], self._worlds[args] = entry, frozen
                 self.add_overload(entry.overloads[args])

@@ -1,0 +1,107 @@
+"""Long work says on a terminal that it goes on, and nothing elsewhere; each compilation has a record in the log."""
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import dualrev as dr
+
+pty = pytest.importorskip("pty", reason="Windows has no pseudo-terminals")
+ROOT = Path(__file__).parents[2]
+SLOW = """
+import time
+from dualrev.diagnostics import progress
+progress.DELAY = progress.PERIOD = 0.05
+with progress.progress("compiling grad of f(float64)", lambda: "half done"):
+    time.sleep(0.4)
+    with progress.progress("something inside"):
+        time.sleep(0.2)
+print("end")
+"""
+PROGRAM = """
+import numba, numpy, dualrev as dr
+
+@numba.njit(cache=True)
+def f(x):
+    return numpy.sum(x * x)
+
+print(dr.grad(f)(numpy.ones(2)))
+"""
+
+
+def run(code, tmp_path, terminal=False, **environment):
+    """Output on stderr of a program, whose stderr is a pseudo-terminal or a pipe."""
+    file = tmp_path / "program.py"
+    file.write_text(code, encoding="utf-8")
+    command = [sys.executable, str(file)]
+    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    every = {**os.environ, "PYTHONPATH": paths, "COLUMNS": "100", **environment}
+    if not terminal:
+        return subprocess.run(command, env=every, capture_output=True, text=True, check=True).stderr
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, env=every, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        found = b""
+        while True:
+            try:
+                part = os.read(ours, 1024)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            found += part
+    os.close(ours)
+    assert process.returncode == 0
+    return found.decode()
+
+
+def test_a_terminal_has_one_line_that_is_overwritten_and_erased(tmp_path):
+    told = run(SLOW, tmp_path, terminal=True)
+    *lines, last = told.split("\r")[1:]
+    assert lines[0] == "dualrev: compiling grad of f(float64): half done, 0 s"
+    assert all(line.strip() in ("", lines[0], lines[0].replace("0 s", "1 s")) for line in lines)
+    assert (lines[-1].strip(), last) == ("", "")
+
+
+@pytest.mark.parametrize(("terminal", "environment"), [(False, {}), (True, {"DUALREV_PROGRESS": "0"})])
+def test_nothing_is_shown_in_a_pipe_or_if_it_is_switched_off(tmp_path, terminal, environment):
+    assert run(SLOW, tmp_path, terminal, **environment) == ""
+
+
+def test_each_compilation_has_a_record(caplog):
+    @numba.njit
+    def cubes(x):
+        return np.sum(x**3)
+
+    with caplog.at_level(logging.INFO, logger="dualrev"):
+        slope = dr.grad(cubes)
+        slope(np.ones(2))
+        slope(np.ones(3))  # the same types: nothing is compiled
+        slope(np.ones((2, 2)))
+    first, second = [record.compilation for record in caplog.records]
+    assert (first["function"], first["transform"]) == ("cubes", "grad")
+    assert [first["types"], second["types"]] == ["array(float64, 1d, C)", "array(float64, 2d, C)"]
+    parts = first["passes_seconds"] + first["numba_seconds"] + first["llvm_seconds"]
+    assert 0.0 < parts <= first["seconds"]
+    assert first["lines"] == dr.derivative_source(cubes, np.ones(2)).count("\n")
+    assert first["functions"] >= 1
+    assert not first["cached"]
+    assert caplog.records[0].getMessage().startswith("compiled grad of cubes(array(float64, 1d, C)) in ")
+
+
+def test_the_log_is_printed_on_request_and_tells_what_came_from_the_cache(tmp_path):
+    asked = {
+        "DUALREV_LOG_COMPILES": "1",
+        "DUALREV_CACHE_DIR": str(tmp_path / "cache"),
+        "NUMBA_CACHE_DIR": str(tmp_path),
+    }
+    first = run(PROGRAM, tmp_path, **asked)
+    assert first.startswith("dualrev: compiled grad of f(array(float64, 1d, C)) in "), first
+    assert run(PROGRAM, tmp_path, **asked).startswith("dualrev: loaded grad of f(array(float64, 1d, C)) from the cache")
+    assert run(PROGRAM, tmp_path, **{**asked, "DUALREV_LOG_COMPILES": "0"}) == ""
