@@ -209,7 +209,7 @@ def growth(call, times):
 @LINUX
 @pytest.mark.parametrize("f", RAISING, ids=lambda f: f.__name__)
 def test_an_exception_frees_what_the_call_has_recorded(f):
-    """An exception frees the tape, whoever raises it, and in a derivative also the arrays that `f` has made."""
+    """Any exception frees the tape. In a derivative it also frees the arrays that `f` has made."""
     wrong, right = RAISING[f]
     gradient = dr.value_and_grad(f)
     expected = failure(f, *wrong)
@@ -324,7 +324,7 @@ def test_an_array_has_a_shadow():
 
 @pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="elsewhere the bounds of a stack are not known")
 def test_recursion_that_does_not_fit_on_the_stack_is_refused():
-    """Where they do not fit on the stack any more, the derivative raises `RecursionError`"""
+    """If the stack is too small for them, the derivative raises `RecursionError`"""
     lines = [line.split(maxsplit=2) for line in program("recursion")]
     assert len(lines) == 12
     for name, n, found in lines:
