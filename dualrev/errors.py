@@ -1,8 +1,9 @@
 """Every exception that dualrev raises. Each message says what happened, where, why, and what to write instead.
 
 Each class derives from `DualrevError` and from the built-in class that Python raises in the like case, so that
-`except dr.DualrevError` and, for example, `except TypeError` both catch it. "Where" is the file and the line of the
-user's code. tests/diagnostics/test_errors.py tests the wording.
+`except dr.DualrevError` and, for example, `except TypeError` both catch it. A message says what happened, where (the
+file and the line of the user's code), and what to write; `explain()` prints the reason and further cures.
+tests/diagnostics/test_errors.py tests the wording.
 
 >>> import dualrev as dr
 >>> try:
@@ -17,10 +18,12 @@ from __future__ import annotations
 import contextlib
 import numbers
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from dualrev.diagnostics import library_calls
 from dualrev.diagnostics.user_lines import is_assigned_to_an_element, library, where
 
 __all__ = [
@@ -49,24 +52,40 @@ __all__ = [
     "TangentError",
     "TreeError",
     "UnsupportedError",
+    "explain",
 ]
+
+_HINT = " dr.errors.explain() says more."
 
 
 class DualrevError(Exception):
-    """Base class of all exceptions of dualrev."""
+    """Base class of all exceptions of dualrev.
+
+    str(error) says what happened, where, and what to write. `explain` prints `more`, too: the reason and further cures.
+    """
+
+    more: str = ""
+    page: ClassVar[str] = "docs/sharp_bits.md"
+
+    def __init__(self, message: str, more: str = "") -> None:
+        super().__init__(message + (_HINT if more else ""))
+        if more:
+            self.more = more
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self)._saying, (str(self),)  # pickle would pass the finished message to __init__
+        return type(self)._saying, (str(self), self.more)  # pickle would pass the finished message to __init__
 
     @classmethod
-    def _saying(cls, message: str) -> Self:
+    def _saying(cls, message: str, more: str = "") -> Self:
         error = cls.__new__(cls)
         error.args = (message,)
+        if more:
+            error.more = more
         return error
 
     def among(self, name: str, places: Sequence[str], unseen: str) -> Self:
         """Return one error that lists all places of a function where the tape raises this one."""
-        listed = "".join(f"\n{k}. {text}" for k, text in enumerate(places, 1))
+        listed = "".join(f"\n{k}. {' '.join(text.split(chr(10)))}" for k, text in enumerate(places, 1))
         return self._saying(f"{len(places)} places of {name!r} cannot be differentiated:{listed}\n{unseen}")
 
 
@@ -83,17 +102,21 @@ class ArgumentError(DualrevError, TypeError):
 
     def __init__(self, primals: tuple[Any, ...]) -> None:
         kinds = ", ".join(type(x).__name__ for x in primals) or "none"
-        whole = any(hasattr(x, "dtype") and hasattr(x, "astype") and x.dtype.kind in "iub" for x in primals)
-        ints = ", x.astype(float) for an array of ints" if whole else ""
-        others = [type(x) for x in primals if hasattr(x, "__array__") and type(x).__module__ != "numpy"]
-        arrays = f" Write np.asarray(x) for an array of {others[0].__module__.partition('.')[0]}." if others else ""
+        arrays = [x for x in primals if hasattr(x, "__array__")]
+        others = [type(x) for x in arrays if type(x).__module__ != "numpy"]
+        cure = "2.0 where you wrote 2"
         if others and others[0].__name__ == "Dataset":  # its sums leave out what is under differentiation
-            arrays = " Write dict(x.data_vars) for a Dataset: a gradient has an array with labels for each variable."
+            cure = "dict(x.data_vars) for a Dataset: a gradient has an array with labels for each variable"
+        elif others:
+            cure = f"np.asarray(x) for an array of {others[0].__module__.partition('.')[0]}"
+        elif any(hasattr(x, "astype") and x.dtype.kind in "iub" for x in arrays):
+            cure = "x.astype(float) for the array x"
         super().__init__(
             f"there is nothing to differentiate with respect to: the arguments (types: {kinds}) hold no real scalar."
-            f" Write 2.0 where you wrote 2{ints}, or register the class with dualrev.register_node.{arrays}"
-            " Floats, numpy floating scalars and the elements of floating arrays are differentiated; ints, bools,"
-            " strings, None and objects of unregistered classes are constants."
+            f" Write {cure}.",
+            "Floats, numpy floating scalars and the elements of floating arrays are differentiated; ints, bools,"
+            " strings, None and objects of unregistered classes are constants. For an object of a class of yours,"
+            " register the class with dualrev.register_node.",
         )
 
     @classmethod
@@ -120,6 +143,11 @@ class LeafError(DualrevError, TypeError):
         super().__init__(f"a value of type {type(x).__name__} cannot be differentiated: {why}. {instead}.")
 
 
+_UNRETURNED = (
+    "Write `return y` at its end, or dualrev.vjp(f, *args, outputs=(k,)) if it writes its results into argument k."
+)
+
+
 class OutputError(DualrevError, TypeError):
     """Function value without a real number: there is no derivative of it.
 
@@ -134,10 +162,11 @@ class OutputError(DualrevError, TypeError):
 
     def __init__(self, y: Any) -> None:
         super().__init__(
-            f"the function returned {_short(y)} (type {type(y).__name__}), which holds no real scalar, so it has"
-            " no derivative. Return a float, or nested data with floats in it; a function that returns None"
-            " may lack its `return`, or writes its results into an argument: dualrev.vjp(f, *args, outputs=(k,)) takes"
-            " these for the value, with k the number of that argument."
+            f"the function returned {_short(y)} (type {type(y).__name__}), which holds no real scalar, so it has no"
+            f" derivative. {_UNRETURNED if y is None else 'Return a float.'}",
+            "Return a float, or nested data with floats in it; a function that returns None may lack its `return`, or"
+            " writes its results into an argument: dualrev.vjp(f, *args, outputs=(k,)) takes these for the value, with"
+            " k the number of that argument.",
         )
 
     @classmethod
@@ -169,10 +198,13 @@ class ScalarError(DualrevError, TypeError):
     def __init__(self, y: Any) -> None:
         what = f"an array of shape {y.shape}" if hasattr(y, "shape") else f"{_short(y)} (type {type(y).__name__})"
         super().__init__(
-            f"grad needs a scalar-valued function, but the function returned {what}. Return one number, such as the"
-            " sum; or use dualrev.jacobian, or dualrev.vjp with a cotangent of the value's structure"
-            + ("." if y is not None else _WRITTEN)
-            + (" Of a complex number z, return z.real, z.imag or abs(z)." if isinstance(y, numbers.Complex) else "")
+            f"grad needs a scalar-valued function, but the function returned {what}."
+            + (
+                " Return z.real, z.imag or abs(z) for the complex number z."
+                if isinstance(y, numbers.Complex)
+                else " Return one number, such as the sum; or use dualrev.jacobian."
+            ),
+            f"dualrev.vjp takes a cotangent of the value's structure{'.' if y is not None else _WRITTEN}",
         )
 
     @classmethod
@@ -180,8 +212,8 @@ class ScalarError(DualrevError, TypeError):
         """Return the error for the value of a numba function, which is defined at `file:line`."""
         return cls._saying(
             f"{place}: grad needs a scalar-valued function, but the function returns a value of numba type {kind}."
-            " Return one number, such as the sum; or use dualrev.jacobian, or dualrev.vjp with a cotangent of the"
-            " value's structure" + ("." if kind != "none" else _WRITTEN),
+            f" Return one number, such as the sum; or use dualrev.jacobian.{_HINT}",
+            f"dualrev.vjp takes a cotangent of the value's structure{'.' if kind != 'none' else _WRITTEN}",
         )
 
 
@@ -349,15 +381,30 @@ class CheckError(DualrevError, AssertionError):
     dualrev.errors.CheckError: ...
     """
 
-    def __init__(self, what: str, found: Any, expected: Any, tolerance: str) -> None:
-        super().__init__(f"{what}: found {found!r}, expected {expected!r} {tolerance}.")
+    def __init__(self, what: str, found: Any, expected: Any, tolerance: str, rules: Sequence[str] = ()) -> None:
+        by = (
+            f" The rule of {' and of '.join(map(repr, rules))} takes part: compare it with the formula."
+            if rules
+            else ""
+        )
+        super().__init__(
+            f"{what}: found {found!r}, expected {expected!r} by central differences, {tolerance}.{by}",
+            "Both are derivatives in one random direction. They differ where a rule is wrong, where f has a kink or"
+            " a jump at these arguments, where f gives another value each time, and where its values are so large that"
+            " differences lose their digits: compare with other arguments, and with another eps.",
+        )
 
     @classmethod
     def of_value(cls, f: Any, what: str, why: str) -> CheckError:
         """Return the error for the value of f when it is differentiated, or for what f leaves in its arguments."""
         name = getattr(f, "__qualname__", None) or _short(f)
-        text = f"under differentiation {name!r} computes something else than it does by itself: {what}."
-        return cls._saying(f"{text} {why}".strip())
+        return cls._saying(f"{name!r} {what}. {why}".strip())
+
+
+_COTANGENTS = (
+    "A cotangent has the structure of the value: a number for every real scalar, an array of the same shape for an"
+    " array, None for every discrete value."
+)
 
 
 class CotangentError(DualrevError, ValueError):
@@ -375,8 +422,8 @@ class CotangentError(DualrevError, ValueError):
         what = f"the pullback was given {_short(found)} (type {type(found).__name__}) where the function's value has"
         super().__init__(
             (f"{what} {expected}" if expected else "a cotangent has another shape than the array that it belongs to")
-            + ". A cotangent has the structure of the value: a number for every real scalar,"
-            " an array of the same shape for an array, None for every discrete value."
+            + ".",
+            _COTANGENTS,
         )
 
     @classmethod
@@ -399,12 +446,19 @@ class TangentError(DualrevError, ValueError):
 
     def __init__(self, found: Any = None, expected: str = "") -> None:
         given = f"{_short(found)} (type {type(found).__name__})"
-        what = f"a tangent, or the vector of hvp, is {given} where the primals have {expected}"
+        other = "a tangent has another shape than the array that it belongs to"
         super().__init__(
-            (what if expected else "a tangent has another shape than the array that it belongs to")
-            + ". Tangents are a tuple with an entry for every primal: a number for every real scalar, an array of the"
-            " same shape for an array, None for every discrete value."
+            f"{f'a tangent is {given} where the primals have {expected}' if expected else other}.",
+            "Tangents are a tuple with an entry for every primal: a number for every real scalar, an array of the same"
+            " shape for an array, None for every discrete value. hvp(f)(x, p) takes a vector p of the structure of x.",
         )
+
+    @classmethod
+    def of_vector(cls, found: Any, expected: str) -> TangentError:
+        """The same for the vector of hvp."""
+        given = f"{_short(found)} (type {type(found).__name__})"
+        text = f"the vector p of hvp(f)(x, p) is {given} where x has {expected}. Give p the structure of x.{_HINT}"
+        return cls._saying(text, cls().more)
 
     @classmethod
     def of(cls, kind: str, expected: str) -> TangentError:
@@ -464,8 +518,8 @@ class SparsityError(_MisfitError):
     """
 
 
-_LATEST: ContextVar[tuple[str, str] | None] = ContextVar(
-    "the line and the text of the latest ConversionError", default=None
+_LATEST: ContextVar[tuple[str, ConversionError] | None] = ContextVar(
+    "the line of a library, and the latest ConversionError", default=None
 )
 
 
@@ -492,20 +546,24 @@ class ConversionError(DualrevError, TypeError):
     def __init__(self, conversion: str) -> None:
         if conversion in ("float()", "complex()", "asarray()") and is_assigned_to_an_element():
             conversion = "storing"
-        what, cure = _CONVERSIONS.get(conversion, (f"{conversion} of a number that is being differentiated", ""))
+        what, cure, more = _CONVERSIONS.get(
+            conversion, (f"{conversion} of a number that is being differentiated", "", "")
+        )
         inside, place = library(), where()
-        if inside:
-            cure = next((text for name, text in _IN_TABLES.items() if f"(inside {name}" in inside), _IN_A_LIBRARY)
+        function = library_calls.called() if inside else None
+        if function is not None:
+            cure, more = f"{library_calls.cure(function)} ", f"The plain number is made{inside}. {_IN_A_LIBRARY}"
         elif conversion == "float()" and _DRAW.search(place):
             cure = (
                 "The generators of numpy take plain numbers: draw z, and compute with it,"
                 " as in `z = rng.normal()` and `mean + s * z`. "
             )
         super().__init__(
-            f"{what}{place}{inside}: the plain number would lose its derivative. {cure}Where a constant is meant,"
-            " write dualrev.value(x)."
+            f"{what}{place}{f' (inside {function})' if function else ''}.\n"
+            f"{cure}Where a constant is meant, write dualrev.value(x).",
+            f"The plain number would lose its derivative. {more}".strip(),
         )
-        _LATEST.set((inside, str(self)))
+        _LATEST.set((inside, self))
 
     @classmethod
     @contextlib.contextmanager
@@ -524,8 +582,8 @@ class ConversionError(DualrevError, TypeError):
         C code that ignores errors goes on with one set, and raises another one or loses it: SciPy's brentq takes the
         number for -1.0, and says that the signs are wrong.
         """
-        inside, text = _LATEST.get() or ("", "")
-        return cls.__new__(cls, text) if inside.endswith(f", at {file}:{line})") else None
+        inside, error = _LATEST.get() or ("", None)
+        return cls._again(error) if inside.endswith(f", at {file}:{line})") else None
 
     @classmethod
     def latest(cls, place: str) -> Self | None:
@@ -533,8 +591,12 @@ class ConversionError(DualrevError, TypeError):
 
         Numpy may raise an error of its own in its stead.
         """
-        _, text = _LATEST.get() or ("", "")
-        return cls.__new__(cls, text) if place and f" at {place}" in text else None
+        _, error = _LATEST.get() or ("", None)
+        return cls._again(error) if place and f" at {place}" in str(error) else None
+
+    @classmethod
+    def _again(cls, error: ConversionError | None) -> Self | None:
+        return None if error is None else cls._saying(str(error), error.more)
 
 
 class HashError(DualrevError, TypeError):
@@ -548,9 +610,9 @@ class HashError(DualrevError, TypeError):
 
     def __init__(self) -> None:
         super().__init__(
-            f"a number that is being differentiated was used as a key{where()}: two such numbers may be equal"
-            " and have different derivatives, so a dict or a cache would mix them up. Use dualrev.value(x) for"
-            " the key, or a key that is not computed from the arguments."
+            f"a number that is being differentiated was used as a key{where()}.\n"
+            "Use dualrev.value(x) for the key, or a key that is not computed from the arguments.",
+            "Two such numbers may be equal and have different derivatives, so a dict or a cache would mix them up.",
         )
 
 
@@ -567,9 +629,11 @@ class LeakError(DualrevError, RuntimeError):
 
     def __init__(self) -> None:
         super().__init__(
-            f"a number from a differentiation that has ended was used{where()}: it was kept in a global, a cache, a"
-            " closure or a generator, and has no derivative any more. Keep dualrev.value(x) there, or make it anew in"
-            " each call."
+            f"a number from a differentiation that has ended was used{where()}.\n"
+            "It was kept in a global, a cache, a closure or a generator: keep dualrev.value(x) there, or compute it"
+            " in each call.",
+            "A number has a derivative only during the call of the derivative in which it was made: after that, nobody"
+            " would collect what it contributes. Its plain value can be kept.",
         )
 
 
@@ -604,9 +668,15 @@ class UnsupportedError(DualrevError, TypeError):
 
     place: tuple[str, int] | None = None  # in a numba function: file and line
 
-    def __init__(self, name: str, instead: str, why: str = "there is no derivative rule for it") -> None:
+    def __init__(
+        self, name: str, instead: str, why: str = "there is no derivative rule for it", more: str = ""
+    ) -> None:
+        inside = library()
+        function = library_calls.called() if inside else None
         super().__init__(
-            f"{name} of numbers that are being differentiated{where()}{library()}: {why}. Write {instead}."
+            f"{name} of numbers that are being differentiated{where()}{f' (inside {function})' if function else ''}:"
+            f" {why}. Write {instead}.",
+            f"{f'It is called{inside}. ' if inside else ''}{more}".strip(),
         )
 
     @classmethod
@@ -626,44 +696,87 @@ Write the body alone.
         return cls._saying(f"{place}: {what} {reason}. Write {instead}.")
 
     @classmethod
+    def because(cls, place: str, what: str, why: str, cure: str) -> UnsupportedError:
+        """The same with the cure as a sentence."""
+        return cls._saying(f"{place}: {what} cannot be differentiated: {why}. {cure}")
+
+    @classmethod
     def call(cls, what: str, why: str, instead: str) -> UnsupportedError:
         """Return the error for a call in the user's code; `what` names the function and the argument."""
         return cls._saying(f"{what}{where()}: {why}. Write {instead}.")
 
 
 _IN_A_LIBRARY = (
-    "It computes with plain numbers: dualrev.scipy has functions of SciPy (special, linalg, signal, stats, sparse,"
-    " optimize, integrate) that take these; dualrev.implicit gives a solver the derivative of its solution, and"
-    " dualrev.custom_jvp any function that calls others a rule of its own. To Python code that calls np.asarray, pass"
-    " np.asarray(x, dtype=object): an array of numbers under differentiation. "
+    "Libraries compute with plain numbers. dualrev.scipy has functions of SciPy (special, linalg, signal, stats,"
+    " sparse, optimize, integrate) that take these; dualrev.implicit gives a solver the derivative of its solution, and"
+    " dualrev.custom_vjp any function that calls others a rule of its own. To Python code that calls np.asarray, pass"
+    " np.asarray(x, dtype=object): an array of numbers under differentiation."
 )
-_IN_TABLES = {
-    "pandas": "Write s.to_numpy() for the table s that the array meets there, as in t.to_numpy() @ x. ",
-    "xarray": "Write a.data for the array of the DataArray a, with its NaN. ",
-}
+
+
+#: What happened, what to write, and more.
 _CONVERSIONS = {
     "float()": (
         "float() of a number that is being differentiated",
-        "The functions of Python's `math` do this: use the ones of the same name in dualrev.math, or numpy's"
-        " (`from dualrev import math`); so do arrays of plain floats (`from dualrev import numpy as np` has others). ",
+        "Write `from dualrev import math` for Python's `math`, or `from dualrev import numpy as np` for arrays of plain"
+        " floats. ",
+        "The functions of Python's `math` make floats of their arguments: use the ones of the same name in"
+        " dualrev.math, or numpy's. Arrays of plain floats do so with what they store: dualrev.numpy has others.",
     ),
     "complex()": (
         "complex() of a number that is being differentiated",
-        "`cmath`, complex(x, y) and plain arrays do this: write np.exp, x + 1j * y, dualrev.numpy.array or .zeros. ",
+        "Write np.exp for a function of `cmath`, x + 1j * y for complex(x, y), dualrev.numpy.array for a plain array. ",
+        "`cmath`, complex(x, y) and plain arrays make plain numbers: dualrev.numpy.array and .zeros make arrays that"
+        " hold these.",
     ),
-    "astype()": ("astype of complex numbers that are being differentiated", "Take z.real, z.imag or abs(z). "),
+    "astype()": ("astype of complex numbers that are being differentiated", "Take z.real, z.imag or abs(z). ", ""),
     "storing": (
         "storing a number that is being differentiated in an array of plain numbers",
-        "Constant arrays and their copies, np.zeros(n), np.zeros(n, complex) and the like are such arrays: write"
-        " dualrev.numpy.array(u) for a constant array u or for u.copy(), dualrev.numpy.zeros(n) for np.zeros(n)"
-        " (`from dualrev import numpy as np`), or collect the numbers in a list. ",
+        "Write dualrev.numpy.zeros(n) for np.zeros(n) (`from dualrev import numpy as np`), dualrev.numpy.array(u) for a"
+        " constant array u or for u.copy(), or collect the numbers in a list. ",
+        "Constant arrays and their copies, np.zeros(n), np.zeros(n, complex) and the like are arrays of plain numbers.",
     ),
     "asarray()": (
         "making a plain array of one that holds numbers that are being differentiated",
-        "np.array, np.asarray and functions that call them do this: leave the call out, or use the function of the same"
-        " name in dualrev.numpy; for a list of arrays, write np.stack([a, b]); for a.dot(x), a @ x. ",
+        "Leave np.array or np.asarray out, or write `from dualrev import numpy as np`; for a list of arrays, write"
+        " np.stack([a, b]); for a.dot(x), a @ x. ",
+        "np.array, np.asarray and functions that call them make plain arrays: dualrev.numpy has functions of the same"
+        " name that keep the derivatives.",
     ),
 }
+
+
+def explain(error: BaseException | None = None) -> None:
+    """Print what an error of this library means: its message, the reason, further cures and the page of the docs.
+
+    By default it is the error that an `except` block handles, or the last one that Python's prompt, IPython or a
+    notebook has shown; one of ours that has led to another error is found, too.
+
+    >>> import dualrev as dr
+    >>> try:
+    ...     dr.grad(lambda x: x * x)(2)
+    ... except dr.DualrevError:
+    ...     dr.errors.explain()
+    there is nothing to differentiate with respect to: the arguments (types: int) hold no real scalar. Write 2.0 ...
+    <BLANKLINE>
+    Floats, numpy floating scalars and the elements of floating arrays are differentiated; ints, bools, ...
+    <BLANKLINE>
+    Page: docs/sharp_bits.md
+    """
+    shown = (sys.exception(), getattr(sys, "last_exc", None), getattr(sys, "last_value", None))
+    for given in [error] if error is not None else shown:
+        seen: set[int] = set()
+        while given is not None and id(given) not in seen:
+            if isinstance(given, DualrevError):
+                parts = [str(given).removesuffix(_HINT), given.more, f"Page: {given.page}"]
+                print("\n\n".join(filter(None, parts)))
+                return
+            seen.add(id(given))
+            given = given.__cause__ or given.__context__
+    if error is not None:
+        print(f"{type(error).__name__} is no error of dualrev: its message says all that is known.")
+    else:
+        print("No error of dualrev is known here. Write dualrev.errors.explain(error) with the error that was caught.")
 
 
 def _short(x: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -10,8 +11,11 @@ from typing import Any
 import numpy as np
 
 from dualrev.api.derivatives import callable_of, compiled, grad, is_compiled, jacfwd, jacrev, jvp, vjp
+from dualrev.diagnostics.keywords import answered
 from dualrev.eager.arguments import Argnums, argument_numbers, choose
 from dualrev.eager.arrays.memory.storage import RealArray, own, zero
+from dualrev.eager.custom import rules_that_run
+from dualrev.eager.numba_rules import rules_in
 from dualrev.eager.transforms import linearize
 from dualrev.errors import ArgumentError, CheckError, ConversionError, HashError, UnsupportedError
 from dualrev.tree import flatten, flatten_leaves
@@ -19,6 +23,7 @@ from dualrev.tree import flatten, flatten_leaves
 __all__ = ["check", "check_grads"]
 
 
+@answered
 def check(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None = None, engine: Any = None) -> None:
     """Compare what f computes while it is differentiated with what it computes on plain numbers.
 
@@ -75,6 +80,7 @@ def check(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None
         raise found from None
 
 
+@answered
 def check_grads(
     f: Callable[..., Any],
     args: Sequence[Any],
@@ -126,10 +132,34 @@ def check_grads(
     args = tuple(args)
     numbers = range(len(args)) if argnums is None else argument_numbers(argnums, len(args))
     f = callable_of(f)
+    said = _Said(f, args, dict(enumerate(range(len(args)))), engine)
     if argnums is not None and not is_compiled(f, False, engine):
+        said = _Said(f, args, dict(enumerate(numbers)), engine)
         f, args = choose(f, argnums, args, {})
         numbers = range(len(args))
-    _check(f, args, numbers, 1, order, modes, atol, rtol, eps, engine)
+    _check(f, args, numbers, 1, order, modes, atol, rtol, eps, engine, said)
+
+
+class _Said:
+    """What an error says of the function that the user gave: its name, its arguments, and the rules in it."""
+
+    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], numbers: dict[int, int], engine: Any) -> None:
+        self._f, self._args, self._numbers, self._engine = f, args, numbers, engine
+
+    def what(self, mode: str, wrong: Sequence[int], order: int) -> str:
+        """Which derivative is wrong, by which arguments."""
+        by = ", ".join(str(self._numbers[k]) for k in wrong)
+        name = getattr(self._f, "__qualname__", None) or repr(self._f)
+        argument = "argument" if len(wrong) == 1 else "arguments"
+        return f"{mode} of {name!r} with respect to {argument} {by}, order {order}"
+
+    def rules(self) -> list[str]:
+        """The functions with rules of the user's that take part."""
+        if is_compiled(self._f, False, self._engine):
+            return rules_in(self._f)
+        with rules_that_run() as names, contextlib.suppress(Exception):
+            vjp(self._f, *self._args, engine=self._engine)
+        return list(dict.fromkeys(names))
 
 
 def _check(
@@ -143,10 +173,12 @@ def _check(
     rtol: float,
     eps: float,
     engine: Any,
+    said: _Said,
 ) -> None:
     """Derivatives of this order by the arguments of these numbers, where f is one of the order before."""
     rng = random.Random(order)  # other directions in every order: v^T H v says nothing of H - H^T
     v = tuple((_random_like if k in numbers else _zero_like)(x, rng) for k, x in enumerate(args))
+    real = [k for k in numbers if flatten_leaves(args[k])[0]]
     y = f(*_copied(args))
     leaves, structure = flatten_leaves(y)
     ct = structure.cotangent_leaves([_random_leaf(x, rng) for x in leaves])
@@ -154,17 +186,29 @@ def _check(
     expected = _inner(pairing, _difference(f, args, v, eps))
     scale = _inner_of_sizes(pairing, y)
 
-    def check(what: str, found: float) -> None:
-        """Compare two numbers; raise CheckError if they differ by more than the tolerances."""
-        allowed = atol * max(scale, 1.0) + rtol * abs(expected)
-        if not abs(found - expected) <= allowed:
-            raise CheckError(f"{what} in a random direction, order {order}", found, expected, f"within {allowed:.2g}")
+    def allowed(expected: float) -> float:
+        return atol * max(scale, 1.0) + rtol * abs(expected)
+
+    def along(k: int) -> tuple[Any, ...]:
+        """The direction in which only argument k moves."""
+        return tuple(v[k] if j == k else _zero_like(x, rng) for j, x in enumerate(args))
+
+    def check(mode: str, found: float, part: Callable[[int], float]) -> None:
+        """Compare; if they differ, find the arguments to blame: part(k) is the derivative along argument k."""
+        if abs(found - expected) <= allowed(expected):
+            return
+        slopes = {k: _inner(pairing, _difference(f, args, along(k), eps)) for k in real}
+        wrong = [k for k, slope in slopes.items() if not abs(part(k) - slope) <= allowed(slope)]
+        what = said.what(mode, wrong or real, order)
+        raise CheckError(what, found, expected, f"within {allowed(expected):.2g}", said.rules())
 
     if "fwd" in modes:
-        check("jvp", _inner(pairing, jvp(f, args, v, engine=engine)[1]))
+        found = _inner(pairing, jvp(f, args, v, engine=engine)[1])
+        check("jvp", found, lambda k: _inner(pairing, jvp(f, args, along(k), engine=engine)[1]))
     if "rev" in modes:
         cts = vjp(f, *args, engine=engine)[1](ct)
-        check("vjp", _inner(_pairing([cts[k] for k in numbers]), [v[k] for k in numbers]))
+        parts = {k: _inner(_pairing([cts[k]]), [v[k]]) for k in numbers}
+        check("vjp", math.fsum(parts.values()), parts.__getitem__)
     if order < last:
         compiled_of = {"fwd": jacfwd, "rev": grad if isinstance(y, float) else jacrev}
         python_of: dict[str, Callable[..., Any]] = {
@@ -175,7 +219,7 @@ def _check(
         for mode in dict.fromkeys(modes):
             # the derivative of a numba function is one itself, where a Python function would take the tape
             g = compiled_of[mode](f, chosen) if is_compiled(f, False, engine) else python_of[mode]
-            _check(g, args, numbers, order + 1, last, modes, atol, rtol, eps, engine)
+            _check(g, args, numbers, order + 1, last, modes, atol, rtol, eps, engine, said)
 
 
 def _copied(args: Any) -> Any:

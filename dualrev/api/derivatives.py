@@ -20,6 +20,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
 
+from dualrev.diagnostics.keywords import answered
 from dualrev.eager import transforms
 from dualrev.eager.arguments import Argnums, check_ints
 from dualrev.errors import TangentError
@@ -73,7 +74,8 @@ def vjp(
 ) -> tuple[Any, Callable[[Any], tuple[*Ts]]]: ...
 
 
-def vjp(  # type: ignore[misc]  # mypy takes *primals: *Ts for another kind of parameter
+@answered  # type: ignore[misc]  # mypy takes *primals: *Ts for another kind of parameter
+def vjp(
     f: Callable[..., Any],
     *primals: Any,
     has_aux: bool = False,
@@ -147,6 +149,7 @@ def jvp(
 ) -> tuple[Any, Any]: ...
 
 
+@answered
 def jvp(
     f: Callable[..., Any],
     primals: Sequence[Any],
@@ -218,6 +221,7 @@ def grad(
 ) -> Callable[P, tuple[Any, Aux]]: ...
 
 
+@answered
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None) -> Callable[..., Any]:
     """Gradient of a function that returns one real number.
 
@@ -284,6 +288,7 @@ def value_and_grad(
 ) -> Callable[P, tuple[tuple[Number, Aux], Any]]: ...
 
 
+@answered
 def value_and_grad(
     f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
 ) -> Callable[..., Any]:
@@ -314,6 +319,7 @@ def value_and_grad(
     return Transformed(transforms.value_and_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
 
 
+@answered
 def jacrev(
     f: Callable[P, Any],
     argnums: Argnums = 0,
@@ -333,6 +339,7 @@ def jacrev(
     return _jacobian(f, "jacrev", argnums, has_aux, engine, outputs, holomorphic)
 
 
+@answered
 def jacfwd(
     f: Callable[P, Any],
     argnums: Argnums = 0,
@@ -353,6 +360,7 @@ def jacfwd(
     return _jacobian(f, "jacfwd", argnums, has_aux, engine, outputs, holomorphic)
 
 
+@answered
 def jacobian(
     f: Callable[P, Any],
     argnums: Argnums = 0,
@@ -407,6 +415,7 @@ def _jacobian(
     return Transformed(getattr(transforms, name), f, **options)
 
 
+@answered
 def hessian(
     f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None, holomorphic: bool = False
 ) -> Callable[P, Any]:
@@ -449,6 +458,7 @@ def hessian(
     return Transformed(transforms.hessian, f, **options)
 
 
+@answered
 def hvp(f: Callable[Concatenate[A, P], Number], engine: Any = None) -> Callable[Concatenate[A, A, P], A]:
     """Hessian-vector product of a function that returns one real number.
 

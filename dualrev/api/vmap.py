@@ -23,6 +23,7 @@ from numba.extending import overload
 from dualrev import numpy as dnp
 from dualrev.api.derivatives import compiled
 from dualrev.compiler.frontend.reading.ad_operators import FROM_PYTHON
+from dualrev.diagnostics.keywords import answered
 from dualrev.eager.arrays.memory.storage import RealArray, plain
 from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.py_func_globals import numeric
@@ -36,6 +37,7 @@ __all__ = ["vmap"]
 Axes: TypeAlias = Any
 
 
+@answered
 def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, parallel: bool = False) -> Callable[..., Any]:
     """Vectorizing map: f, which takes one sample, over an axis of its arguments.
 

@@ -8,7 +8,9 @@ cotangents of the arguments. A rule for one mode serves the other by transpositi
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -28,7 +30,7 @@ from dualrev.eager.tape.tape import Tape
 from dualrev.errors import CustomRuleError, DualrevError
 from dualrev.tree import Structure, flatten, flatten_leaves
 
-__all__ = ["custom_jvp", "custom_vjp", "stop_gradient", "value"]
+__all__ = ["custom_jvp", "custom_vjp", "rules_that_run", "stop_gradient", "value"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -129,7 +131,7 @@ class custom_vjp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
         fwd, bwd = map(numeric, self.functions)
         made = call.value(fwd)
         if not isinstance(made, tuple) or len(made) != 2:
-            raise CustomRuleError(self._f, "a fwd that returns a pair (y, residuals)")
+            raise CustomRuleError(self._f, f"a fwd that returns a pair (y, residuals){_got(made)}")
         y, residuals = made
         f, n = self._f, len(args)
 
@@ -137,7 +139,7 @@ class custom_vjp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
             """Call bwd, and check that it returns one cotangent for each argument."""
             cts = bwd(residuals, ct)
             if not isinstance(cts, (tuple, list)) or len(cts) != n:
-                raise CustomRuleError(f, f"a bwd that returns a tuple of {n}, one cotangent per argument")
+                raise CustomRuleError(f, f"a bwd that returns a tuple of {n}, one cotangent per argument{_got(cts)}")
             return tuple(cts)
 
         return call.record(y, _Rule(f, pull=pull), CustomRuleError(f, _ALL_ARGUMENTS))
@@ -200,7 +202,7 @@ class custom_jvp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
             """Call the rule, and return the tangent of the value."""
             made = rule(primals, tangents)
             if not isinstance(made, tuple) or len(made) != 2:
-                raise CustomRuleError(f, "a rule that returns a pair (y, dy)")
+                raise CustomRuleError(f, f"a rule that returns a pair (y, dy){_got(made)}")
             return made[1]
 
         return call.record(call.value(self), _Rule(f, push=push), CustomRuleError(f, _ALL_ARGUMENTS))
@@ -209,6 +211,20 @@ class custom_jvp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
 _ALL_ARGUMENTS = (
     "every number under differentiation that it uses to be among its arguments: its rule speaks of those only"
 )
+
+
+_RUNNING: ContextVar[list[str] | None] = ContextVar("the functions with rules that have been called", default=None)
+
+
+@contextmanager
+def rules_that_run() -> Iterator[list[str]]:
+    """The names of the functions with a rule of their own that are called under differentiation meanwhile."""
+    names: list[str] = []
+    token = _RUNNING.set(names)
+    try:
+        yield names
+    finally:
+        _RUNNING.reset(token)
 
 
 class _Call:
@@ -220,6 +236,8 @@ class _Call:
         self._structure = structure.owned()  # the caller may change an array of ints later
         self.run = innermost(self._leaves)
         if self.run is not None:
+            if (names := _RUNNING.get()) is not None:
+                names.append(getattr(f, "__qualname__", repr(f)))
             run = self.run
             self._xs = [own(strip(leaf, run)) for leaf in self._leaves]
             self.stripped: Any = self._structure.rebuild_leaves(self._xs)
@@ -335,6 +353,12 @@ class _Rule:
             return CustomRuleError(self._f, f"{what} (type {type(found).__name__})")
 
         return error
+
+
+def _got(made: Any) -> str:
+    """What a rule returned instead."""
+    size = f", of length {len(made)}" if isinstance(made, (tuple, list)) else ""
+    return f", and it returned {reprlib.repr(made)} (type {type(made).__name__}{size})"
 
 
 def _unchanged(x: Any, before: Any) -> bool:

@@ -7,7 +7,9 @@ compiler asks it for its rules.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from numba.core.dispatcher import Dispatcher
@@ -17,7 +19,7 @@ from numba.extending import typeof_impl
 from dualrev.errors import CustomRuleError
 from dualrev.transformed import Wrapper
 
-__all__ = ["Owner", "Ruled"]
+__all__ = ["Owner", "Ruled", "rules_in"]
 
 _CPUDispatcher: Any = CPUDispatcher  # numba's type information leaves out what is overridden here
 
@@ -97,6 +99,24 @@ class Owner(Wrapper):
                 self._f, "one rule for good: numba code has been compiled with another one. Make a new function for it"
             )
         self.functions = functions
+
+
+def rules_in(f: Any) -> list[str]:
+    """The names of the functions with a rule of their own that a numba function may call, by the names in its code."""
+    found: dict[str, None] = {}
+    seen: set[int] = set()
+    todo: list[Any] = [f]
+    while todo:
+        g = todo.pop()
+        if isinstance(g, (Owner, Ruled)):
+            found[str(getattr(g, "__qualname__", g))] = None
+        elif isinstance(g, Dispatcher) and id(g) not in seen:
+            seen.add(id(g))
+            code, space = g.py_func.__code__, inspect.getclosurevars(g.py_func)
+            used = {**space.globals, **space.nonlocals}
+            modules = [x for x in used.values() if isinstance(x, ModuleType)]
+            todo += [*used.values(), *(getattr(m, name, None) for m in modules for name in code.co_names)]
+    return list(found)
 
 
 def _typeof(x: Owner, context: Any) -> Any:

@@ -167,6 +167,7 @@ def hvp(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *,
     if len(args) < 2:
         raise TypeError("hvp(f) takes x and p, and then whatever else f takes: hvp(f)(x, p, *args)")
     x, p, *rest = args
+    flatten_leaves(x)[1].read_leaves(p, TangentError.of_vector)
 
     def gradient(x: Any) -> Any:
         """Return the gradient at x."""

@@ -207,7 +207,7 @@ class Structure:
                 start = end
         return leaves
 
-    def read_leaves(self, ct: Any, error: type[DualrevError] = CotangentError) -> list[Any]:
+    def read_leaves(self, ct: Any, error: Callable[[Any, str], DualrevError] = CotangentError) -> list[Any]:
         """Return the numbers and arrays of a cotangent or a tangent of this structure, one for every leaf.
 
         Raises:

@@ -11,6 +11,15 @@ SciPy's names and parameters; every other name in them is SciPy's own. On plain 
 0.25
 """
 
+try:
+    import scipy as _scipy  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "scipy":
+        raise
+    raise ModuleNotFoundError(
+        'dualrev.scipy needs SciPy, which is not installed. Write pip install "dualrev[linalg]"', name="scipy"
+    ) from None
+
 from dualrev.scipy import integrate, linalg, optimize, signal, sparse, special, stats
 
 __all__ = ["integrate", "linalg", "optimize", "signal", "sparse", "special", "stats"]

@@ -48,6 +48,8 @@ __all__ = [
     "toms748",
 ]
 
+#: Searches for a minimum, which are refused: they have no derivative to name where SciPy's own are called.
+REFUSED = ("brent", "fmin_powell", "fminbound", "golden", "minimize_scalar")
 _TOLERANCE = 1e-4  # of some methods the default tolerance is 6e-6, and of the residual
 
 

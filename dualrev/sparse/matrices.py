@@ -10,6 +10,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from dualrev.api.derivatives import compiled
+from dualrev.diagnostics.keywords import answered
 from dualrev.errors import DualrevError, SolutionError, SparsityError
 from dualrev.outputs import Outputs, writing
 from dualrev.sparse import matrix_products as of_passes
@@ -23,6 +24,7 @@ __all__ = ["sparse_hessian", "sparse_jacobian"]
 P = ParamSpec("P")
 
 
+@answered
 def sparse_jacobian(
     f: Callable[P, Any],
     sparsity: Any = None,
@@ -73,6 +75,7 @@ def sparse_jacobian(
     return Transformed(_sparse_jacobian, f, argnums=argnums, mode=mode, check=check, patterns=patterns)
 
 
+@answered
 def sparse_hessian(
     f: Callable[P, Any], sparsity: Any = None, argnums: int = 0, *, check: bool = True
 ) -> Callable[P, Any]:

@@ -74,7 +74,7 @@ def test_keyword_arguments_are_passed_through(engine):
 @transforms
 @pytest.mark.parametrize("x", [2, True, None, "2", np.arange(3), [1, 2], {}], ids=repr)
 def test_an_argument_without_a_real_leaf_is_a_type_error_that_says_so(transform, x):
-    with pytest.raises(ArgumentError, match=r"Write 2\.0 where you wrote 2") as caught:
+    with pytest.raises(ArgumentError, match=r"Write (2\.0 where you wrote 2|x\.astype\(float\))") as caught:
         transform(lambda x, y: y)(x, 1.0)
     assert isinstance(caught.value, TypeError)
     with pytest.raises(ArgumentError, match=rf"\(types: {type(x).__name__}\)"):
@@ -437,7 +437,7 @@ def test_jacobians_of_arrays_of_dualrev_numpy():
     ids=str,
 )
 def test_tangents_of_another_structure(engine, tangents):
-    with pytest.raises(TangentError, match=r"a tangent, or the vector of hvp, is .* where the primals have"):
+    with pytest.raises(TangentError, match=r"a tangent is .* where the primals have"):
         dr.jvp(lambda x, v: x * v, (2.0, np.ones(2)), tangents, engine=engine)
 
 
@@ -531,7 +531,10 @@ def test_check_grads_finds_what_is_wrong_in_each_mode_and_order(modes, x):
 
     args = ({"x": x, "n": 2},)
     dr.check_grads(total(lambda x: x * x * x), args, 2, modes)
-    with pytest.raises(AssertionError, match="in a random direction, order 1: found"):
+    with pytest.raises(
+        AssertionError,
+        match=r"'.*total.*' with respect to argument 0, order 1: found .*The rule of '.*wrong_vjp.*' takes part",
+    ):
         dr.check_grads(total(wrong_vjp(1)), args, 1, modes)
     dr.check_grads(total(wrong_vjp(2)), args, 1, modes)
     with pytest.raises(AssertionError):

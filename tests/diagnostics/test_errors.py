@@ -1,6 +1,7 @@
 """The wording of every exception: what happened, where (the user's file and line), why, and what to write instead."""
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ EXAMPLES = {
 
 
 def test_there_is_an_example_of_every_exception():
-    assert {cls.__name__ for cls in EXAMPLES} | {"DualrevError"} == set(errors.__all__)
+    assert {cls.__name__ for cls in EXAMPLES} | {"DualrevError", "explain"} == set(errors.__all__)
 
 
 @pytest.mark.parametrize("cls", EXAMPLES)
@@ -77,22 +78,33 @@ def test_every_exception_is_a_dualrev_error_and_the_one_that_python_would_raise(
 
 
 @pytest.mark.parametrize("cls", EXAMPLES)
-def test_every_message_is_one_line_of_whole_sentences(cls):
-    text = str(cls(*EXAMPLES[cls][0]))
-    assert "\n" not in text
-    assert "  " not in text
-    assert text.endswith(".")
-    assert ".." not in text
+def test_every_message_is_short_and_of_whole_sentences(cls):
+    """What happened, where, and what to write, on two lines at most; the rest is in `more`."""
+    error = cls(*EXAMPLES[cls][0])
+    text = str(error)
+    assert text.count("\n") <= 1
+    assert len(text) - text.count(__file__) * len(__file__) < 420
+    for said in (text, error.more):
+        assert "  " not in said
+        assert said.endswith(".") or not said
+        assert ".." not in said
+    assert ("dr.errors.explain()" in text) is bool(error.more)
+
+
+@pytest.mark.parametrize("cls", EXAMPLES)
+def test_the_page_that_an_error_names_is_there(cls):
+    assert (Path(__file__).parents[2] / cls.page).is_file()
 
 
 def test_argument_error_names_the_types_and_the_cure():
-    text = str(ArgumentError((2, "a", None)))
+    error = ArgumentError((2, "a", None))
+    text = str(error)
     assert "nothing to differentiate with respect to" in text
     assert "(types: int, str, NoneType)" in text
-    assert "Floats, numpy floating scalars and the elements of floating arrays" in text
-    assert "ints, bools, strings, None and objects of unregistered classes are constants" in text
-    assert "Write 2.0 where you wrote 2" in text
-    assert "dualrev.register_node" in text
+    assert "Write 2.0 where you wrote 2." in text
+    assert "Floats, numpy floating scalars and the elements of floating arrays" in error.more
+    assert "ints, bools, strings, None and objects of unregistered classes are constants" in error.more
+    assert "dualrev.register_node" in error.more
 
 
 def test_argument_error_without_arguments_says_so():
@@ -106,36 +118,40 @@ def test_leaf_error_names_the_type_the_reason_and_the_cure():
 
 
 def test_output_error_shows_the_value_and_thinks_of_the_forgotten_return():
-    text = str(OutputError(None))
-    assert "the function returned None (type NoneType), which holds no real scalar" in text
-    assert "Return a float, or nested data with floats in it" in text
-    assert "may lack its `return`" in text
+    error = OutputError(None)
+    assert "the function returned None (type NoneType), which holds no real scalar" in str(error)
+    assert "Write `return y` at its end" in str(error)
+    assert "Return a float, or nested data with floats in it" in error.more
+    assert "outputs=(k,)" in error.more
 
 
 def test_cotangent_error_shows_what_was_given_what_was_expected_and_the_rule():
-    text = str(CotangentError([1.0], "a tuple with 2 entries"))
-    assert "was given [1.0] (type list) where the function's value has a tuple with 2 entries" in text
-    assert "a number for every real scalar" in text
-    assert "an array of the same shape for an array" in text
-    assert "None for every discrete value" in text
+    error = CotangentError([1.0], "a tuple with 2 entries")
+    assert "was given [1.0] (type list) where the function's value has a tuple with 2 entries" in str(error)
+    assert "a number for every real scalar" in error.more
+    assert "an array of the same shape for an array" in error.more
+    assert "None for every discrete value" in error.more
 
 
 @pytest.mark.parametrize("conversion", ["float()", "complex()", "pickling"])
 def test_conversion_error_names_the_conversion_the_line_the_reason_and_the_cure(conversion):
-    text = str(ConversionError(conversion))  # this very line
+    error = ConversionError(conversion)  # this very line
+    text = str(error)
     assert text.startswith(f"{conversion} of a number that is being differentiated at {__file__}:")
-    assert "`text = str(ConversionError(conversion))  # this very line`" in text
-    assert "would lose its derivative" in text
-    assert ("the same name in dualrev.math, or numpy's" in text) is (conversion == "float()")
-    assert "dualrev.value(x)" in text
+    first, second = text.split("\n")
+    assert first.endswith("`error = ConversionError(conversion)  # this very line`.")
+    assert ("`from dualrev import math`" in second) is (conversion == "float()")
+    assert "dualrev.value(x)" in second
+    assert "would lose its derivative" in error.more
 
 
 def test_hash_error_names_the_line_the_reason_and_the_cure():
-    text = str(HashError())  # this very line
+    error = HashError()  # this very line
+    text = str(error)
     assert text.startswith(f"a number that is being differentiated was used as a key at {__file__}:")
-    assert "`text = str(HashError())  # this very line`" in text
-    assert "may be equal and have different derivatives" in text
+    assert "`error = HashError()  # this very line`.\n" in text
     assert "dualrev.value(x) for the key" in text
+    assert "may be equal and have different derivatives" in error.more
 
 
 def test_leak_error_names_the_line_the_reason_and_the_cure():
@@ -143,7 +159,7 @@ def test_leak_error_names_the_line_the_reason_and_the_cure():
     assert text.startswith(f"a number from a differentiation that has ended was used at {__file__}:")
     assert "`text = str(LeakError())  # this very line`" in text
     assert "kept in a global, a cache, a closure or a generator" in text
-    assert "Keep dualrev.value(x) there" in text
+    assert "keep dualrev.value(x) there" in text
 
 
 def test_unsupported_error_names_the_function_the_line_the_reason_and_the_cure():
@@ -193,7 +209,7 @@ def test_the_line_is_the_user_s_where_an_installed_package_converts_the_number()
 def test_a_line_without_a_source_file_is_named_without_its_text():
     scope = {"HashError": HashError}
     exec(compile("\n\nmessage = str(HashError())", "<typed in>", "exec"), scope)
-    assert "was used as a key at <typed in>:3: two such numbers" in scope["message"]
+    assert "was used as a key at <typed in>:3.\nUse dualrev.value(x)" in scope["message"]
 
 
 @pytest.mark.parametrize("make", [OutputError, lambda x: CotangentError(x, "a real scalar")])
@@ -228,3 +244,4 @@ def test_exceptions_travel_between_processes(cls):
     copied = pickle.loads(pickle.dumps(error))
     assert type(copied) is cls
     assert str(copied) == str(error)
+    assert copied.more == error.more

@@ -160,7 +160,9 @@ def test_only_public_names_are_listed():
     assert listed == sorted(dualrev.__all__)
     caught = {name for name in listed if name.endswith("Error")}
     assert caught == {"CheckError", "ConversionError", "DualrevError", "UnsupportedError"}
-    assert all(getattr(dualrev, name) is getattr(dualrev.errors, name) for name in dualrev.errors.__all__)
+    assert all(
+        getattr(dualrev, name) is getattr(dualrev.errors, name) for name in dualrev.errors.__all__ if name != "explain"
+    )
     assert not {"derivatives", "checking", "eager", "compiler", "rules", "places"} & set(listed)
     assert all(hasattr(dualrev, name) for name in listed)
 

@@ -1,5 +1,7 @@
 """Code that was written for numpy's own classes: attributes of elements, lists, `like=`; what numpy cannot tell us."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -113,7 +115,7 @@ def test_functions_of_arrays_of_objects_are_refused_by_name_and_line(name):
         dr.grad(OF_OBJECTS[name])(0.5)
     message = str(found.value)
     assert __file__ in message
-    assert f"{name} of what is no array of floats" in message
+    assert f"{name} of an array of objects" in message
     assert "dualrev.numpy.array([x, 1.0])" in message
     assert found.value.__cause__ is not None
 
@@ -130,15 +132,15 @@ def test_functions_of_arrays_of_objects_are_refused_by_name_and_line(name):
     ],
 )
 def test_a_number_that_scipy_makes_an_array_of_is_no_array_of_the_user(f):
-    """Nobody wrote np.array([x, 1.0]): the message speaks of SciPy's function, and its cures work."""
+    """Nobody wrote np.array([x, 1.0]): the message names SciPy's function, and its cures work."""
     with pytest.raises(dr.UnsupportedError) as found:
         dr.grad(f)(0.3)
     message = str(found.value)
     assert __file__ in message
-    assert "this function of scipy" in message
+    assert re.search(r"\): scipy\.stats\.(norm\.(ppf|fit)|beta\.sf|gmean) cannot be differentiated: ", message)
     assert "np.array([x, 1.0])" not in message
-    assert "ndtri(p) for norm.ppf(p)" in message
-    assert "dualrev.custom_jvp" in message
+    assert "ndtri(p) for norm.ppf(p)" in message or "`from dualrev.scipy import stats`: stats.beta.sf" in message
+    assert "dualrev.custom_vjp" in message or "stats.beta.sf" in message
     quantile = stats.norm.ppf(0.3)
     assert dr.grad(special.ndtri)(0.3) == pytest.approx(1.0 / stats.norm.pdf(quantile))
 
@@ -196,7 +198,7 @@ def test_errors_of_the_user_stay_as_they_are():
     ],
 )
 def test_a_refusal_inside_of_a_library_names_both_lines(f, inside):
-    with pytest.raises(dr.DualrevError, match=rf"test_like_numpy.*in(side {inside}, at)? \S*{inside}.*dualrev\.scipy"):
+    with pytest.raises(dr.DualrevError, match=rf"(?s)test_like_numpy.*in(side)? \S*{inside}.*dualrev\.scipy"):
         dr.grad(f)(2.0)
 
 
@@ -210,7 +212,7 @@ def test_a_refusal_inside_of_a_library_names_both_lines(f, inside):
 def test_a_refusal_that_code_in_c_lost_is_said_in_place_of_what_it_raised(f, once):
     """C code that looks at no errors raised another one in the same line: brentq took the number for -1.0."""
     with pytest.raises(
-        dr.ConversionError, match=r"test_like_numpy.*inside scipy, at \S*scipy.*dualrev\.scipy"
+        dr.ConversionError, match=r"(?s)test_like_numpy.*inside scipy\.optimize\.\w+\).*dualrev\.scipy"
     ) as found:
         dr.grad(f)(2.0)
     assert once in str(found.value.__cause__)

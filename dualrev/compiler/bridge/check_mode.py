@@ -50,23 +50,31 @@ class Checked(Derivative):
             result = super().__call__(*args, **kwargs)
         except Exception as raised:
             if type(raised) is type(error):
-                self._compare(plain, primals, given[0], "where it raises, it leaves in its arguments ")
+                self._compare(plain, primals, given[0], "raised, and left in its arguments ")
             raise
         if error is not None:
-            what = f"by itself it raises {type(error).__name__}, and under differentiation it returns"
+            what = f"raised {type(error).__name__} normally but returned while differentiated"
             raise CheckError.of_value(f, what, _DEFECT) from error
-        self._compare(plain, primals, given[0], "it leaves in its arguments ")
+        self._compare(plain, primals, given[0], "left in its arguments ")
         if transform == "grad":
             both = made(Checked, f, "value_and_grad", argnums)(*copied(plain.given)[0])
-            self._compare(plain, result, both[1], "grad gives another gradient than value_and_grad, ")
+            how = "by grad", "by value_and_grad"
+            self._compare(plain, result, both[1], "has the gradient ", how)
         elif transform in ("value_and_grad", "vjp", "jvp"):
-            self._compare(plain, result[0], y, "it gives ")
+            self._compare(plain, result[0], y, "returned ")
         return result
 
-    def _compare(self, plain: PlainRun, found: UserValue, expected: UserValue, place: str) -> None:
+    def _compare(
+        self,
+        plain: PlainRun,
+        found: UserValue,
+        expected: UserValue,
+        place: str,
+        how: tuple[str, str] = ("while differentiated", "normally"),
+    ) -> None:
         fast = self.derivative_of[0].targetoptions.get("fastmath", False)
-        what = difference(found, expected, 1e-6 if fast else 1e-10, is_single((plain.given, expected)))
-        if what and (place != "it gives " or not plain.is_rounding(found, expected)):
+        what = difference(found, expected, 1e-6 if fast else 1e-10, is_single((plain.given, expected)), how)
+        if what and (place != "returned " or not plain.is_rounding(found, expected)):
             raise CheckError.of_value(plain.f, place + what, _DEFECT)
 
 

@@ -216,6 +216,14 @@ class Derivative(_CPUDispatcher):
             if config.FULL_TRACEBACKS:
                 raise
             raise e.with_traceback(None)  # noqa: B904 - it is the same error, without the compiler's frames
+        except ImportError as e:
+            if "scipy" not in str(e):
+                raise
+            code = self._function(())[0].py_func.__code__
+            raise ImportError(
+                f"{code.co_name!r} at {code.co_filename}:{code.co_firstlineno} uses @, np.dot or np.linalg: in compiled"
+                ' code they need SciPy, which is not installed. Write pip install "dualrev[linalg]"'
+            ) from None
 
     def typeof_pyval(self, val: UserValue) -> NumbaType:
         """Numba type of an argument; `pyobject` for a value that numba refuses (check_arguments.py)."""

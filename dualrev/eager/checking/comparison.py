@@ -16,23 +16,33 @@ from dualrev.pytree.structures import unpack
 __all__ = ["difference", "distances", "is_single"]
 
 
-def difference(found: Any, expected: Any, rtol: float = 1e-9, single: bool = False) -> str:
+def difference(
+    found: Any,
+    expected: Any,
+    rtol: float = 1e-9,
+    single: bool = False,
+    how: tuple[str, str] = ("while differentiated", "normally"),
+) -> str:
     """Where two values differ, in words; nothing if they agree. Objects of unknown classes are not looked at.
 
     >>> difference((1.0, 2.0), (1.0, 3.0))
-    '2.0 for 3.0 at [1]'
+    '2.0 while differentiated but 3.0 normally at [1]'
     """
+
+    def said(a: str, b: str, place: str = "") -> str:
+        return f"{a} {how[0]} but {b} {how[1]}{place}"
+
     rtol = max(rtol, 1e-4) if single else rtol
     ours, theirs = list(_entries(found)), list(_entries(expected))
     if [path for path, _ in ours] != [path for path, _ in theirs]:
-        return f"{_short(found)} for {_short(expected)}, data of another structure"
+        return said(_short(found), _short(expected), ", data of another structure")
     for (path, a), (_, b) in zip(ours, theirs, strict=True):
         place = f" at {path}" if path else ""
         if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
             if type(a) is not type(b) or a != b:
-                return f"{_short(a)} for {_short(b)}{place}"
+                return said(_short(a), _short(b), place)
         elif a.shape != b.shape:
-            return f"an array of shape {a.shape} for one of shape {b.shape}{place}"
+            return said(f"an array of shape {a.shape}", f"one of shape {b.shape}", place)
         else:
             sizes = np.abs(b[np.isfinite(b)])
             floor = 1e-3 * rtol * max(1.0, sizes.max(initial=0.0))
@@ -40,7 +50,7 @@ def difference(found: Any, expected: Any, rtol: float = 1e-9, single: bool = Fal
             if wrong.any():
                 at = tuple(map(int, np.argwhere(wrong)[0]))
                 where = f" at {path}{list(at) if at else ''}" if path or at else ""
-                return f"{float(a[at])!r} for {float(b[at])!r}{where}"
+                return said(repr(float(a[at])), repr(float(b[at])), where)
     return ""
 
 

@@ -41,9 +41,9 @@ def reason(plain: Any, found: Any, expected: Any, again: Callable[[], Any]) -> s
         if place:
             return f"The two runs part{place}: {_meaning(place)}"
     return (
-        "Both take the same way through it, as far as can be seen. What numpy makes of np.array([u, v]) has elements of"
-        " Python's, np.maximum of them loses NaN; float32 becomes double precision; objects that it changes, or that"
-        " hold its arguments once more, are not copied."
+        "Both runs took the same branches. Common causes: np.array([u, v]) is an array of objects, whose np.maximum"
+        " loses NaN (write dualrev.numpy.array); float32 becomes double precision; objects that the function changes"
+        " are not copied."
     )
 
 

@@ -13,7 +13,9 @@ from types import FrameType, TracebackType
 
 import numpy as np
 
+from dualrev.diagnostics import library_calls
 from dualrev.diagnostics.user_lines import is_of_library, line_of, package_of
+from dualrev.eager.checking import attributes
 from dualrev.eager.tables.kinds import CURE, LABELLED, holds_numbers, is_table
 from dualrev.errors import ConversionError, DualrevError, UnsupportedError
 from dualrev.pytree.objects import explain
@@ -46,11 +48,14 @@ def explained(error: Exception) -> Exception | None:
     if isinstance(error, DualrevError):
         return None
     if isinstance(error.__cause__, DualrevError) and (
-        isinstance(error, SystemError) or str(error).startswith("setting an array element with a sequence")
+        isinstance(error, SystemError)
+        or str(error).startswith("setting an array element with a sequence")
+        or _place(error.__traceback__)[1]
     ):
-        return error.__cause__  # C code went on with an error set; numpy takes what has indices for a sequence
+        return error.__cause__  # C code or a library raised another one; numpy takes what has indices for a sequence
     if isinstance(error, AttributeError):
         explain(error)
+        attributes.explain(error)
     if (refused := _of_a_table(error)) is not None:
         return refused
     if (lost := _lost(error.__traceback__)) is not None:
@@ -62,7 +67,10 @@ def explained(error: Exception) -> Exception | None:
         )
     if str(error) == _LOST_STORE and (lost := ConversionError.latest(user)) is not None:
         return lost
-    return _refusal(str(error), user + below, package) if user and below is not None else None
+    if not user or below is None:
+        return None
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    return _refusal(str(error), user + below, package, library_calls.called(reversed(frames)))
 
 
 def _lost(traceback: TracebackType | None) -> ConversionError | None:
@@ -96,7 +104,7 @@ def _of_a_table(error: Exception) -> Exception | None:
     return UnsupportedError.at(user + (below or ""), "this method of a table", why, CURE)
 
 
-def _refusal(text: str, place: str, package: str) -> UnsupportedError | None:
+def _refusal(text: str, place: str, package: str, called: library_calls.Called | None) -> UnsupportedError | None:
     """Our error for one of numpy's or Python's, in a line of an installed package or of the user's; None for others."""
     if re.search(_IN_C, text):
         why, cure = (
@@ -119,16 +127,20 @@ def _refusal(text: str, place: str, package: str) -> UnsupportedError | None:
         return None
     name = found["name"]
     if package not in ("", "numpy"):
-        what = f"this function of {package}"
         why = f"it makes an array of objects of the number, and asks for {name} of it"
-        cure = "the function of the same name in dualrev.scipy, or functions of scipy.special, as ndtri(p) for"
-        cure = f"{cure} norm.ppf(p); or give it" if package == "scipy" else "it with numpy, or give it"
-        return UnsupportedError.at(place, what, why, f"{cure} a rule of its own by dualrev.custom_jvp")
+        if called is not None and called.package == package:
+            return UnsupportedError.because(place, str(called), why, library_calls.cure(called))
+        return UnsupportedError.at(
+            place,
+            f"this function of {package}",
+            why,
+            "it with numpy, or give it a rule of its own by dualrev.custom_jvp",
+        )
     return UnsupportedError.at(
         place,
-        f"{name} of what is no array of floats",
-        "np.array([x, 1.0]) with a number x under differentiation is an array of objects: numpy asks nobody about it",
-        "dualrev.numpy.array([x, 1.0]) or np.stack([x, 1.0]); in place of functions of SciPy, those of dualrev.scipy",
+        f"{name} of an array of objects",
+        "np.array([x, 1.0]) of a number x under differentiation has dtype object",
+        "dualrev.numpy.array([x, 1.0]) or np.stack([x, 1.0]); for a function of SciPy, that of dualrev.scipy",
     )
 
 

@@ -61,7 +61,7 @@ class PlainRun:
         try:
             expected = self.call()
         except Exception as error:
-            what = f"by itself it raises {type(error).__name__}, and under differentiation it returns"
+            what = f"raised {type(error).__name__} normally but returned while differentiated"
             raise CheckError.of_value(self.f, what, "") from error
         if not self.agrees(found, expected):
             raise self.error(found, expected, again)
@@ -72,7 +72,7 @@ class PlainRun:
 
     def error(self, found: Any, expected: Any, again: Callable[[], Any]) -> CheckError:
         """Return the error for values that differ, with the reason."""
-        what = f"it gives {self._difference(found, expected)}"
+        what = f"returned {self._difference(found, expected)}"
         return CheckError.of_value(self.f, what, reason(self, found, expected, again))
 
     def is_repeatable(self, expected: Any) -> bool:

@@ -85,9 +85,12 @@ def _in_pandas(self: Any) -> str:
     if _module(frame).startswith(_COLLECTING) or (isinstance(self, Real) and _is_flexible(frame)):
         raise AttributeError("_typ")
     why = "pandas would take them for objects, and computes with these otherwise than with floats"
-    cure = "s * x, s + x and the like with a table s, s = s * x for s *= x, or numpy's function of s.to_numpy(); for an"
-    cure += " array x with labels, pd.Series(list(x), index=labels); for a number, pd.Series([x] * n, index=labels)"
-    raise UnsupportedError("a method of a table", cure, why)
+    cure = "numpy's function of t.to_numpy() for a table t, as in t.to_numpy() @ x"
+    more = (
+        "s * x, s + x and the like with a table s keep its labels; write s = s * x for s *= x. For an array x with"
+        " labels, write pd.Series(list(x), index=labels); for a number, pd.Series([x] * n, index=labels)."
+    )
+    raise UnsupportedError("a method of a table", cure, why, more)
 
 
 def _module(frame: FrameType | None) -> str:

@@ -27,10 +27,12 @@ from dualrev.compiler.ir.anf.rewrite import rewritten
 from dualrev.compiler.scalarize.lists.dict_statements import Places
 from dualrev.compiler.scalarize.lists.struct_of_lists import names_in
 from dualrev.compiler.types.aliases import NumbaType
+from dualrev.compiler.types.predicates import is_list
 
 __all__ = ["by_places"]
 
 _VIEWS = ("items", "keys", "values")
+_READING = ("get", *_VIEWS)
 #: Methods, with the number of their arguments, the dict among them.
 _METHODS = {
     ("get", 3),
@@ -49,7 +51,7 @@ def by_places(lowered: Lowered, of: dict[str, NumbaType]) -> Lowered:
     """Return the function with its local dicts of floats split, and with the types `of` new variables."""
     body = rewritten(lowered.body, lambda s: _with_one_key(s, lowered, of))
     every = list(anf.walk(body))
-    blamed = dict(lowered.blamed)
+    blamed = {**_changes(of, every), **lowered.blamed}
     found = {x for x, kind in of.items() if _is_of_floats(kind)} - {*lowered.parameters, lowered.result}
     found = {x for x in found if any(x in names_in(s) for s in every)}
     views = {s.target: s.method for s in every if isinstance(s, anf.CallMethod) and s.method in _VIEWS}
@@ -79,6 +81,27 @@ def _blame(s: anf.Stmt, d: str) -> Words | None:
     elif isinstance(s, anf.CallMethod) and s.args[0] == d:
         what = f".{s.method}() of a dict of floats"
     return what, _KNOWN, "a dict with these alone, or an array for the values", s.line
+
+
+def _changes(of: dict[str, NumbaType], every: list[anf.Stmt]) -> dict[str, Words]:
+    """Refusal messages for dicts of tuples, of dicts and of others that only constants may be: their first changes."""
+    said: dict[str, Words] = {}
+    for s in every:
+        method = s.method if isinstance(s, anf.CallMethod) else ""
+        x = s.array if isinstance(s, anf.Store) else s.args[0] if isinstance(s, anf.CallMethod) else None
+        if not isinstance(x, str):
+            continue
+        kind = of.get(x)
+        value = kind.value_type if isinstance(kind, types.DictType) else None
+        if value is None or isinstance(value, (types.Float, types.Array)) or is_list(value) or method in _READING:
+            continue
+        held = (
+            "tuples" if isinstance(value, types.BaseTuple) else "dicts" if isinstance(value, types.DictType) else value
+        )
+        what = f".{method}()" if method else "an assignment to an item"
+        why = "only a dict of floats, arrays or lists may change or be copied"
+        said.setdefault(x, (f"{what} of a dict of {held}", why, "such a dict for each item", s.line))
+    return said
 
 
 def _with_one_key(s: anf.Stmt, lowered: Lowered, of: dict[str, NumbaType]) -> list[anf.Stmt]:

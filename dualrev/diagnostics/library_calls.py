@@ -1,0 +1,133 @@
+"""Which function of a library the user's code has called, by the frames below the user's line."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterable, Iterator
+from types import FrameType, FunctionType
+from typing import Any, NamedTuple
+
+from dualrev.diagnostics.user_lines import is_of_library, package_of
+
+__all__ = ["Called", "called", "cure"]
+
+
+class Called(NamedTuple):
+    """A function of a library: `scipy`, `scipy.stats`, `norm.logpdf`. Parts that are not known are empty."""
+
+    package: str
+    module: str
+    name: str
+    by_us: bool  # whether dualrev called it, as dualrev.scipy does
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}" if self.name else self.package
+
+
+def called(running: Iterable[FrameType] | None = None) -> Called | None:
+    """The function of an installed package that the user's code called, and that is running; None if there is none.
+
+    `running` has the frames of a traceback, the innermost first; by default it is those of this call.
+    """
+    frames: list[FrameType] = []
+    by_us = False
+    for frame in _callers() if running is None else running:
+        kind = is_of_library(frame.f_code.co_filename)
+        if kind is None:
+            by_us = by_us or bool(frames)
+        elif kind:
+            if package_of(frame.f_code.co_filename) not in ("", "numpy"):
+                frames.append(frame)
+        else:
+            break
+    if not frames:
+        return None
+    package = package_of(frames[-1].f_code.co_filename)
+    for frame in reversed(frames):
+        module, name = _of_frame(frame)
+        if name:
+            return Called(package, module, name, by_us)
+    return Called(package, package, "", by_us)
+
+
+def _callers() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _of_frame(frame: FrameType) -> tuple[str, str]:
+    """The public module of the function that a frame runs or wraps, and its name; "" for one that is not public."""
+    module, name = _public(frame.f_globals.get("__name__", "")), frame.f_code.co_name
+    if not module or name.endswith(("wrapper", "wrapped")):
+        names = frame.f_code.co_freevars if module else frame.f_locals
+        module, name = next(filter(None, (_wrapped(frame.f_locals.get(x)) for x in names)), ("", "_"))
+    owner = frame.f_locals.get("self")
+    if owner is not None:
+        name = name.rpartition(".")[2]
+        owner_name = type(owner).__name__.removesuffix("_gen")
+        if module == "scipy.stats":
+            kind = getattr(getattr(owner, "dist", owner), "name", None)  # scipy.stats.norm(...), or norm itself
+            owner_name = kind if isinstance(kind, str) else owner_name
+        name = owner_name if name in ("__init__", "__call__") else f"{owner_name}.{name}"
+    hidden = any(part.startswith(("_", "<")) for part in name.split("."))
+    return ("", "") if hidden or not module else (module, name)
+
+
+def _wrapped(x: Any) -> tuple[str, str] | None:
+    """Module and name of a function that a decorator of its package calls."""
+    if not isinstance(x, FunctionType) or x.__name__.startswith(("_", "<")):
+        return None
+    public = _public(x.__module__ or "")
+    return (public, x.__qualname__.rpartition("<locals>.")[2]) if public else None
+
+
+def _public(module: str) -> str:
+    """`scipy.stats` for `scipy.stats._distn_infrastructure`; "" for `scipy._lib._util`."""
+    parts = module.split(".")
+    if parts[1:2] == ["core"]:  # of pandas and xarray
+        return parts[0]
+    hidden = next((k for k, part in enumerate(parts) if part.startswith("_")), len(parts))
+    return ".".join(parts[:hidden]) if hidden > 1 or len(parts) == 1 else ""
+
+
+def _has_drop_in(function: Called) -> bool:
+    """Whether dualrev.scipy has a function of this name of its own, with a derivative."""
+    if function.package != "scipy" or function.by_us or not function.name:
+        return False
+    try:
+        module = importlib.import_module(f"dualrev.{function.module}")
+    except ImportError:
+        return False
+    name, _, method = function.name.partition(".")
+    found = vars(module).get(name)
+    if name in getattr(module, "REFUSED", ()):
+        return False
+    if method:
+        return method in vars(found) if hasattr(found, "_of_scipy") else False
+    return name in module.__all__
+
+
+def cure(function: Called) -> str:
+    """What to write for a function of a library that makes plain numbers: a sentence."""
+    package, module, name, by_us = function
+    if package == "pandas":
+        return "Write t.to_numpy() for the table t that the array meets there, as in t.to_numpy() @ x."
+    if package == "xarray":
+        return "Write a.data for the array of the DataArray a, with its NaN."
+    if _has_drop_in(function):
+        parent, _, module = module.rpartition(".")
+        return f"Write `from dualrev.{parent} import {module}`: {module}.{name} takes these numbers."
+    if by_us:
+        return "Give the call a rule with dualrev.custom_vjp, or its solution a derivative with dualrev.implicit."
+    none = f"dualrev.scipy has no {str(function).removeprefix('scipy.')}: g" if package == "scipy" else "G"
+    if module == "scipy.optimize":
+        return f"{none}ive the x that it finds a derivative with dualrev.implicit.attach(dualrev.grad(f), x)."
+    other = {
+        "scipy.stats": ", or write it with functions of scipy.special, as ndtri(p) for norm.ppf(p)",
+        "scipy.integrate": ", or sum f over the nodes of np.polynomial.legendre.leggauss(n)",
+    }
+    default = "" if package == "scipy" else ", or compute it with numpy, with t.to_numpy() for a table t"
+    return f"{none}ive a function that calls it a rule with dualrev.custom_vjp{other.get(module, default)}."
