@@ -55,7 +55,12 @@ __all__ = [
     "explain",
 ]
 
+
 _HINT = " dr.errors.explain() says more."
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class DualrevError(Exception):

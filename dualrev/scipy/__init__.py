@@ -17,7 +17,7 @@ except ModuleNotFoundError as error:
     if error.name != "scipy":
         raise
     raise ModuleNotFoundError(
-        'dualrev.scipy needs SciPy, which is not installed. Write pip install "dualrev[linalg]"', name="scipy"
+        "dualrev.scipy needs SciPy, which is not installed. Write pip install scipy", name="scipy"
     ) from None
 
 from dualrev.scipy import integrate, linalg, optimize, signal, sparse, special, stats

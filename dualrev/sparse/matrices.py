@@ -214,7 +214,7 @@ def _patterns(sparsity: Any, argnums: Any) -> Patterns:
     if importlib.util.find_spec("scipy") is None:
         raise ImportError(
             "sparse derivatives are SciPy's sparse arrays, and SciPy is not installed:"
-            ' write pip install "dualrev[linalg]", or use dualrev.jacobian or dualrev.hvp'
+            " write pip install scipy, or use dualrev.jacobian or dualrev.hvp"
         )
     if sparsity is None:
         return Patterns(None)

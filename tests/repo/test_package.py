@@ -80,7 +80,7 @@ def test_its_metadata(wheel):
     about = email.message_from_bytes(archive.read(name))
     assert about["Requires-Python"] == f">={VERSIONS[0]}"  # no cap: the dependencies say what they have wheels for
     always = [need for need in about.get_all("Requires-Dist") if "extra ==" not in need]
-    assert {re.match(r"\w+", need)[0] for need in always} == {"numpy", "numba", "optree", "platformdirs"}
+    assert {re.match(r"\w+", need)[0] for need in always} == {"numpy", "numba", "scipy", "optree", "platformdirs"}
     assert "Typing :: Typed" in about.get_all("Classifier")
     page = about.get_payload()
     assert "import dualrev as dr" in page

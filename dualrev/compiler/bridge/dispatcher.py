@@ -222,7 +222,7 @@ class Derivative(_CPUDispatcher):
             code = self._function(())[0].py_func.__code__
             raise ImportError(
                 f"{code.co_name!r} at {code.co_filename}:{code.co_firstlineno} uses @, np.dot or np.linalg: in compiled"
-                ' code they need SciPy, which is not installed. Write pip install "dualrev[linalg]"'
+                " code they need SciPy, which is not installed. Write pip install scipy"
             ) from None
 
     def typeof_pyval(self, val: UserValue) -> NumbaType:
