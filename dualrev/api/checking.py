@@ -84,7 +84,7 @@ def check(f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None
 def check_grads(
     f: Callable[..., Any],
     args: Sequence[Any],
-    order: int = 2,
+    order: int | None = None,
     modes: Sequence[str] = ("fwd", "rev"),
     atol: float | None = None,
     rtol: float | None = None,
@@ -97,7 +97,8 @@ def check_grads(
     Args:
         f: Function to check.
         args: Arguments of f, in a tuple or a list.
-        order: Highest order of the derivatives. Order 2 checks the derivatives as functions of args.
+        order: Highest order of the derivatives. Order 2 checks the derivatives as functions of args. None: 2, and 1 for
+            a numba function, whose second derivatives can take a minute to compile.
         modes: "fwd" compares jvp in a direction v with (f(x + eps v) - f(x - eps v)) / (2 eps); "rev" compares vjp.
         atol: Absolute tolerance, in units of the size of the numbers; 1e-6 by default.
         rtol: Relative tolerance, 1e-6 by default.
@@ -116,6 +117,8 @@ def check_grads(
     >>> dr.check_grads(lambda x: np.sum(np.sin(x) * x), (np.array([0.5, 1.0]),))
     >>> dr.check_grads(lambda x, y: x * abs(y), (2.0, 0.0), argnums=0)
     """
+    if order is None:
+        order = 1 if is_compiled(callable_of(f), False, engine) else 2
     whole = isinstance(order, (int, np.integer)) and not isinstance(order, bool)
     if not modes or set(modes) - {"fwd", "rev"} or not whole or order < 1:
         raise ValueError(

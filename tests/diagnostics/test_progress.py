@@ -105,3 +105,16 @@ def test_the_log_is_printed_on_request_and_tells_what_came_from_the_cache(tmp_pa
     assert first.startswith("dualrev: compiled grad of f(array(float64, 1d, C)) in "), first
     assert run(PROGRAM, tmp_path, **asked).startswith("dualrev: loaded grad of f(array(float64, 1d, C)) from the cache")
     assert run(PROGRAM, tmp_path, **{**asked, "DUALREV_LOG_COMPILES": "0"}) == ""
+
+
+def test_checking_a_numba_function_compiles_first_derivatives_only(caplog):
+    """Second ones can take a minute: `order=2` asks for them."""
+
+    @numba.njit
+    def squares(x):
+        return np.sum(x * x)
+
+    with caplog.at_level(logging.INFO, logger="dualrev"):
+        dr.check_grads(squares, (np.array([0.5, 2.0]),))
+    assert {record.compilation["transform"] for record in caplog.records} <= {"jvp", "vjp", "keep", "value_and_grad"}
+    assert all(record.compilation["function"] == "squares" for record in caplog.records)
