@@ -116,6 +116,8 @@ HELD = {
     "hvp": (lambda: dr.hvp(loss), "<dualrev.hvp of loss>"),
     "outputs": (lambda: dr.jacobian(loss, outputs=0), "<dualrev.jacobian of <dualrev.outputs.writing of loss>>"),
     "nested": (lambda: dr.grad(dr.vmap(loss)), "<dualrev.grad of <dualrev.vmap of loss>>"),
+    "compiled grad": (lambda: dr.grad(compiled), "<dualrev.grad of compiled, compiled>"),
+    "lift": (lambda: dr.lift(compiled), "<dualrev.lift of compiled>"),
     "vmap": (lambda: dr.vmap(compiled), "<dualrev.vmap of compiled>"),
     "pullback": (lambda: dr.vjp(loss, POINT)[1], "<pullback of loss, by dualrev.vjp>"),
     "compiled pullback": (lambda: dr.vjp(compiled, POINT)[1], "<pullback of compiled, by dualrev.vjp>"),

@@ -102,7 +102,8 @@ class Derivative(_CPUDispatcher):
 
     def __repr__(self) -> str:
         f, transform, argnums = self.derivative_of
-        return f"<dualrev {transform} of {f!r} by argument {argnums}, compiled>"
+        of = repr(f) if isinstance(f, Derivative) else f.__name__
+        return f"<dualrev.{transform} of {of}{'' if argnums == 0 else f', argnums={argnums}'}, compiled>"
 
     def compile(self, sig: Signature | NumbaTypes) -> Any:
         """Compile for a signature, as numba's dispatchers do."""

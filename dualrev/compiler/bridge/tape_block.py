@@ -28,6 +28,7 @@ from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermos
 from dualrev.eager.custom import _Call, _positional, _Rule
 from dualrev.eager.numbers.overload import DualNumber
 from dualrev.errors import ClosureError, LiftError, UnsupportedError
+from dualrev.transformed import name_of
 from dualrev.tree import Structure, flatten_leaves
 
 __all__ = ["Lifted", "derivative_source", "lift", "refuse"]
@@ -180,7 +181,7 @@ class Lifted(StandIn):
         return made
 
     def __repr__(self) -> str:
-        return f"<dualrev lift of {self._f!r}>"
+        return f"<dualrev.lift of {name_of(self._f)}>"
 
     def __reduce__(self) -> tuple[UserValue, ...]:
         return lift, (self._f,)

@@ -151,7 +151,9 @@ def test_it_says_what_it_is():
     d = derivative(scaled, "grad", 0)
     assert (d.__name__, d.__wrapped__) == ("grad_scaled", scaled)
     assert str(inspect.signature(d)) == "(x, by=2.0, n=1)"
-    assert repr(d) == f"<dualrev grad of {scaled!r} by argument 0, compiled>"
+    assert repr(d) == "<dualrev.grad of scaled, compiled>"
+    assert repr(derivative(scaled, "hessian", (0, 1))) == "<dualrev.hessian of scaled, argnums=(0, 1), compiled>"
+    assert repr(derivative(d, "grad", 0)) == "<dualrev.grad of <dualrev.grad of scaled, compiled>, compiled>"
     assert "`grad` of `scaled`" in d.__doc__
     assert str(inspect.signature(derivative(scaled, "vjp", 0))) == "(x, by, n, cotangent)"
     assert str(inspect.signature(derivative(scaled, "jvp", 0))) == "(x, by, n, tangent_x, tangent_by, tangent_n)"
