@@ -65,17 +65,21 @@ ANSWERS = {
     "docs/coming_from": "jax, autograd, pytorch",
     "docs/sharp_bits": "pitfalls, limitations, debug, wrong gradient",
     "docs/numba/index": "numba, njit, compiled gradient",
-    "docs/numba/options": "cache, caching, compile time, save to disk, ship, deploy, startup, slow first call",
+    "docs/numba/options": "cache, caching, compile time, save to disk, startup, slow first call, ship, deploy, "
+    "container, docker, slurm",
     "docs/numba/supported": "supported, complex, random, seed, jitclass, record, dict, list, scipy.special",
     "docs/numba/derivatives": "derivative source, emitted code, outputs, ufunc, higher order",
     "docs/numba/parallel": "parallel, prange, threads, cores",
-    "docs/numba/rules": "custom rule, custom gradient, checkpointing",
-    "docs/numba/limits": "limits, unsupported, refused, memory, recursion",
+    "docs/numba/rules": "custom rule, custom gradient, own derivative, unknown function, C function, checkpointing",
+    "docs/numba/limits": "limits, unsupported, UnsupportedError, refused, memory, recursion",
+    "docs/api/errors": "explain, explanation, exceptions, error messages",
+    "docs/with_scipy": "minimize, minimise, BFGS, optimizer, optimiser",
+    "docs/implicit": "ODE, solve_ivp, odeint, adjoint, differential equation, root, fixed point",
     "docs/second_order": "hessian, newton, standard errors",
     "docs/many_machines": "dask, joblib, mpi, cluster",
     "docs/benchmarks": "performance, speed, how fast",
     "docs/compiler": "profile, profiling, timing of passes",
-    "docs/conventions": "nan, inf, debug nan, kink",
+    "docs/conventions": "nan, inf, debug nan, zero norm, safe norm, sqrt at 0, kink",
 }
 
 

@@ -21,7 +21,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from dualrev.diagnostics import library_calls
 from dualrev.diagnostics.user_lines import is_assigned_to_an_element, library, where
@@ -70,12 +70,16 @@ class DualrevError(Exception):
     """
 
     more: str = ""
-    page: ClassVar[str] = "docs/sharp_bits.md"
 
     def __init__(self, message: str, more: str = "") -> None:
         super().__init__(message + (_HINT if more else ""))
         if more:
             self.more = more
+
+    @property
+    def page(self) -> str:
+        """Page of the documentation that says what to write."""
+        return "docs/sharp_bits.md"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self)._saying, (str(self), self.more)  # pickle would pass the finished message to __init__
@@ -671,7 +675,13 @@ class UnsupportedError(DualrevError, TypeError):
     dualrev.errors.UnsupportedError: ...
     """
 
+    more = "dualrev.check(f, *args) lists all lines of f that cannot be differentiated, and what to write in each."
     place: tuple[str, int] | None = None  # in a numba function: file and line
+
+    @property
+    def page(self) -> str:
+        """Page of the documentation that says what to write."""
+        return "docs/tape.md" if self.place is None else "docs/numba/limits.md"
 
     def __init__(
         self, name: str, instead: str, why: str = "there is no derivative rule for it", more: str = ""

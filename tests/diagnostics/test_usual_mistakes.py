@@ -662,3 +662,24 @@ def test_a_draw_says_how_to_write_it():
         dr.grad(drawn)(1.0)
     assert "draw z, and compute with it, as in `z = rng.normal()` and `mean + s * z`." in str(caught.value)
     assert "math" not in str(caught.value)
+
+
+def test_explain_names_the_page_for_what_was_refused(capsys):
+    """On the tape, and in a numba function, whose other lines `check` finds, too."""
+
+    @numba.njit
+    def refused(x):
+        return len({x, x * x}) * x
+
+    every = "dualrev.check(f, *args) lists all lines of f that cannot be differentiated, and what to write in each."
+    for f, x, page in (
+        (refused, 2.0, "docs/numba/limits.md"),
+        (lambda x: np.roots(x).sum(), np.ones(3), "docs/tape.md"),
+    ):
+        with pytest.raises(dr.UnsupportedError) as caught:
+            dr.grad(f)(x)
+        said = explained(capsys, caught.value)
+        assert said.startswith(str(caught.value).removesuffix(" dr.errors.explain() says more."))
+        assert said.endswith(f"\n\nPage: {page}\n")
+        if f is refused:
+            assert every in said
