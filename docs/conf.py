@@ -54,7 +54,7 @@ html_js_files = ["site.js"]
 html_extra_path = ["site/index.html"]
 html_copy_source = False
 html_show_sphinx = False
-pygments_style = "friendly"
+pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "github-dark"
 
 

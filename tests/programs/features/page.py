@@ -17,7 +17,7 @@ _HEAD = """\
 # Which features of numba have gradients
 
 This page goes through what numba documents as supported, feature by feature. It says for each whether its gradient is
-right or refused, and what to write instead. Of {compiled} features that numba compiles, {right} are right, and
+right or refused. Of {compiled} features that numba compiles, {right} are right, and
 {refused} are refused.
 
 <div class="filter-tables"></div>
@@ -30,41 +30,47 @@ its gradient. "Not numba" means that numba itself refuses the feature. What is n
 folder `tests`, writes this page. [What numba code can be differentiated](numba/supported.md) is the guide.
 """
 
-_TABLE = ["| feature | status | what to write instead |", "| --- | --- | --- |"]
+_TABLE = ["| feature | status |", "| --- | --- |"]
+_REFUSED = "What is refused, and what to write instead"
+_REFUSED_TABLE = ["| feature | of | what to write instead |", "| --- | --- | --- |"]
 _WHY = " *Reason:* "
 
 
 def printed(found: dict[tuple[str, str], str]) -> str:
     """Return the page; `found` says what became of a feature, by its heading and its name."""
-    compiled = [x for x in found.values() if not x.startswith(NOT_NUMBA)]
-    right = compiled.count(RIGHT)
-    parts = [_HEAD.format(compiled=len(compiled), right=right, refused=len(compiled) - right)]
+    compiled = {key: x for key, x in found.items() if not x.startswith(NOT_NUMBA)}
+    refused = {key: x for key, x in compiled.items() if x != RIGHT}
+    parts = [_HEAD.format(compiled=len(compiled), right=len(compiled) - len(refused), refused=len(refused))]
+    rows = [_row(f"`{name}`", heading, _cure(became)) for (heading, name), became in refused.items()]
+    parts.append("\n".join([f"## {_REFUSED}\n", *_REFUSED_TABLE, *rows]) + "\n")
     for heading, of in groupby(FEATURES, key=lambda f: f.heading):
-        rows = [_row(f.name, found[heading, f.name]) for f in of]
+        names = [(f"`{f.name}`", (heading, f.name)) for f in of]
+        rows = [_row(name, "refused" if key in refused else found[key]) for name, key in names]
         parts.append("\n".join([f"## {heading}\n", *_TABLE, *rows]) + "\n")
     return "\n".join(parts)
 
 
-def _row(name: str, became: str) -> str:
-    """A row of a table: of what is refused, the cure comes first, and then the reason."""
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def _cure(became: str) -> str:
+    """What to write instead of a refused feature comes first, and then the reason."""
     why, write, cure = became.rpartition(" Write ")
-    if became == RIGHT or became.startswith(NOT_NUMBA):
-        cells = became, ""
-    else:
-        cells = "refused", f"Write {cure}{_WHY}{why}" if write else became
-    return "| " + " | ".join(cell.replace("|", r"\|") for cell in (f"`{name}`", *cells)) + " |"
+    return f"Write {cure}{_WHY}{why}" if write else became
 
 
 def read(text: str) -> dict[tuple[str, str], str]:
     """Parse the page: the outcome that it lists for each feature."""
-    made = {}
+    made, refused = {}, {}
     for section in text.split("\n## ")[1:]:
         heading, _, rest = section.partition("\n")
         for row in re.findall(r"(?m)^\| `.*$", rest):
-            name, status, instead = (
-                cell.replace(r"\|", "|").strip() for cell in re.split(r"(?<!\\)\|", row.strip("|"))
-            )
-            cure, mark, why = instead.partition(_WHY)
-            refused = f"{why} {cure}" if mark else instead
-            made[heading, name.strip("`")] = refused if status == "refused" else status
+            name, *cells = (cell.replace(r"\|", "|").strip() for cell in re.split(r"(?<!\\)\|", row.strip("|")))
+            name = name.strip("`")
+            if heading == _REFUSED:
+                cure, mark, why = cells[1].partition(_WHY)
+                refused[cells[0], name] = f"{why} {cure}" if mark else cells[1]
+            else:
+                made[heading, name] = refused.get((heading, name), cells[0])
     return made
