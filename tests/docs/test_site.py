@@ -85,7 +85,7 @@ def test_the_reference_has_all_public_names():
     named = set(re.findall(r"auto(?:function|class|module):: dualrev\.(\w+)", text))
     errors = {name for name in dualrev.__all__ if name.endswith("Error")}
     assert named | errors >= set(dualrev.__all__) - {"__version__", "tree"}
-    exceptions = re.findall(r"autoexception:: dualrev\.errors\.(\w+)", text)
+    exceptions = re.findall(r"auto(?:exception|function):: dualrev\.errors\.(\w+)", text)
     assert sorted(exceptions) == sorted(dualrev.errors.__all__)
 
 
