@@ -24,12 +24,13 @@ from dualrev import numpy as dnp
 from dualrev.api.derivatives import compiled
 from dualrev.compiler.frontend.reading.ad_operators import FROM_PYTHON
 from dualrev.diagnostics.keywords import answered
+from dualrev.diagnostics.progress import progress
 from dualrev.eager.arrays.memory.storage import RealArray, plain
 from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.py_func_globals import numeric
 from dualrev.errors import BatchError
 from dualrev.pytree.structures import NAMESPACE, unpack
-from dualrev.transformed import Transformed
+from dualrev.transformed import Transformed, name_of
 
 __all__ = ["vmap"]
 
@@ -129,10 +130,11 @@ def _loop(f: Any, args: tuple[Any, ...], axes: tuple[Axes, ...], kwargs: dict[st
     """The stacked results, one sample after the other."""
     if not count:
         raise BatchError("vmap over no samples", "the shape of a result is not known", "at least one")
-    made = []
-    for i in range(count):
-        sample = [_sample(x, axis, i) for x, axis in zip(args, axes, strict=True)]
-        made.append(f(*sample, **{name: _sample(x, 0, i) for name, x in kwargs.items()}))
+    made: list[Any] = []
+    with progress(f"mapping {name_of(f)} over {count:,} samples", lambda: f"{len(made):,} done"):
+        for i in range(count):
+            sample = [_sample(x, axis, i) for x, axis in zip(args, axes, strict=True)]
+            made.append(f(*sample, **{name: _sample(x, 0, i) for name, x in kwargs.items()}))
     return _stacked(made)
 
 

@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeAlias
 import numba
 import numpy as np
 
+from dualrev.diagnostics.progress import progress
 from dualrev.sparse import colouring
 
 __all__ = ["Passes", "find", "symmetric"]
@@ -124,11 +125,14 @@ def _divided(blocks: _Blocks, first: np.ndarray, label: np.ndarray, passes: int,
     rows = len(blocks.starts) - 1
     marks = np.zeros(int(counts[blocks.found].sum()), np.bool_)  # for each row, for the parts of its blocks
     step = max(4, _ROOM // max(1, len(of_column), rows))
-    for start in range(0, passes, step):
-        directions = np.zeros((min(step, passes - start), len(of_column)))
-        here = np.flatnonzero((of_column >= start) & (of_column < start + step))
-        directions[of_column[here] - start, here] = np.nan
-        _mark(blocks.starts, blocks.found, first, label, run(directions), start, marks)
+    done = [0]
+    with progress("searching the sparsity pattern", lambda: f"{done[0]:,} of {passes:,} directions done"):
+        for start in range(0, passes, step):
+            directions = np.zeros((min(step, passes - start), len(of_column)))
+            here = np.flatnonzero((of_column >= start) & (of_column < start + step))
+            directions[of_column[here] - start, here] = np.nan
+            _mark(blocks.starts, blocks.found, first, label, run(directions), start, marks)
+            done[0] = start + len(directions)
     starts, found = _marked(blocks.starts, blocks.found, first, marks)
     return _Blocks(starts, found, edges)
 

@@ -35,6 +35,21 @@ print(dr.grad(f)(numpy.ones(2)))
 """
 
 
+LONG = """
+import time
+import numpy, dualrev as dr
+from dualrev.diagnostics import progress
+progress.DELAY = progress.PERIOD = 0.05
+
+def slow(x):
+    time.sleep(0.02)
+    return x[0] * x[1]
+
+dr.vmap(dr.grad(slow))(numpy.ones((20, 2)))
+dr.sparse_jacobian(lambda x: (time.sleep(0.05), x * x)[1])(numpy.ones(64))
+"""
+
+
 def run(code, tmp_path, terminal=False, **environment):
     """Output on stderr of a program, whose stderr is a pseudo-terminal or a pipe."""
     file = tmp_path / "program.py"
@@ -67,6 +82,14 @@ def test_a_terminal_has_one_line_that_is_overwritten_and_erased(tmp_path):
     assert lines[0] == "dualrev: compiling grad of f(float64): half done, 0 s"
     assert all(line.strip() in ("", lines[0], lines[0].replace("0 s", "1 s")) for line in lines)
     assert (lines[-1].strip(), last) == ("", "")
+
+
+def test_other_long_work_says_how_far_it_is(tmp_path):
+    told = run(LONG, tmp_path, terminal=True)
+    assert "\rdualrev: mapping <dualrev.grad of slow> over 20 samples: " in told
+    assert " done, 0 s" in told
+    assert "\rdualrev: searching the sparsity pattern: " in told
+    assert run(LONG, tmp_path) == ""
 
 
 @pytest.mark.parametrize(("terminal", "environment"), [(False, {}), (True, {"DUALREV_PROGRESS": "0"})])
