@@ -90,7 +90,7 @@ def _loops(tree: ast.Module, line: int | None, file: str) -> list[_Loop]:
         if not isinstance(function, ast.FunctionDef):
             continue
         first = min([function.lineno, *(d.lineno for d in function.decorator_list)])
-        if line is None or first <= line <= function.lineno:
+        if line is None or first <= line <= function.body[0].lineno:  # numba gives the line below `def`
             loops = [node for node in ast.walk(function) if isinstance(node, (ast.For, ast.While))]
             inner = [
                 a for a in loops if not any(b is not a for b in ast.walk(a) if isinstance(b, (ast.For, ast.While)))

@@ -81,6 +81,11 @@ class DualrevError(Exception):
         """Page of the documentation that says what to write."""
         return "docs/sharp_bits.md"
 
+    @property
+    def explanation(self) -> str:
+        """The message, and below it the reason and further cures."""
+        return "\n\n".join(filter(None, [str(self).removesuffix(_HINT), self.more]))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self)._saying, (str(self), self.more)  # pickle would pass the finished message to __init__
 
@@ -783,8 +788,7 @@ def explain(error: BaseException | None = None) -> None:
         seen: set[int] = set()
         while given is not None and id(given) not in seen:
             if isinstance(given, DualrevError):
-                parts = [str(given).removesuffix(_HINT), given.more, f"Page: {given.page}"]
-                print("\n\n".join(filter(None, parts)))
+                print(f"{given.explanation}\n\nPage: {given.page}")
                 return
             seen.add(id(given))
             given = given.__cause__ or given.__context__
