@@ -273,7 +273,7 @@ def test_other_algorithms_nest_in_generated_code_and_refuse_it_around_what_it_ca
     assert grad(lambda x: x * grad(lambda y: x * y * y, other)(2.0))(3.0) == 24.0
     with pytest.raises(StagingError, match=r"outer derivative by another algorithm have to be arguments"):
         grad(lambda x: x * grad(lambda y: x * y * y)(2.0), other)(3.0)
-    with pytest.raises(StagingError, match=r"outer derivative by another algorithm have to be arguments"):
+    with pytest.raises(StagingError, match=r"a derivative by another algorithm.* an argument"):
         grad(lambda x: x * grad(lambda y: y * x * y)(2.0), other)(3.0)
     y, pullback = other.vjp(lambda x: x * lantern.vjp(lambda y, x: y * x * y, 2.0, x)[1](1.0)[0], 3.0)
     assert (y, pullback(1.0)) == (36.0, (24.0,))  # the cure
