@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +47,6 @@ def slow(x):
     return x[0] * x[1]
 
 dr.vmap(dr.grad(slow))(numpy.ones((20, 2)))
-dr.sparse_jacobian(lambda x: (time.sleep(0.05), x * x)[1])(numpy.ones(64))
 """
 
 
@@ -78,17 +78,16 @@ def run(code, tmp_path, terminal=False, **environment):
 
 def test_a_terminal_has_one_line_that_is_overwritten_and_erased(tmp_path):
     told = run(SLOW, tmp_path, terminal=True)
-    *lines, last = told.split("\r")[1:]
-    assert lines[0] == "dualrev: compiling grad of f(float64): half done, 0 s"
-    assert all(line.strip() in ("", lines[0], lines[0].replace("0 s", "1 s")) for line in lines)
+    *lines, last = re.sub(r"\d+ s\b", "N s", told).split("\r")[1:]
+    assert lines[0] == "dualrev: compiling grad of f(float64): half done, N s"
+    assert all(line.strip() in ("", lines[0]) for line in lines)
     assert (lines[-1].strip(), last) == ("", "")
 
 
 def test_other_long_work_says_how_far_it_is(tmp_path):
     told = run(LONG, tmp_path, terminal=True)
     assert "\rdualrev: mapping <dualrev.grad of slow> over 20 samples: " in told
-    assert " done, 0 s" in told
-    assert "\rdualrev: searching the sparsity pattern: " in told
+    assert re.search(r" done, \d+ s", told)
     assert run(LONG, tmp_path) == ""
 
 
