@@ -125,14 +125,13 @@ def _divided(blocks: _Blocks, first: np.ndarray, label: np.ndarray, passes: int,
     rows = len(blocks.starts) - 1
     marks = np.zeros(int(counts[blocks.found].sum()), np.bool_)  # for each row, for the parts of its blocks
     step = max(4, _ROOM // max(1, len(of_column), rows))
-    done = [0]
-    with progress("searching the sparsity pattern", lambda: f"{done[0]:,} of {passes:,} directions done"):
+    start = 0
+    with progress("searching the sparsity pattern", lambda: f"{start:,} of {passes:,} directions done"):
         for start in range(0, passes, step):
             directions = np.zeros((min(step, passes - start), len(of_column)))
             here = np.flatnonzero((of_column >= start) & (of_column < start + step))
             directions[of_column[here] - start, here] = np.nan
             _mark(blocks.starts, blocks.found, first, label, run(directions), start, marks)
-            done[0] = start + len(directions)
     starts, found = _marked(blocks.starts, blocks.found, first, marks)
     return _Blocks(starts, found, edges)
 

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import numba
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import dualrev as dr
+from dualrev.sparse import patterns
 
 pty = pytest.importorskip("pty", reason="Windows has no pseudo-terminals")
 ROOT = Path(__file__).parents[2]
@@ -138,5 +140,22 @@ def test_checking_a_numba_function_compiles_first_derivatives_only(caplog):
 
     with caplog.at_level(logging.INFO, logger="dualrev"):
         dr.check_grads(squares, (np.array([0.5, 2.0]),))
+    assert caplog.records
     assert {record.compilation["transform"] for record in caplog.records} <= {"jvp", "vjp", "keep", "value_and_grad"}
     assert all(record.compilation["function"] == "squares" for record in caplog.records)
+
+
+def test_the_search_for_a_pattern_notes_its_directions(monkeypatch):
+    """The search is too short for a line here: the note is read where the line would be written."""
+    notes = []
+
+    @contextmanager
+    def shown(what, note):
+        yield
+        notes.append(f"{what}: {note()}")
+
+    monkeypatch.setattr(patterns, "progress", shown)
+    pytest.importorskip("scipy")
+    assert dr.sparse_jacobian(lambda x: x * x)(np.arange(64.0)).nnz == 64
+    assert notes
+    assert all(re.fullmatch(r"searching the sparsity pattern: \d+ of \d+ directions done", note) for note in notes)

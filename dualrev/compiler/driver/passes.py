@@ -177,7 +177,7 @@ LOWER = (
     ),
     Pass(
         "to-core",
-        "translate to core, whose variables are objects with types; refuse what is not well formed",
+        "translate to core, whose variables are objects with types; reject ill-formed programs",
         "ir/anf_to_core.py",
         reading.to_core,
         requires=("scalars",),
@@ -313,7 +313,7 @@ REVERSE = (
     ),
     Pass(
         "plan-tape",
-        "to-be-recorded analysis: a minimal cut between what is taped and what is recomputed",
+        "to-be-recorded analysis: a minimal cut between taped and recomputed values",
         "ad/tape_plan/mincut_plan.py",
         sweeps.plan_tape,
         requires=("adjoint",),

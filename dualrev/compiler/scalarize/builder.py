@@ -113,7 +113,7 @@ class ScalarBuilder(AnfBuilder):
         return tree.parts
 
     def variables(self, x: str) -> list[str]:
-        """Variables at the leaves of a variable's tree: of one that is no tuple, itself."""
+        """Variables at the leaves of a variable's tree; the variable itself, if it is not a tuple."""
         return anf.variables(self.tree(x))
 
     def names_in(self, atoms: tuple[anf.Atom, ...]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ seconds are exclusive: of dualrev's passes, of numba's type inference and loweri
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import sys
@@ -32,18 +33,18 @@ OTHER, LLVM = "numba: other passes", "LLVM"
 
 @dataclass
 class Compilation:
-    """Compilation of a derivative for argument types.
+    """Record of the compilation of a derivative for argument types.
 
     function, transform, types   what is compiled: `hessian` of `f` for these types of arguments
-    lines                        lines of the emitted code; functions in it
+    own, lines                   functions of the emitted module, and how many lines it has
     cached                       whether the machine code came from the cache
-    seconds                      in all; of dualrev's passes, of numba, of LLVM
+    seconds                      in all; passes_seconds, numba_seconds and llvm_seconds are parts of it
     """
 
     function: str
     transform: str
     types: str
-    own: list[Dispatcher] = field(default_factory=list, repr=False)  # the functions of the emitted module
+    own: list[Dispatcher] = field(default_factory=list, repr=False)
     lines: int = 0
     cached: bool = False
     seconds: float = 0.0
@@ -75,7 +76,7 @@ class Compilation:
 
 @contextmanager
 def compiling(f: Dispatcher, transform: str, types: NumbaTypes) -> Iterator[Compilation]:
-    """Log what is compiled in a `with` statement, and show that it goes on."""
+    """Log the compilation in a `with` statement, and show that it goes on; the block fills in the record."""
     watch_numba()
     _print_if_asked()
     made = Compilation(getattr(f, "__name__", repr(f)), transform, ", ".join(map(str, types)))
@@ -122,12 +123,9 @@ def _step(event: Any) -> str:
     return next((words for known, words in NUMBA.items() if known in name), OTHER)
 
 
-_LISTENING: list[_Listener] = []
-
-
+@functools.cache
 def watch_numba() -> None:
-    """Time numba's steps from now on; once."""
-    if not _LISTENING:
-        _LISTENING.append(_Listener())
-        for kind in ("numba:run_pass", "numba:llvm_lock"):
-            event.register(kind, _LISTENING[0])
+    """Time numba's steps from now on."""
+    listener = _Listener()
+    for kind in ("numba:run_pass", "numba:llvm_lock"):
+        event.register(kind, listener)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import sys
 
 from dualrev.compiler.bridge.numba_ext.compile_log import LLVM, NUMBA, OTHER, watch_numba
@@ -11,15 +12,12 @@ from dualrev.compiler.ir.pass_manager import STOPWATCH
 
 __all__ = ["install", "table"]
 
-_INSTALLED: list[str] = []
 
-
+@functools.cache
 def install() -> None:
-    """Time all compilations from now on, and print the table when the process ends; once."""
-    if not _INSTALLED:
-        _INSTALLED.append("at exit")
-        watch_numba()
-        atexit.register(lambda: print(table(), file=sys.stderr))
+    """Time all compilations from now on, and print the table when the process ends."""
+    watch_numba()
+    atexit.register(lambda: print(table(), file=sys.stderr))
 
 
 def table() -> str:

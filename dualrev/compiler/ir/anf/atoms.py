@@ -71,7 +71,7 @@ Index: TypeAlias = tuple[Entry, ...]
 
 
 def atom_of(entry: Entry) -> Atom:
-    """Return an entry of the index of an element, which is an atom."""
+    """Return an index entry that has to be an atom, as in the index of an element."""
     assert isinstance(entry, (str, Const, Ref)), entry
     return entry
 
@@ -108,5 +108,5 @@ def leaves(tree: Tree) -> list[Atom]:
 
 
 def variables(tree: Tree) -> list[str]:
-    """Return the leaves of a tree that are variables: of the target of an operation, all."""
+    """Return the leaves of a tree that are variables; for the target of an operation, these are all leaves."""
     return [x for x in leaves(tree) if isinstance(x, str)]

@@ -64,7 +64,7 @@ class Let:
     _others: ClassVar[str] = ""  # the field with any number of operands behind them
 
     @property
-    def args(self) -> tuple[Any, ...]:  # atoms; of an operation on an array or a list, numba lets only a name be one
+    def args(self) -> tuple[Any, ...]:  # atoms; arrays and lists are always names here
         """Operands: all atoms that the operation reads, but for those of an index."""
         fixed = tuple(map(self.__getattribute__, self._operands))
         return (*fixed, *getattr(self, self._others)) if self._others else fixed
