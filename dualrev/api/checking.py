@@ -107,7 +107,7 @@ def check_grads(
         argnums: Positions of the arguments to differentiate with respect to. None: all that hold real numbers.
 
     Raises:
-        CheckError: Derivatives differ (an AssertionError). NaN differs from everything.
+        CheckError: Derivatives differ (an AssertionError). NaN and infinite differences differ from everything.
         ValueError: modes, order or eps are not as above, or argnums names no argument (ArgumentNumberError).
         TypeError: args is neither a tuple nor a list.
 
@@ -144,13 +144,13 @@ def check_grads(
 
 
 class _Said:
-    """What an error says of the function that the user gave: its name, its arguments, and the rules in it."""
+    """Words of an error about the function that the user gave: its name, its arguments, and the rules in it."""
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], numbers: dict[int, int], engine: Any) -> None:
         self._f, self._args, self._numbers, self._engine = f, args, numbers, engine
 
     def what(self, mode: str, wrong: Sequence[int], order: int) -> str:
-        """Which derivative is wrong, by which arguments."""
+        """Name the derivative that is wrong, and its arguments."""
         by = ", ".join(str(self._numbers[k]) for k in wrong)
         name = getattr(self._f, "__qualname__", None) or repr(self._f)
         argument = "argument" if len(wrong) == 1 else "arguments"
@@ -192,16 +192,20 @@ def _check(
     def allowed(expected: float) -> float:
         return atol * max(scale, 1.0) + rtol * abs(expected)
 
+    def agree(found: float, expected: float) -> bool:
+        """Whether a derivative equals its difference. An infinite one equals none: every error is small beside it."""
+        return abs(found - expected) <= allowed(expected) < math.inf
+
     def along(k: int) -> tuple[Any, ...]:
         """The direction in which only argument k moves."""
         return tuple(v[k] if j == k else _zero_like(x, rng) for j, x in enumerate(args))
 
     def check(mode: str, found: float, part: Callable[[int], float]) -> None:
         """Compare; if they differ, find the arguments to blame: part(k) is the derivative along argument k."""
-        if abs(found - expected) <= allowed(expected):
+        if agree(found, expected):
             return
         slopes = {k: _inner(pairing, _difference(f, args, along(k), eps)) for k in real}
-        wrong = [k for k, slope in slopes.items() if not abs(part(k) - slope) <= allowed(slope)]
+        wrong = [k for k, slope in slopes.items() if not agree(part(k), slope)]
         what = said.what(mode, wrong or real, order)
         raise CheckError(what, found, expected, f"within {allowed(expected):.2g}", said.rules())
 

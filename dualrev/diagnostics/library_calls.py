@@ -1,4 +1,4 @@
-"""Which function of a library the user's code has called, by the frames below the user's line."""
+"""Name of the library function that the user's code has called, from the frames below the user's line; and its cure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Called(NamedTuple):
 
 
 def called(running: Iterable[FrameType] | None = None) -> Called | None:
-    """The function of an installed package that the user's code called, and that is running; None if there is none.
+    """Return the running function of an installed package that the user's code called; None if there is none.
 
     `running` has the frames of a traceback, the innermost first; by default it is those of this call.
     """
@@ -111,7 +111,7 @@ def _has_drop_in(function: Called) -> bool:
 
 
 def cure(function: Called) -> str:
-    """What to write for a function of a library that makes plain numbers: a sentence."""
+    """Return a sentence that says what to write in place of a library function that makes plain numbers."""
     package, module, name, by_us = function
     if package == "pandas":
         return "Write t.to_numpy() for the table t that the array meets there, as in t.to_numpy() @ x."

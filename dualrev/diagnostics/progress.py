@@ -22,12 +22,9 @@ _SHOWING = threading.Lock()  # one line at a time: work inside of other work, or
 def progress(what: str, note: Callable[[], str] = lambda: "") -> Iterator[None]:
     """Show that work is going on, in a `with` statement: after two seconds, one line on stderr, overwritten as it goes.
 
-    Parameters
-    ----------
-    what
-        The work, as "compiling grad of f(float64)".
-    note
-        Returns how far it is. It is called from another thread.
+    Args:
+        what: The work, as "compiling grad of f(float64)".
+        note: Function that says how far the work is. Another thread calls it.
 
     The line reads `dualrev: WHAT: NOTE, 8 s`, and is erased at the end. Nothing is shown where `shows_progress` is
     false, or while another line is shown.

@@ -356,7 +356,7 @@ class _Rule:
 
 
 def _got(made: Any) -> str:
-    """What a rule returned instead."""
+    """Describe what a rule returned instead."""
     size = f", of length {len(made)}" if isinstance(made, (tuple, list)) else ""
     return f", and it returned {reprlib.repr(made)} (type {type(made).__name__}{size})"
 

@@ -615,6 +615,13 @@ def test_check_grads_of_nan_fails():
         dr.check_grads(lambda x: x * math.nan, (1.0,), 1)
 
 
+@pytest.mark.parametrize("modes", [("fwd",), ("rev",)])
+def test_check_grads_of_an_infinite_difference_fails(modes):
+    """Any derivative would be within a tolerance that grows with the difference: here exp overflows beside x."""
+    with np.errstate(over="ignore"), pytest.raises(dr.CheckError, match=r"expected -?inf"):
+        dr.check_grads(lambda x: np.exp(x) * 1.0, (709.78271,), 1, modes)
+
+
 @pytest.mark.parametrize("engine", ["tape", np, 3])
 @transforms
 def test_what_is_no_engine(transform, engine):

@@ -79,7 +79,7 @@ def test_every_exception_is_a_dualrev_error_and_the_one_that_python_would_raise(
 
 @pytest.mark.parametrize("cls", EXAMPLES)
 def test_every_message_is_short_and_of_whole_sentences(cls):
-    """What happened, where, and what to write, on two lines at most; the rest is in `more`."""
+    """A message says what happened, where, and what to write, on two lines at most; the rest is in `more`."""
     error = cls(*EXAMPLES[cls][0])
     text = str(error)
     assert text.count("\n") <= 1
@@ -93,7 +93,7 @@ def test_every_message_is_short_and_of_whole_sentences(cls):
 
 @pytest.mark.parametrize("cls", EXAMPLES)
 def test_the_page_that_an_error_names_is_there(cls):
-    assert (Path(__file__).parents[2] / cls.page).is_file()
+    assert (Path(__file__).parents[2] / cls(*EXAMPLES[cls][0]).page).is_file()
 
 
 def test_argument_error_names_the_types_and_the_cure():

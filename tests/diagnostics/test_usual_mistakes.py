@@ -356,7 +356,7 @@ def test_a_table_that_meets_an_array_is_answered_with_to_numpy(f, function):
 
 
 def test_the_drop_ins_that_are_named_are_there():
-    """What the messages above say, done."""
+    """Following the messages above works."""
     from dualrev.scipy import linalg, optimize, stats
 
     assert dr.grad(lambda m: stats.norm.logpdf(0.5, m, 1))(0.0) == 0.5
@@ -399,7 +399,7 @@ def test_a_table_in_another_library_is_answered_with_to_numpy(tmp_path, monkeypa
 
 
 def without_scipy(code):
-    """What a program prints where SciPy is not installed."""
+    """Output of a program where SciPy is not installed."""
     program = f"import sys\nsys.modules['scipy'] = None\n{code}"
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
 
@@ -594,7 +594,7 @@ LONG = (
 
 
 def test_explain_prints_the_rest_of_an_error(capsys):
-    """Of the error that is being handled, of one that is given, and of one that led to another."""
+    """It explains the error that is being handled, one that is given, and one that led to another."""
     try:
         failing(2)
     except dr.DualrevError as error:

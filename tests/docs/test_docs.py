@@ -42,13 +42,13 @@ COMPILED = {
 
 
 def names(lines):
-    """What the pages call functions: those of numpy, math and SciPy by their own names."""
+    """Names of functions on the pages: without the module for numpy, math and SciPy."""
     found = {re.sub(r"^(np|math|scipy\.special)\.", "", f.name) for f in lines}
     return sorted(found, key=lambda name: ("." in name, name))
 
 
 def printed(mark):
-    """What stands below a comment."""
+    """Text that has to stand below a comment."""
     if mark == "functions":
         lines = [f for f in TABLE.values() if f.compiled]
         parts = [f"- {title}: {listed(names(filter(of, lines)))}" for title, of in COMPILED.items()]
@@ -160,7 +160,7 @@ def test_the_derivative_on_the_page_of_the_calculus_is_the_one_that_is_printed(c
 
 
 def test_the_versions_of_python_are_the_same_everywhere():
-    """Those of the package's classifiers, of the README, and those that `make` looks for."""
+    """The package's classifiers, the README and the Makefile name the same versions."""
     root = DOCS.parent
     package, readme, makefile = (root.joinpath(x).read_text() for x in ("pyproject.toml", "README.md", "Makefile"))
     versions = re.findall(r"Python :: (3\.\d+)", package)
@@ -175,7 +175,7 @@ def test_the_versions_of_python_are_the_same_everywhere():
 
 
 def test_the_commands_of_the_page_for_contributors_run():
-    """Those of make are read by make; scripts look whether there is something to write; others print their help."""
+    """make reads its targets; scripts look whether there is something to write; other commands print their help."""
     root = DOCS.parent
     page = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
     spans = [" ".join(x.split()) for x in re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", page, flags=re.DOTALL))]

@@ -55,7 +55,7 @@ GIVEN = {swing: ARGUMENTS, damped: (ARGUMENTS[1], 3), square_root: (2.0, 1.0)}
 
 
 def printed(how):
-    """What stands below a comment: a function, or what `derivative_source` makes of it with these keywords."""
+    """Text that has to stand below a comment: a function, or its `derivative_source` with these keywords."""
     options = read(how)
     if "function" in options:
         return inspect.getsource(options["function"].py_func)

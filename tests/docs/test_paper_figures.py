@@ -1,4 +1,4 @@
-"""What is checked in of the papers' figures is what the code makes now."""
+"""The checked-in figures of the papers equal what the code makes now."""
 
 import doctest
 import json

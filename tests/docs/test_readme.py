@@ -1,4 +1,4 @@
-"""What the README and the pages of its numbers say is true: examples run, tables hold what the code gives."""
+"""The README and the pages of its numbers are true: examples run, and tables hold what the code gives."""
 
 import os
 import re
@@ -106,7 +106,7 @@ def test_the_published_report_is_that_of_its_run():
 
 
 def test_the_published_run_has_every_library():
-    """None was missing: a machine without some would publish less."""
+    """A machine without some of them would publish less."""
     run = load(PUBLISHED / "run.json")
     assert not list(run.recorded("peers", absent="not installed"))
     assert not run.about["quick"]

@@ -64,7 +64,7 @@ def test_the_function_on_the_page_of_the_comparison_can_be_compared(tmp_path, ca
 
 
 def anchors(page):
-    """What links to headings of a page may say."""
+    """Anchors of the headings of a page."""
     text = re.sub(r"(?ms)^ *```.*?^ *```", "", page.read_text(encoding="utf-8"))
     headings = re.findall(r"(?m)^#+ (.*)$", text)
     return {re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "", h).lower()).replace(" ", "-") for h in headings}

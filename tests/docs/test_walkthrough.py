@@ -18,7 +18,7 @@ STEPS = dict(re.findall(r"(?ms)^## Step (\d+): (.*?)(?=^## )", TEXT))
 
 
 def run(text):
-    """What is defined after all examples have run, which they have to do with the outputs that the page shows."""
+    """Run all examples, which have to give the outputs on the page, and return the names that they define."""
     test = doctest.DocTestParser().get_doctest(text, {"__name__": "__main__"}, "walkthrough", str(PAGE), 0)
     failed, attempted = doctest.DocTestRunner().run(test, clear_globs=False)
     assert failed == 0

@@ -79,7 +79,7 @@ def rows(html):
 
 
 def data(html):
-    """What the script is given of each program."""
+    """Data of each program that the page hands to its script."""
     return json.loads(re.search(r'<script type="application/json" id="programs">(.*?)</script>', html)[1])
 
 
@@ -252,7 +252,7 @@ def test_a_function_whose_source_is_unknown_is_shown_without_it():
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_the_changes_of_a_stage_are_those_between_the_real_files(stage):
-    """What is shown as new is in the new file, at its line; what is not shown is the same in both."""
+    """Lines shown as new are in the new file, at their numbers; all other lines are the same in both files."""
     names = list(ORDER)
     lines = code.changes(stage)
     new = Path(STAGES[stage].__file__).read_text().splitlines()

@@ -1,4 +1,4 @@
-"""What the page's script is given: a program's operations, the lines of the table as text, the notation."""
+"""Data for the page's script: a program's operations, the lines of the table as text, the notation."""
 
 import json
 

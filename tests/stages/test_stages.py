@@ -1,4 +1,4 @@
-"""What each stage must show: the paper's claims, as exact counts and as programs of real size."""
+"""Claims of the paper about each stage, as exact counts and as programs of real size."""
 
 import math
 
