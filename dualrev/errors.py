@@ -680,13 +680,18 @@ class UnsupportedError(DualrevError, TypeError):
     dualrev.errors.UnsupportedError: ...
     """
 
-    more = "dualrev.check(f, *args) lists all lines of f that cannot be differentiated, and what to write in each."
     place: tuple[str, int] | None = None  # in a numba function: file and line
 
     @property
     def page(self) -> str:
         """Page of the documentation that says what to write."""
         return "docs/tape.md" if self.place is None else "docs/numba/limits.md"
+
+    @property
+    def explanation(self) -> str:
+        """The message, and below it the reason, further cures, and how to find all such lines."""
+        every = "dualrev.check(f, *args) lists all lines of f that cannot be differentiated, and what to write in each."
+        return f"{super().explanation}\n\n{every}"
 
     def __init__(
         self, name: str, instead: str, why: str = "there is no derivative rule for it", more: str = ""
