@@ -124,6 +124,13 @@ CURES = {
         "x.flat[:] = 2.0 * x[0]\nreturn x[1]", "a loop",
         "y = x[0]\nfor k in range(x.size):\n    x.flat[k] = 2.0 * y\nreturn x[1]", (V,),
     ),
+    "a slice of a.flat that is read": Cure(
+        "return x.flat[1:][0] * x[0]", "a.ravel()[i:j]", "return x.ravel()[1:][0] * x[0]", (V,),
+    ),
+    "a slice of a list becomes an array": Cure(
+        "l = [x[0], x[0], x[1]]\nl[0:2] = x[:2]\nreturn l[0]", "an array",
+        "l = np.array([x[0], x[0], x[1]])\nl[0:2] = x[:2]\nreturn l[0]", (V,),
+    ),
     "records in a tuple": Cure(
         "return np.sum(np.concatenate((x, x))['a'])", "its fields", "return np.sum(np.concatenate((x['a'], x['a'])))",
         (np.array([(1.0,), (2.0,)], dtype=[("a", float)]),),

@@ -38,6 +38,8 @@ class Items:
             self.tuples.item(s)
         elif base in self._flats:
             (k,), array = s.index, self._flats[base]
+            if isinstance(k, anf.Slice):
+                code.refuse(s.line, "a slice of a.flat", "numba types it, but cannot compile it", "a.ravel()[i:j]")
             code.emit(anf.Load(s.target, array, unravelled(code, array, anf.atom_of(k), s.line), s.line))
         elif is_array(of) and is_gathered(code, s.index):
             self.gathering.read(s, kind)

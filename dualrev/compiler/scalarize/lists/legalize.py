@@ -221,7 +221,8 @@ def check_places(code: ScalarBuilder, lists: Lists, s: anf.Stmt) -> None:
     """Refuse uses of a list that its array does not support, and emit the bounds checks of its indices."""
     if not lists.names or not any(x in lists for x in anf.reads(s)):
         return
-    if isinstance(s, anf.Store) and s.array in lists and len(s.index) == 1 and s.value not in lists:
+    of_item = isinstance(s, anf.Store) and len(s.index) == 1 and not isinstance(s.index[0], anf.Slice)
+    if isinstance(s, anf.Store) and s.array in lists and of_item and s.value not in lists:
         if s.array not in lists.made:
             _check_place(code, s.array, anf.atom_of(s.index[0]), "setitem", s.line)
         return
