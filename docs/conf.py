@@ -75,10 +75,11 @@ ANSWERS = {
     "docs/api/errors": "explain, explanation, exceptions, error messages",
     "docs/with_scipy": "minimize, minimise, BFGS, optimizer, optimiser",
     "docs/implicit": "ODE, solve_ivp, odeint, adjoint, differential equation, root, fixed point",
+    "docs/profile": "profile, profiling, slow compile, memory of a gradient, compile_info, tape_info, perf, py-spy",
     "docs/second_order": "hessian, newton, standard errors",
     "docs/many_machines": "dask, joblib, mpi, cluster",
     "docs/benchmarks": "performance, speed, how fast",
-    "docs/compiler": "profile, profiling, timing of passes",
+    "docs/compiler": "timing of passes",
     "docs/conventions": "nan, inf, debug nan, zero norm, safe norm, sqrt at 0, kink",
 }
 

@@ -32,6 +32,8 @@ from dualrev.tree import register_node
 if TYPE_CHECKING:
     from dualrev import implicit, math
     from dualrev.api.vmap import vmap
+    from dualrev.compiler.bridge.profile.compile_info import compile_info
+    from dualrev.compiler.bridge.profile.tape_info import tape_info
     from dualrev.compiler.bridge.tape_block import derivative_source, lift
     from dualrev.sparse import sparse_hessian, sparse_jacobian
 
@@ -49,6 +51,7 @@ __all__ = [
     "check",
     "check_grads",
     "checkpoint",
+    "compile_info",
     "custom_jvp",
     "custom_vjp",
     "derivative_source",
@@ -69,6 +72,7 @@ __all__ = [
     "sparse_hessian",
     "sparse_jacobian",
     "stop_gradient",
+    "tape_info",
     "tree",
     "value",
     "value_and_grad",
@@ -79,12 +83,14 @@ __all__ = [
 
 #: What is imported when somebody asks for it, and from where: the compiler takes longer to import than all the rest.
 _LATE = {
+    "compile_info": "dualrev.compiler.bridge.profile.compile_info",
     "derivative_source": "dualrev.compiler.bridge.tape_block",
     "implicit": "dualrev.implicit",
     "lift": "dualrev.compiler.bridge.tape_block",
     "math": "dualrev.math",
     "sparse_hessian": "dualrev.sparse",
     "sparse_jacobian": "dualrev.sparse",
+    "tape_info": "dualrev.compiler.bridge.profile.tape_info",
     "vmap": "dualrev.api.vmap",
 }
 

@@ -22,7 +22,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba.core import config, sigutils, types
 from numba.core.caching import NullCache
@@ -38,7 +38,7 @@ from dualrev.compiler.bridge.cache.machine_code import MachineCode
 from dualrev.compiler.bridge.cache.store import CachedModule, folder_for, resolve, warn
 from dualrev.compiler.bridge.check_arguments import check_taken, check_writable
 from dualrev.compiler.bridge.gc_pause import resting_collector
-from dualrev.compiler.bridge.numba_ext.compile_log import compiling
+from dualrev.compiler.bridge.numba_ext.compile_log import Compilation, compiling
 from dualrev.compiler.bridge.numba_ext.exception_cleanup import release_at_exceptions
 from dualrev.compiler.frontend.reading.njit_options import inherited, outlined
 from dualrev.compiler.ir.local_names import keep_apart
@@ -47,6 +47,9 @@ from dualrev.compiler.runtime.recursion.stack_guard import need_stack  # noqa: F
 from dualrev.compiler.types.aliases import ArgNums, Dispatcher, NumbaType, NumbaTypes, Signature, UserValue
 from dualrev.diagnostics.quoting import execute, identifier, remember, unused
 from dualrev.errors import DualrevError
+
+if TYPE_CHECKING:
+    from dualrev.compiler.codegen.count_tape import TapeCounter
 
 __all__ = ["Derivative", "made"]
 
@@ -88,6 +91,7 @@ class Derivative(_CPUDispatcher):
         self._entries: dict[tuple[types.Type, ...], Any] = {}
         self._worlds: dict[tuple[types.Type, ...], World] = {}
         self._modules: dict[tuple[types.Type, ...], CachedModule] = {}  # go with it to processes that have no source
+        self.compilations: dict[tuple[types.Type, ...], Compilation] = {}
         self.pullbacks: set[Any] = (
             set()
         )  # types of arguments that api.py has compiled, and keys for them (plain_arguments.py)
@@ -117,16 +121,11 @@ class Derivative(_CPUDispatcher):
                 f, transform, _ = self.derivative_of
                 with compiling(f, transform, self._primals(args)) as compilation:
                     entry = self._load(args)
-                    compilation.own, called = _functions(entry.py_func.__globals__)
-                    with warnings.catch_warnings(), inherited(f, called):
-                        # numba warns of slow products where it compiles f itself
-                        warnings.simplefilter("ignore", NumbaPerformanceWarning)
-                        entry.compile(args)
+                    compilation.own = _functions(entry.py_func.__globals__)[0]
+                    _compile(entry, args, f)
                     compilation.lines = self._modules[args].source.count("\n") if args in self._modules else 0
                     compilation.cached = bool(entry.stats.cache_hits)
-                for made in compilation.own:
-                    _forget_intermediate_code(made)
-                self._entries[args], self._worlds[args] = entry, frozen
+                self._entries[args], self._worlds[args], self.compilations[args] = entry, frozen, compilation
                 self.add_overload(entry.overloads[args])
             return self.overloads[args].entry_point
 
@@ -141,6 +140,7 @@ class Derivative(_CPUDispatcher):
             for a in stale:
                 del self._worlds[a], self._entries[a]
                 self._modules.pop(a, None)
+                self.compilations.pop(a, None)
             for made in kept.values():
                 self.add_overload(made)
 
@@ -209,6 +209,17 @@ class Derivative(_CPUDispatcher):
                 self._modules[args] = _emit(*self.derivative_of, args)
             return self._modules[args]
 
+    def counted(self, args: tuple[types.Type, ...], counter: TapeCounter) -> Any:
+        """Compiled entry point of a module that counts what it puts on the tape (profile/tape_info.py)."""
+        with global_compiler_lock, resting_collector():
+            args = self._declared(tuple(map(types.unliteral, args)))
+            f, transform, argnums = self.derivative_of
+            module = _emit(f, transform, argnums, args, counter)
+            constants = {x: outlined(resolve(f, self._primals(args), path)) for x, path in module.constants.items()}
+            entry = _execute(module, constants, f"<dualrev {self.py_func.__name__} counted {uuid.uuid4().hex}>")
+            _compile(entry, args, f)
+            return entry
+
     def _compile_for_args(self, *args: UserValue, **kwargs: UserValue) -> Any:
         try:
             check_taken(self._function(())[0], args)
@@ -257,6 +268,7 @@ class Derivative(_CPUDispatcher):
         self._entries.clear()
         self._worlds.clear()
         self._modules.clear()
+        self.compilations.clear()
 
     def _make_finalizer(self) -> Any:
         return _nothing  # the compiled functions are the entries', which remove them
@@ -315,10 +327,16 @@ def _placeholder(f: Dispatcher, transform: str, argnums: ArgNums) -> FunctionTyp
     return placeholder
 
 
-def _emit(f: Dispatcher, transform: str, argnums: ArgNums, argtypes: tuple[types.Type, ...]) -> CachedModule:
+def _emit(
+    f: Dispatcher,
+    transform: str,
+    argnums: ArgNums,
+    argtypes: tuple[types.Type, ...],
+    counter: TapeCounter | None = None,
+) -> CachedModule:
     from dualrev.compiler.driver.emit import emit  # what is found in the cache does not need it
 
-    emitted = emit(f, transform, argnums, argtypes)
+    emitted = emit(f, transform, argnums, argtypes, counter)
     return CachedModule(emitted.source, emitted.entry, dict(emitted.constants), emitted.obstacle)
 
 
@@ -340,6 +358,17 @@ def _execute(module: CachedModule, constants: dict[str, Any], filename: str, dig
     if not digest:
         remember(module.source, filename, entry)
     return entry
+
+
+def _compile(entry: Any, args: tuple[types.Type, ...], f: Dispatcher) -> None:
+    """Compile the entry point of a module for a derivative of f, and all functions of the module."""
+    own, called = _functions(entry.py_func.__globals__)
+    with warnings.catch_warnings(), inherited(f, called):
+        # numba warns of slow products where it compiles f itself
+        warnings.simplefilter("ignore", NumbaPerformanceWarning)
+        entry.compile(args)
+    for made in own:
+        _forget_intermediate_code(made)
 
 
 def _functions(namespace: dict[str, Any]) -> tuple[list[Any], list[Any]]:

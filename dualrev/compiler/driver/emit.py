@@ -17,6 +17,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from dualrev.compiler.ad.reverse.sweeps import has_words
 from dualrev.compiler.analysis.memory.escape import handed_on, only_borrows
 from dualrev.compiler.analysis.values.index_ranges import Natural
+from dualrev.compiler.codegen.count_tape import TapeCounter
 from dualrev.compiler.codegen.lines import Code, CodeStatement
 from dualrev.compiler.codegen.module_builder import Emitted, described
 from dualrev.compiler.codegen.module_text import ModuleText, Writing
@@ -48,10 +49,15 @@ from dualrev.errors import DualrevError, UnsupportedError
 __all__ = ["STAGES", "Emitted", "Module", "core_program", "emit", "expanded_function", "shown"]
 
 
-def emit(f: Dispatcher, transform: str, argnums: ArgNums, argtypes: NumbaTypes) -> Emitted:
-    """Emit a derivative of a numba function for these argument types; see dispatcher.py for the transforms."""
+def emit(
+    f: Dispatcher, transform: str, argnums: ArgNums, argtypes: NumbaTypes, counter: TapeCounter | None = None
+) -> Emitted:
+    """Emit a derivative of a numba function for these argument types; see dispatcher.py for the transforms.
+
+    With a counter, the emitted code counts what is put on the tape.
+    """
     with global_compiler_lock:  # Python 3.11 fails where two threads parse at the same time
-        return Module(f).root(transform, argnums, argtypes)
+        return Module(f, counter=counter).root(transform, argnums, argtypes)
 
 
 def expanded_function(f: Dispatcher, argtypes: NumbaTypes) -> Function:
@@ -97,8 +103,8 @@ def shown(f: Dispatcher, stage: str, transform: str, argnums: ArgNums, argtypes:
 class Module:
     """Module under construction: functions of core under names, and the entry points of derivatives."""
 
-    def __init__(self, f: Dispatcher, passes: PassManager | None = None) -> None:
-        self.f, self.front = f, Front(passes=passes)
+    def __init__(self, f: Dispatcher, passes: PassManager | None = None, counter: TapeCounter | None = None) -> None:
+        self.f, self.front, self.counter = f, Front(passes=passes), counter
         self.names, self.program, self.passes = self.front.names, self.front.program, self.front.passes
         self.text = ModuleText(self.names, self.front.refs)
         self.natural = Natural()
@@ -265,6 +271,8 @@ class Module:
         """Add a function with the options of numba function `f`, and the options in `more`."""
         options = kept(f) | {"error_model": "numpy"} | dict(more)
         words = ", ".join(f"{k}={v!r}" for k, v in sorted(options.items()))
+        if self.counter is not None:
+            body = self.counter.instrumented(body, source)
         self.text.add(name, parameters, words, doc, body, source)
 
     def finish(self, entry: str, doc: str) -> Emitted:

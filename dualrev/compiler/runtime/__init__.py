@@ -2,7 +2,7 @@
 
 Emitted code has all of them from here, as `runtime.name`. The functions of the tape are in tape/memory.py.
 
-Other rooms import arrays/copies, markers, objects/fields, recursion/stack_guard.
+Other rooms import arrays/copies, markers, objects/fields, recursion/stack_guard, tape/counts.
 """
 
 import random as python_random  # where types are inferred, it is called so
@@ -85,6 +85,7 @@ from dualrev.compiler.runtime.recursion.by_reference import borrow, lend
 from dualrev.compiler.runtime.recursion.stack_guard import need_stack
 from dualrev.compiler.runtime.shadows import add_cotangent, add_to, contribute, is_extreme, share, unmark
 from dualrev.compiler.runtime.tape.bits import bits, whole
+from dualrev.compiler.runtime.tape.counts import count_array, count_taken, count_words
 from dualrev.compiler.runtime.tape.memory import (
     attempt,
     close,

@@ -42,6 +42,7 @@ def {name}_loop({n}, {state}{rest}):
         return {state}
     return {name}_block_{j}(0, {n}, {state}{rest})
 """
+_MOST_LEVELS = 64  # of blocks of two: more than any number of steps needs
 _OWN = ("first", "last", "new", "size", "k", "n", "length", "step")
 _KEPT = ("boundscheck", "error_model", "fastmath", "nogil")
 
@@ -60,6 +61,10 @@ def looped(step: Callable[..., Any], levels: int, checkpoint: Callable[..., Any]
     """See `dualrev.checkpoint`, which is `checkpoint`."""
     if not isinstance(levels, int) or isinstance(levels, bool) or levels < 1:
         raise LoopError(step, f"loop is the number of levels, a whole number above 0, and not {levels!r}")
+    if levels > _MOST_LEVELS:
+        raise LoopError(
+            step, f"loop is the number of levels, not that of steps: loop={levels} is too large. Write 2 or 3"
+        )
     compiled = isinstance(step, Dispatcher)
     function: Any = step.py_func if isinstance(step, Dispatcher) else step
     parameters = signature(function).parameters.values()

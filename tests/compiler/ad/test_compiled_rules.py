@@ -261,7 +261,7 @@ def test_a_loop_of_a_python_function(levels):
 
 
 def test_what_cannot_be_the_step_of_a_loop():
-    for levels in (-1, 1.5, True):
+    for levels in (-1, 1.5, True, 1000):
         with pytest.raises(LoopError, match="loop is the number of levels"):
             dr.checkpoint(heat, loop=levels)
     with pytest.raises(LoopError, match="a step takes its number"):

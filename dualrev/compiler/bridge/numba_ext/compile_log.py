@@ -30,27 +30,33 @@ LOGGER = logging.getLogger("dualrev")
 NUMBA = {"nopython_type_inference": "numba: type inference", "native_lowering": "numba: lowering"}
 OTHER, LLVM = "numba: other passes", "LLVM"
 
+_SHORT = 0.005  # seconds: shorter steps have no row of their own
+
 
 @dataclass
 class Compilation:
     """Record of the compilation of a derivative for argument types.
 
     function, transform, types   what is compiled: `hessian` of `f` for these types of arguments
-    own, lines                   functions of the emitted module, and how many lines it has
+    own                          functions of the emitted module, while they are compiled
+    functions, lines             how many of them there are, and how many lines the module has
     cached                       whether the machine code came from the cache
     seconds                      in all; passes_seconds, numba_seconds and llvm_seconds are parts of it
+    steps                        seconds of each pass of dualrev, of the steps of numba, and of LLVM, by name
     """
 
     function: str
     transform: str
     types: str
     own: list[Dispatcher] = field(default_factory=list, repr=False)
+    functions: int = 0
     lines: int = 0
     cached: bool = False
     seconds: float = 0.0
     passes_seconds: float = 0.0
     numba_seconds: float = 0.0
     llvm_seconds: float = 0.0
+    steps: dict[str, float] = field(default_factory=dict, repr=False)
 
     @property
     def what(self) -> str:
@@ -70,8 +76,16 @@ class Compilation:
         return (
             f"compiled {self.what} in {self.seconds:.2f} s: {self.passes_seconds:.2f} s passes, "
             f"{self.numba_seconds:.2f} s numba, {self.llvm_seconds:.2f} s LLVM; "
-            f"{self.lines} lines, {len(self.own)} functions"
+            f"{self.lines} lines, {self.functions} functions"
         )
+
+    def table(self) -> str:
+        """Return the seconds of each step as a table: the line of `str`, then a row for each step, slowest first."""
+        rows = [(s, step) for step, s in sorted(self.steps.items(), key=lambda row: -row[1]) if s >= _SHORT]
+        if len(rows) < len(self.steps):
+            short = [s for s in self.steps.values() if s < _SHORT]
+            rows.append((sum(short), f"{len(short)} steps of less than {1000 * _SHORT:.0f} ms each"))
+        return "\n".join([str(self), *(f"{seconds:8.3f} s  {step}" for seconds, step in rows)])
 
 
 @contextmanager
@@ -84,16 +98,20 @@ def compiling(f: Dispatcher, transform: str, types: NumbaTypes) -> Iterator[Comp
     with progress(f"compiling {made.what}", made.note):
         yield made
     made.seconds = time.perf_counter() - begin
-    for step, seconds in STOPWATCH.seconds.items():
-        spent = seconds - before.get(step, 0.0)
+    made.steps = {
+        step: spent for step, seconds in STOPWATCH.seconds.items() if (spent := seconds - before.get(step, 0.0)) > 0.0
+    }
+    for step, spent in made.steps.items():
         if step == LLVM:
             made.llvm_seconds += spent
         elif step in (OTHER, *NUMBA.values()):
             made.numba_seconds += spent
         else:
             made.passes_seconds += spent
+    made.functions = len(made.own)
+    made.own = []
     known = {name: value for name, value in vars(made).items() if name != "own"}
-    LOGGER.info("%s", made, extra={"compilation": {**known, "functions": len(made.own)}})
+    LOGGER.info("%s", made, extra={"compilation": known})
 
 
 def _print_if_asked() -> None:
