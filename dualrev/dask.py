@@ -33,10 +33,12 @@ from typing import Any
 
 import dask
 import numpy as np
+from dask.callbacks import Callback
 from numba import typeof
 
 from dualrev.api import derivatives
 from dualrev.compiler.bridge.dispatcher import Derivative
+from dualrev.diagnostics.progress import progress
 from dualrev.errors import UnsupportedError
 from dualrev.transformed import name_of
 from dualrev.tree import map as mapped
@@ -175,9 +177,24 @@ class Sum:
         level = [task(once, *parts) for parts in self._partitions]
         while len(level) > 1:
             level = [total(level[k : k + _BRANCHES]) for k in range(0, len(level), _BRANCHES)]
-        if self._client is None:
-            return level[0].compute()
-        return self._client.compute(level[0]).result()
+        done = _Count()
+        note = (lambda: f"{done.partitions:,} done") if self._client is None else (lambda: "see the client's dashboard")
+        with progress(f"adding up the {self._name} over {len(self._partitions):,} partitions", note):
+            if self._client is None:
+                with done:
+                    return level[0].compute()
+            return self._client.compute(level[0]).result()
+
+
+class _Count(Callback):
+    """Number of partitions that a scheduler of this process has done; a client's dashboard shows its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.partitions = 0
+
+    def _posttask(self, key: Any, *_: Any) -> None:
+        self.partitions += str(key).startswith(_of_partition.__name__)
 
 
 def _partitions(data: Any) -> list[Any]:

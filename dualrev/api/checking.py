@@ -12,12 +12,14 @@ import numpy as np
 
 from dualrev.api.derivatives import callable_of, compiled, grad, is_compiled, jacfwd, jacrev, jvp, vjp
 from dualrev.diagnostics.keywords import answered
+from dualrev.diagnostics.progress import progress
 from dualrev.eager.arguments import Argnums, argument_numbers, choose
 from dualrev.eager.arrays.memory.storage import RealArray, own, zero
 from dualrev.eager.custom import rules_that_run
 from dualrev.eager.numba_rules import rules_in
 from dualrev.eager.transforms import linearize
 from dualrev.errors import ArgumentError, CheckError, ConversionError, HashError, UnsupportedError
+from dualrev.transformed import name_of
 from dualrev.tree import flatten, flatten_leaves
 
 __all__ = ["check", "check_grads"]
@@ -140,7 +142,8 @@ def check_grads(
         said = _Said(f, args, dict(enumerate(numbers)), engine)
         f, args = choose(f, argnums, args, {})
         numbers = range(len(args))
-    _check(f, args, numbers, 1, order, modes, atol, rtol, eps, engine, said)
+    with progress(f"checking the derivatives of {name_of(f)}", lambda: f"order {said.order} of {order}"):
+        _check(f, args, numbers, 1, order, modes, atol, rtol, eps, engine, said)
 
 
 class _Said:
@@ -148,6 +151,7 @@ class _Said:
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], numbers: dict[int, int], engine: Any) -> None:
         self._f, self._args, self._numbers, self._engine = f, args, numbers, engine
+        self.order = 1  # that is being checked
 
     def what(self, mode: str, wrong: Sequence[int], order: int) -> str:
         """Name the derivative that is wrong, and its arguments."""
@@ -179,6 +183,7 @@ def _check(
     said: _Said,
 ) -> None:
     """Derivatives of this order by the arguments of these numbers, where f is one of the order before."""
+    said.order = order
     rng = random.Random(order)  # other directions in every order: v^T H v says nothing of H - H^T
     v = tuple((_random_like if k in numbers else _zero_like)(x, rng) for k, x in enumerate(args))
     real = [k for k in numbers if flatten_leaves(args[k])[0]]

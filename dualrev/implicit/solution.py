@@ -14,11 +14,13 @@ user wrote it, so a parameter that it reads from an enclosing function counts as
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from dualrev.diagnostics.progress import progress
 from dualrev.eager.arrays.memory.record import by_rule
 from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermost, plain, strip
 from dualrev.eager.py_func_globals import numeric
@@ -32,6 +34,9 @@ __all__ = ["Solve", "applied", "attach", "attached", "constant", "values"]
 
 #: solve(matvec, b) returns u with matvec(u) = b, for data of the structure of a solution.
 Solve = Callable[[Callable[[Any], Any], Any], Any]
+
+
+_LARGE = 64  # unknowns
 
 
 def attach(
@@ -178,9 +183,17 @@ class _Slope:
         self._matrix: Any = None
         y, linear = engine.linearize(flat, x)
         if solve is None or holds_duals(y):
-            self._matrix = np.stack([plain(linear.pull(unit)[0]) for unit in np.eye(x.size)])
+            rows: list[np.ndarray] = []
+            with self._shown("making the Jacobian", lambda: f"{len(rows):,} of {x.size:,} rows done"):
+                for unit in np.eye(x.size):
+                    rows.append(plain(linear.pull(unit)[0]))
+            self._matrix = np.stack(rows)
         else:
             self._linear = linear
+
+    def _shown(self, what: str, note: Callable[[], str]) -> AbstractContextManager[None]:
+        """Show long work on a terminal; small systems are done before."""
+        return progress(f"{what} of {self._name}", note) if self._x.size >= _LARGE else nullcontext()
 
     def _pushed(self, u: Any) -> Any:
         return self._linear.push(u) if self._matrix is None else self._matrix @ u
@@ -233,12 +246,16 @@ class _Slope:
         if not b.any():
             return np.zeros_like(b)
 
+        done = [0]
+
         def matvec(u: Any) -> Any:  # a LinearOperator tries int8
             """Multiply data of the structure of x by the Jacobian or its transpose."""
+            done[0] += 1
             return self._unravel(times(ravel(u.astype(float) if isinstance(u, np.ndarray) else u)[0]))
 
         try:
-            made: np.ndarray = ravel(solve(matvec, self._unravel(b)))[0]
+            with self._shown("solving for the derivative", lambda: f"{done[0]:,} products with the Jacobian"):
+                made: np.ndarray = ravel(solve(matvec, self._unravel(b)))[0]
         except np.linalg.LinAlgError as error:
             raise SolutionError(self._name, f"`solve` raises LinAlgError: {error}") from error
         if made.shape != b.shape or not np.isfinite(made).all():

@@ -1,5 +1,6 @@
 """Long work says on a terminal that it goes on, and nothing elsewhere; each compilation has a record in the log."""
 
+import importlib.util
 import logging
 import os
 import re
@@ -23,8 +24,8 @@ from dualrev.diagnostics import progress
 progress.DELAY = progress.PERIOD = 0.05
 with progress.progress("compiling grad of f(float64)", lambda: "half done"):
     time.sleep(0.4)
-    with progress.progress("something inside"):
-        time.sleep(0.2)
+    with progress.progress("something inside", lambda: "3 of 4"):
+        time.sleep(0.4)
 print("end")
 """
 PROGRAM = """
@@ -39,8 +40,9 @@ print(dr.grad(f)(numpy.ones(2)))
 
 
 LONG = """
-import time
-import numpy, dualrev as dr
+import threading, time
+import numpy as np
+import dualrev as dr
 from dualrev.diagnostics import progress
 progress.DELAY = progress.PERIOD = 0.05
 
@@ -48,7 +50,29 @@ def slow(x):
     time.sleep(0.02)
     return x[0] * x[1]
 
-dr.vmap(dr.grad(slow))(numpy.ones((20, 2)))
+def residual(x, a):
+    time.sleep(0.005)
+    return x**3 - a
+
+def jacobi(matvec, b):
+    x = b
+    for _ in range(20):
+        time.sleep(0.01)
+        x = x + (b - matvec(x)) / 3.0
+    return x
+
+dr.vmap(dr.grad(slow))(np.ones((20, 2)))
+dr.check_grads(slow, (np.ones(2),))
+a = np.ones(100)
+dr.grad(lambda a: dr.implicit.attach(residual, np.ones(100), a).sum())(a)
+dr.grad(lambda a: dr.implicit.attach(residual, np.ones(100), a, solve=jacobi).sum())(a)
+try:
+    import dualrev.dask as dd
+    from dask import delayed
+except ImportError:
+    pass
+else:
+    dd.grad(lambda a, x: slow(np.array([1.0, 2.0])) * a * x, [delayed(1.0)] * 20)(2.0)
 """
 
 
@@ -58,7 +82,7 @@ def run(code, tmp_path, terminal=False, **environment):
     file.write_text(code, encoding="utf-8")
     command = [sys.executable, str(file)]
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    every = {**os.environ, "PYTHONPATH": paths, "COLUMNS": "100", **environment}
+    every = {**os.environ, "PYTHONPATH": paths, "COLUMNS": "100", "TERM": "dumb", **environment}
     if not terminal:
         return subprocess.run(command, env=every, capture_output=True, text=True, check=True).stderr
     ours, theirs = pty.openpty()
@@ -81,15 +105,30 @@ def run(code, tmp_path, terminal=False, **environment):
 def test_a_terminal_has_one_line_that_is_overwritten_and_erased(tmp_path):
     told = run(SLOW, tmp_path, terminal=True)
     *lines, last = re.sub(r"\d+ s\b", "N s", told).split("\r")[1:]
-    assert lines[0] == "dualrev: compiling grad of f(float64): half done, N s"
-    assert all(line.strip() in ("", lines[0]) for line in lines)
+    first = "dualrev: compiling grad of f(float64): half done"
+    assert lines[0] == f"{first}, N s"
+    assert {line.strip() for line in lines} == {"", lines[0], f"{first}; something inside: 3 of 4, N s"}
     assert (lines[-1].strip(), last) == ("", "")
+
+
+def test_rich_writes_the_line_where_it_knows_the_terminal(tmp_path):
+    pytest.importorskip("rich")
+    told = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", run(SLOW, tmp_path, terminal=True, TERM="xterm"))
+    assert re.search(r"dualrev: compiling grad of f\(float64\): half done, \d+ s", told)
+    assert re.search(r"half done; something inside: 3 of 4, \d+ s", told)
 
 
 def test_other_long_work_says_how_far_it_is(tmp_path):
     told = run(LONG, tmp_path, terminal=True)
-    assert "\rdualrev: mapping <dualrev.grad of slow> over 20 samples: " in told
-    assert re.search(r" done, \d+ s", told)
+    for what in (
+        r"mapping <dualrev.grad of slow> over 20 samples: \d+ done",
+        r"checking the derivatives of slow: order 2 of 2",
+        r"making the Jacobian of residual: \d+ of 100 rows done",
+        r"solving for the derivative of residual: \d+ products with the Jacobian",
+    ):
+        assert re.search(rf"\rdualrev: {what}, \d+ s", told), what
+    if importlib.util.find_spec("dask") is not None:
+        assert re.search(r"\rdualrev: adding up the grad of <lambda> over 20 partitions: \d+ done, \d+ s", told)
     assert run(LONG, tmp_path) == ""
 
 
