@@ -224,6 +224,7 @@ def peers(run: Run) -> Section | None:
     if missing:
         section.text.append(f"Not installed in this run, and left out: {', '.join(missing)}.")
     measured = [key for key in LIBRARIES if any(best(run, p.name, key) for p in programs)]
+    measured.sort(key=lambda key: key != "compiled")  # first, where a narrow screen shows it; the others are beside it
     heading = ["us", *(LIBRARIES[key].title for key in measured)]
     rows = []
     for program in programs:

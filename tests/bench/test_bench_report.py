@@ -298,7 +298,7 @@ def test_publishing_writes_the_run_the_report_and_the_table_of_the_page(file, tm
     assert runs.load(tmp_path / "published" / "run.json") == runs.load(file)
     assert not (tmp_path / "published" / "index.html").exists()
     text = page.read_text(encoding="utf-8")
-    assert text.startswith("before\n\n<!-- peers -->\n| us | plain Python |")
+    assert text.startswith("before\n\n<!-- peers -->\n| us | dualrev, compiled |")
     assert text.endswith(" |\n\nafter\n\nend\n")
     assert "old" not in text
     command.publish(file, tmp_path / "published", page)
