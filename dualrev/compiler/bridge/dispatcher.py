@@ -35,7 +35,7 @@ from numba.core.withcontexts import objmode_context
 from dualrev.compiler.bridge.cache.frozen_globals import World, check, plain, watch
 from dualrev.compiler.bridge.cache.key import fingerprint
 from dualrev.compiler.bridge.cache.machine_code import MachineCode
-from dualrev.compiler.bridge.cache.store import CachedModule, folder_for, resolve, warn
+from dualrev.compiler.bridge.cache.store import CachedModule, folder_for, resolve, tell_uncached, warn
 from dualrev.compiler.bridge.check_arguments import check_taken, check_writable
 from dualrev.compiler.bridge.gc_pause import resting_collector
 from dualrev.compiler.bridge.numba_ext.compile_log import compiling
@@ -180,6 +180,8 @@ class Derivative(_CPUDispatcher):
 
             install()
         folder = None if settings.watches else folder_for(self._function(args)[0])
+        if settings.watches:
+            tell_uncached(f"{name} is not cached: the environment leaves out, prints, verifies or times passes")
         if folder is not None:
             digest, obstacle = fingerprint(f, transform, argnums, args)
             folder = None if obstacle else folder
