@@ -3,7 +3,8 @@
     module:function             called once, without arguments: it calls the derivatives as the program will
     module:function(types)      derivatives of a numba function, compiled for these types without running it
 
-A derivative that is compiled but not kept is a failure: the next process would compile it again.
+A derivative that is compiled but not kept is a failure: the next process would compile it again. With --source, the
+source of one derivative is written into a file of the user's own package instead.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import inspect
 import logging
 import operator
 import re
+import shlex
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from numba.core import sigutils, types
@@ -39,6 +42,8 @@ examples:
       calls warm_up(), which calls the derivatives with arguments of the types that the program uses
   python -m dualrev.warm --transform grad,hessian "package.model:loss(float64[:], float64[:])"
       compiles dr.grad(loss) and dr.hessian(loss) for two contiguous vectors; loss does not run
+  python -m dualrev.warm --source package/slope.py --transform grad "package.model:loss(float64[:], float64[:])"
+      writes the function grad_loss, a numba function that needs dualrev's runtime, and none of its passes
 
 Types are written as in numba's signatures. float64[:] is a contiguous vector here and float64[:, :] a contiguous
 matrix, as numpy makes them. For other arrays (Fortran order, strided, read-only) and for objects use a function without
@@ -83,12 +88,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["package.model"])  # prints what is missing
     1
     """
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    transforms = options.transform or ("grad", "value_and_grad")
+    if options.source:
+        if len(options.targets) > 1 or (options.transform and len(options.transform) > 1):
+            parser.error("--source takes one function with its types, and one name in --transform")
+        return _write(options.source, options.targets[0], (options.transform or ["value_and_grad"])[0], options.argnums)
     failed = False
     with _reporting() as report:
         for text in options.targets:
             try:
-                warm(target(text), options.transform, options.argnums)
+                warm(target(text), transforms, options.argnums)
             except Exception as error:  # of a user's module, or of its functions
                 failed = True
                 print(f"failed: {text}: {_said(error)}", file=sys.stderr)
@@ -119,8 +130,43 @@ def warm(target: Target, transforms: Sequence[str], argnums: int | tuple[int, ..
         return
     check_numba_function(f, target)
     for transform in transforms:
-        chosen = () if transform == "hvp" else (argnums,)
-        getattr(dr, transform)(f, *chosen).compile(argument_types(f, target, transform == "hvp"))
+        _derivative(f, transform, argnums).compile(argument_types(f, target, transform == "hvp"))
+
+
+def source(target: Target, transform: str, argnums: int | tuple[int, ...], command: str) -> tuple[str, str, str]:
+    """Text of a module with a derivative that needs dualrev's runtime only, the derivative's name, and its types.
+
+    Raises UnsupportedError if the function uses what cannot be imported by name.
+    """
+    from dualrev.compiler.bridge.cache.standalone import standalone
+
+    f = found(target)
+    check_numba_function(f, target)
+    if target.types is None:
+        raise TypeError(f'write the types of the arguments, as in "{target.module}:{target.name}(float64[:])"')
+    kinds = argument_types(f, target, transform == "hvp")
+    if any(isinstance(t, types.Omitted) for t in kinds):
+        raise TypeError(f"write a type for every argument of {target.name}{inspect.signature(f.py_func)}")
+    return standalone(_derivative(f, transform, argnums), target.module, target.name, kinds, command)
+
+
+def _write(path: str, text: str, transform: str, argnums: int | tuple[int, ...]) -> int:
+    """Write a derivative's module; return the exit code."""
+    chosen = argnums if isinstance(argnums, int) else ",".join(map(str, argnums))
+    words = ["python", "-m", "dualrev.warm", "--source", path, "--transform", transform]
+    words += ["--argnums", str(chosen)] if argnums != 0 else []
+    try:
+        module, name, kinds = source(target(text), transform, argnums, shlex.join([*words, text]))
+        Path(path).write_text(module, encoding="utf-8")
+    except Exception as error:  # of a user's module, or of its functions
+        print(f"failed: {text}: {_said(error)}", file=sys.stderr)
+        return 1
+    print(f"wrote {path}: {name} for ({kinds})")
+    return 0
+
+
+def _derivative(f: Any, transform: str, argnums: int | tuple[int, ...]) -> Any:
+    return getattr(dr, transform)(f, *() if transform == "hvp" else (argnums,))
 
 
 def target(text: str) -> Target:
@@ -219,7 +265,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--transform",
         type=_transforms,
-        default=("grad", "value_and_grad"),
         metavar="NAMES",
         help=f"derivatives for targets with types: some of {', '.join(TRANSFORMS)} (default: grad,value_and_grad)",
     )
@@ -229,6 +274,11 @@ def _parser() -> argparse.ArgumentParser:
         default=0,
         metavar="N",
         help="argument to differentiate with respect to, for targets with types: 1, or 0,2 for a tuple (default: 0)",
+    )
+    parser.add_argument(
+        "--source",
+        metavar="OUT.py",
+        help="write the source of one derivative (default: value_and_grad) into this file, and compile nothing",
     )
     return parser
 

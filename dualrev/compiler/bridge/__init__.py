@@ -1,4 +1,4 @@
 """Bridge between Python and emitted text: dispatchers, the cache on disk, and blocks of the tape.
 
-Other rooms import api, batch, cache/store, dispatcher, numba_ext/register, tape_block, ufunc_calls.
+Other rooms import api, batch, cache/standalone, cache/store, dispatcher, numba_ext/register, tape_block, ufunc_calls.
 """
