@@ -105,13 +105,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"failed: {text}: {_said(error)}", file=sys.stderr)
     for reason in dict.fromkeys(report.uncached):
         print(f"not cached: {reason}", file=sys.stderr)
-    if not report.count and not failed:
-        print("failed: no derivative of a numba function was compiled or loaded", file=sys.stderr)
-        failed = True
     if report.count:
         from dualrev.compiler.bridge.cache.store import chosen_place
 
-        print(f"cache: {chosen_place().expanduser()}")
+        print(f"cache: {chosen_place()}")
+    elif not failed:
+        print("no derivative was compiled or loaded: numba's own cache has the callers, or none is of a numba function")
     return 1 if failed or report.uncached else 0
 
 

@@ -112,9 +112,10 @@ def test_mistakes_are_named_and_the_other_targets_are_tried(program, capsys):
     assert all(found[text].startswith(message) for text, message in MISTAKES.items()), found
 
 
-def test_nothing_to_compile_is_a_failure(program, capsys):
-    assert warm.main(["warmed:nothing"]) == 1
-    assert capsys.readouterr().err == "failed: no derivative of a numba function was compiled or loaded\n"
+def test_nothing_to_compile_is_said(program, capsys):
+    """It is no failure: numba loads a cached caller with the derivatives in it."""
+    assert warm.main(["warmed:nothing"]) == 0
+    assert capsys.readouterr().out.startswith("no derivative was compiled or loaded: numba's own cache has the callers")
 
 
 @pytest.mark.parametrize(
