@@ -65,8 +65,8 @@ ANSWERS = {
     "docs/coming_from": "jax, autograd, pytorch",
     "docs/sharp_bits": "pitfalls, limitations, debug, wrong gradient",
     "docs/numba/index": "numba, njit, compiled gradient",
-    "docs/numba/options": "cache, caching, compile time, save to disk, startup, slow first call, ship, deploy, "
-    "container, docker, slurm",
+    "docs/numba/options": "cache, caching, compile time, save to disk, startup, slow first call",
+    "docs/numba/shipping": "ship, deploy, container, docker, slurm, cluster, pickle, ahead of time, warm",
     "docs/numba/supported": "supported, complex, random, seed, jitclass, record, dict, list, scipy.special",
     "docs/numba/derivatives": "derivative source, emitted code, outputs, ufunc, higher order",
     "docs/numba/parallel": "parallel, prange, threads, cores",

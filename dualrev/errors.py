@@ -730,6 +730,17 @@ Write the body alone.
         """Return the error for a call in the user's code; `what` names the function and the argument."""
         return cls._saying(f"{what}{where()}: {why}. Write {instead}.")
 
+    @classmethod
+    def in_file(cls, place: str, what: str, why: str, instead: str) -> UnsupportedError:
+        """Return the error for a derivative whose source cannot be written to a file of its own (dualrev.warm).
+
+        >>> raise UnsupportedError.in_file("f.py:3", "`table`", "it is a value of the enclosing function", "a global")
+        Traceback (most recent call last):
+        dualrev.errors.UnsupportedError: f.py:3: the derivative cannot be written to a file: `table`: it is a value \
+of the enclosing function. Write a global.
+        """
+        return cls._saying(f"{place}: the derivative cannot be written to a file: {what}: {why}. Write {instead}.")
+
 
 _IN_A_LIBRARY = (
     "Libraries compute with plain numbers. dualrev.scipy has functions of SciPy (special, linalg, signal, stats,"

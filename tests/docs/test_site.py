@@ -33,6 +33,7 @@ ELSEWHERE = {
     "many_machines": "test_dask",
     "options": "test_docs_numba",
     "package": "test_package",
+    "shipping": "test_docs_numba",
     "shift_reset": "test_relatives_staging",
 }
 RUN = [page for page in DOCS.rglob("*.md") if page.stem not in ELSEWHERE and ">>> " in page.read_text("utf-8")]

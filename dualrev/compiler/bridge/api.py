@@ -23,8 +23,6 @@ from dualrev.compiler.bridge.object_values import instances, same_fields, taken_
 from dualrev.compiler.bridge.output_arguments import written
 from dualrev.compiler.bridge.ufunc_calls import callable_of
 from dualrev.compiler.bridge.variadic import is_variadic, of_count
-from dualrev.compiler.driver.emit import STAGES, emit, shown
-from dualrev.compiler.driver.passes import PASSES
 from dualrev.compiler.frontend.reading.source import describe, is_numba_function
 from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes, UserValue
 from dualrev.eager.arguments import argument_numbers
@@ -190,6 +188,8 @@ def _compile_pullback(f: Dispatcher, args: tuple[UserValue, ...]) -> None:
     try:
         f.compile(argtypes)
     except (NumbaError, UnsupportedBytecodeError):
+        from dualrev.compiler.driver.emit import emit
+
         emit(f, "vjp", 0, argtypes)  # we can say better what cannot be done
         raise
     returned = f.overloads[argtypes].signature.return_type
@@ -267,6 +267,9 @@ def derivative_source(
     stage: str = "emitted",
 ) -> str:
     """Text of a compiled derivative, or of the program after a pass: see tape_block.py."""
+    from dualrev.compiler.driver.emit import STAGES, emit, shown  # what is found in the cache does not need the passes
+    from dualrev.compiler.driver.passes import PASSES
+
     f = callable_of(f)
     if not is_numba_function(f):
         raise UnsupportedError.at(describe(f), "derivative_source", "this is no numba function", "@njit above it")

@@ -35,13 +35,12 @@ from numba.core.withcontexts import objmode_context
 from dualrev.compiler.bridge.cache.frozen_globals import World, check, plain, watch
 from dualrev.compiler.bridge.cache.key import fingerprint
 from dualrev.compiler.bridge.cache.machine_code import MachineCode
-from dualrev.compiler.bridge.cache.store import CachedModule, folder_for, resolve, warn
+from dualrev.compiler.bridge.cache.store import CachedModule, folder_for, resolve, tell_uncached, warn
 from dualrev.compiler.bridge.check_arguments import check_taken, check_writable
 from dualrev.compiler.bridge.gc_pause import resting_collector
 from dualrev.compiler.bridge.numba_ext.compile_log import Compilation, compiling
-from dualrev.compiler.bridge.numba_ext.exception_cleanup import release_at_exceptions
+from dualrev.compiler.bridge.numba_ext.emitted_functions import own_functions, prepare
 from dualrev.compiler.frontend.reading.njit_options import inherited, outlined
-from dualrev.compiler.ir.local_names import keep_apart
 from dualrev.compiler.ir.pass_manager import Settings
 from dualrev.compiler.runtime.recursion.stack_guard import need_stack  # noqa: F401 - functions that numba loads from its cache may need it
 from dualrev.compiler.types.aliases import ArgNums, Dispatcher, NumbaType, NumbaTypes, Signature, UserValue
@@ -180,6 +179,8 @@ class Derivative(_CPUDispatcher):
 
             install()
         folder = None if settings.watches else folder_for(self._function(args)[0])
+        if settings.watches:
+            tell_uncached(f"{name} is not cached: the environment leaves out, prints, verifies or times passes")
         if folder is not None:
             digest, obstacle = fingerprint(f, transform, argnums, args)
             folder = None if obstacle else folder
@@ -346,15 +347,11 @@ def _execute(module: CachedModule, constants: dict[str, Any], filename: str, dig
     namespace: dict[str, Any] = {"__name__": __name__, **constants}
     execute(module.source, namespace, filename)
     entry = namespace[module.entry]
-    own = _functions(namespace)[0]
-    release_at_exceptions(own, {name for name, x in constants.items() if callable(x) and not isinstance(x, type)})
+    own = prepare(namespace, entry, constants)
     for made in own:
-        keep_apart(made.py_func, parameters=made is not entry)
         made.py_func.__qualname__ = f"{unique[:16]}.{made.py_func.__name__}"
         if any(x is objmode_context for x in constants.values()):  # Python runs a block, with the names of `__module__`
             made.py_func.__module__ = None
-        if made is not entry:  # Python does not call it
-            made.targetoptions.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
     if not digest:
         remember(module.source, filename, entry)
     return entry
@@ -373,9 +370,8 @@ def _compile(entry: Any, args: tuple[types.Type, ...], f: Dispatcher) -> None:
 
 def _functions(namespace: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     """Numba functions of an emitted module, and the numba functions that it was given."""
-    found = [x for x in namespace.values() if isinstance(x, _CPUDispatcher)]
-    own = [x for x in found if x.py_func.__globals__ is namespace]
-    return own, [x for x in found if x.py_func.__globals__ is not namespace]
+    own = own_functions(namespace)
+    return own, [x for x in namespace.values() if isinstance(x, _CPUDispatcher) and x not in own]
 
 
 def _forget_intermediate_code(made: Any) -> None:

@@ -6,6 +6,7 @@ What docs/numba/options.md promises of the cache, and the tests that hold it to 
     what changed is compiled anew                 test_another_process_reuses_what_was_compiled_and_changes_are_seen
     no lasting text: a warning, nothing is kept   test_an_obstacle_is_said_and_nothing_is_kept
     modes 0700 and 0600, whatever the umask       test_all_that_is_made_is_the_users_own_whatever_the_umask
+    read-only: loads, and one warning             test_a_read_only_folder_is_read
     others' folders are not used                  test_a_folder_that_another_user_has_made_is_not_used
     others' files are not used                    test_files_of_another_user_are_not_used
     nobody else reads or writes it                test_another_user_can_neither_read_nor_write_what_is_kept
@@ -760,6 +761,20 @@ def test_a_folder_that_another_user_has_made_is_not_used(shared, monkeypatch, mo
     with pytest.warns(RuntimeWarning, match="it belongs to another user"):
         assert derivative(cell(SQUARE)["f"], "grad", 0)(2.0) == approx(8.0)
     assert not list(folder.iterdir())
+
+
+def test_a_read_only_folder_is_read(folder, monkeypatch, emitted):
+    """Derivatives are loaded from it; one warning in a process says that new ones are not kept."""
+    assert derivative(cell(SQUARE)["f"], "grad", 0)(3.0) == approx(12.0)
+    before = files(folder)
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
+    assert derivative(cell(SQUARE)["f"], "grad", 0)(3.0) == approx(12.0)
+    assert emitted == ["f"]
+    store._warn_read_only.cache_clear()
+    with pytest.warns(RuntimeWarning, match="new derivatives are not cached: .* is read-only"):
+        assert derivative(cell(CUBE)["f"], "grad", 0)(3.0) == approx(54.0)
+    assert derivative(cell(CUBE)["f"], "value_and_grad", 0)(3.0) == (approx(54.0), approx(54.0))
+    assert files(folder) == before
 
 
 @root

@@ -2,6 +2,7 @@
 
 folder    $DUALREV_CACHE_DIR; without it, for functions with cache=True, the user's cache folder. Made with mode 0700,
           and so are the folders above it that are not there. One that others own or may write to is not used.
+          From one that is read-only, derivatives are loaded; a warning says that new ones are not kept.
 files     all of them directly in the folder, of mode 0600. One that others own or may write to is not used, either.
           key                              32 random bytes
           grad_f_<fingerprint>.py          the emitted text, and a line with what it needs to be loaded
@@ -16,9 +17,11 @@ constants what the text uses and does not define, as paths that lead to it from 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hmac
 import inspect
 import json
+import logging
 import os
 import secrets
 import stat
@@ -37,7 +40,9 @@ from dualrev.compiler.types.aliases import ArgNums, Dispatcher, UserValue
 from dualrev.rules import library
 from dualrev.rules.library.rule_definitions import rule_of
 
-__all__ = ["CachedModule", "ConstantPath", "Folder", "folder_for", "resolve", "warn"]
+__all__ = ["CachedModule", "ConstantPath", "Folder", "chosen_place", "folder_for", "resolve", "tell_uncached", "warn"]
+
+LOGGER = logging.getLogger("dualrev")
 
 #: Steps from the differentiated function to an object: ("global", name), ("closure", name), ("attr", name),
 #: ("item", number), ("default", name); as a first step also ("arg", number), the function that is passed as this
@@ -134,25 +139,29 @@ def folder_for(f: Dispatcher) -> Folder | None:
 
     Warns (RuntimeWarning) if there should be one, and it cannot be used.
     """
-    chosen = os.environ.get("DUALREV_CACHE_DIR")
-    if chosen:
-        place = Path(chosen)
-    elif isinstance(f._cache, NullCache):
+    if not os.environ.get("DUALREV_CACHE_DIR") and isinstance(f._cache, NullCache):
+        tell_uncached(f"derivatives of {f.__name__} are not cached: write @njit(cache=True), or set DUALREV_CACHE_DIR")
         return None
-    else:
-        from platformdirs import user_cache_path  # needed here only
-
-        place = user_cache_path("dualrev", appauthor=False)
+    place = chosen_place()
     try:
         place = place.expanduser()
         _make(place)
         place = place.resolve(strict=True)  # where the checks hold, whatever becomes of a link
         if not (obstacle := _obstacle(place)):
-            return Folder(place, _key(place))
+            return Folder(place, _key(place), os.access(place, os.W_OK))
     except (OSError, RuntimeError) as e:  # RuntimeError: there is no such user, or a loop of links
         obstacle = str(e)
     warn(f"derivatives are not cached in {place}: {obstacle}. Set DUALREV_CACHE_DIR to a folder of your own.")
     return None
+
+
+def chosen_place() -> Path:
+    """Path of the cache folder: DUALREV_CACHE_DIR, or else the user's cache folder."""
+    if chosen := os.environ.get("DUALREV_CACHE_DIR"):
+        return Path(chosen)
+    from platformdirs import user_cache_path  # needed here only
+
+    return user_cache_path("dualrev", appauthor=False)
 
 
 def _make(place: Path) -> None:
@@ -171,7 +180,7 @@ def _obstacle(place: Path) -> str:
         return "it is not a folder"
     if foreign := _foreign(state):
         return foreign
-    return "" if os.access(place, os.R_OK | os.W_OK | os.X_OK) else "it is no folder to write to"
+    return "" if os.access(place, os.R_OK | os.X_OK) else "it cannot be read"
 
 
 def _foreign(state: os.stat_result) -> str:
@@ -188,7 +197,19 @@ def _foreign(state: os.stat_result) -> str:
 
 def warn(message: str) -> None:
     """Warn that a derivative is not cached, as requested; the derivatives themselves are as good."""
+    tell_uncached(message)
     warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+
+def tell_uncached(message: str) -> None:
+    """Log, at the level DEBUG, that a derivative is not cached; `python -m dualrev.warm` takes it for a failure."""
+    LOGGER.debug("%s", message, extra={"uncached": True})
+
+
+@functools.cache
+def _warn_read_only(place: Path) -> None:
+    """Warn, once in a process, that new derivatives are not cached in a read-only folder."""
+    warn(f"new derivatives are not cached: {place} is read-only. Those that it holds are loaded.")
 
 
 def _read(file: Path) -> bytes | None:
@@ -241,6 +262,7 @@ class Folder:
 
     place: Path
     key: bytes
+    writable: bool = True
 
     def read(self, name: str) -> bytes | None:
         """Read what was written under a name; None if it is missing, or its seal does not match."""
@@ -252,6 +274,9 @@ class Folder:
 
     def write(self, name: str, data: bytes) -> bool:
         """Write data under a name; return whether that worked (the disk may be full)."""
+        if not self.writable:
+            _warn_read_only(self.place)
+            return False
         try:
             _write(self.place / name, self._sealed(name, data))
         except OSError as e:

@@ -23,12 +23,14 @@ from numba.core.registry import CPUDispatcher
 from dualrev.compiler.types.aliases import Dispatcher, NumbaTypes, UserValue
 
 __all__ = [
-    *["alike", "check_options", "compiled_otherwise", "copied", "declared", "differing", "inherited", "is_checked"],
-    *["is_checked_for", "is_copied", "is_parallel", "kept", "of_caller", "outlined"],
+    *["alike", "check_options", "compiled_otherwise", "copied", "declared", "differing", "inherited"],
+    *["inherited_options", "is_checked", "is_checked_for", "is_copied", "is_parallel", "kept", "of_caller"],
+    *["outlined", "with_caller_options"],
 ]
 
 _KEPT = ("boundscheck", "debug", "fastmath", "forceinline", "no_rewrites", "nogil")
 _SEMANTIC = ("boundscheck", "error_model", "fastmath")  # an inlined function has its caller's
+_INHERITED = {"error_model": "python", "fastmath": False}  # numba's defaults, where the caller says nothing
 _NO_MATTER = {"nopython", "looplift", "inline", "no_cpython_wrapper", "no_cfunc_wrapper", "_dbg_extend_lifetimes"}
 _KNOWN = {*_KEPT, "error_model", "parallel", *_NO_MATTER, "_dbg_optnone"}
 _WHY = {"forceobj": "it runs as Python does, with Python's numbers"}
@@ -151,6 +153,16 @@ def outlined(x: UserValue) -> UserValue:
     return _outlined(x, x.targetoptions) if isinstance(x, CPUDispatcher) and is_copied(x) else x
 
 
+def with_caller_options(x: UserValue, defaults: dict[str, UserValue]) -> UserValue:
+    """Clone a numba function that a caller compiles: options that it does not set are the caller's, `defaults`."""
+    return _outlined(x, defaults | x.targetoptions)
+
+
+def inherited_options(f: Dispatcher) -> dict[str, UserValue]:
+    """Return the options that a callee inherits from `f` where it does not set them."""
+    return {option: f.targetoptions.get(option, default) for option, default in _INHERITED.items()}
+
+
 def _outlined(x: UserValue, given: dict[str, UserValue]) -> UserValue:
     """Clone a numba function with other options, and without `inline`."""
     options = {k: v for k, v in given.items() if k != "inline"}
@@ -172,8 +184,8 @@ def inherited(f: Dispatcher, functions: list[UserValue]) -> Iterator[None]:
     before = [(g, dict(g.targetoptions)) for g in functions]
     try:
         for g in functions:
-            for option, default in (("error_model", "python"), ("fastmath", False)):
-                g.targetoptions.setdefault(option, f.targetoptions.get(option, default))
+            for option, value in inherited_options(f).items():
+                g.targetoptions.setdefault(option, value)
         yield
     finally:
         for g, options in before:
