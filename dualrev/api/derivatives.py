@@ -40,6 +40,7 @@ __all__ = [
     "jvp",
     "value_and_grad",
     "vjp",
+    "writing_outputs",
 ]
 
 # What types can say: a gradient has the type of the first argument, which is passed by position; the other parameters
@@ -122,8 +123,11 @@ def vjp(
     """
     f = callable_of(f)
     if outputs is not None:
-        f = _writing(f, check_outputs(outputs, primals), has_aux)
-    if is_compiled(f, has_aux, engine):
+        f = writing_outputs(f, check_outputs(outputs, primals), has_aux)
+    if is_compiled(f, False, engine):
+        if has_aux:
+            y, pull, aux = compiled().vjp_with_aux(f, primals)
+            return y, Pullback(f, pull), aux
         y, pull = compiled().vjp(f, primals)
         return y, Pullback(f, pull)
     y, derivative, aux = transforms.linearize(f, primals, has_aux, engine)
@@ -191,9 +195,13 @@ def jvp(
         raise TangentError(tangents, "a tuple or a list around them: write jvp(f, (x,), (t,))")
     f = callable_of(f)
     if outputs is not None:
-        f = _writing(f, check_outputs(outputs, primals), has_aux)
-    if is_compiled(f, has_aux, engine):
-        return compiled().jvp(f, tuple(primals), tuple(tangents))
+        f = writing_outputs(f, check_outputs(outputs, primals), has_aux)
+    if is_compiled(f, False, engine):
+        y, dy = compiled().jvp(f, tuple(primals), tuple(tangents))
+        if not has_aux:
+            return y, dy
+        y, aux = compiled().without_aux(y)
+        return y, dy[0], aux
     y, derivative, aux = transforms.linearize(f, tuple(primals), has_aux, engine)
     dy = derivative.push(*transforms.with_zeros(primals, tangents))
     return (y, dy, aux) if has_aux else (y, dy)
@@ -407,7 +415,7 @@ def jacobian(
 def _jacobian(
     f: Any, name: str, argnums: Argnums, has_aux: bool, engine: Any, outputs: Outputs | None, holomorphic: bool
 ) -> Any:
-    f = _writing(callable_of(f), outputs, has_aux)
+    f = writing_outputs(callable_of(f), outputs, has_aux)
     check_ints(argnums, name)
     if is_compiled(f, has_aux or holomorphic, engine):
         return compiled().directional(f, name, argnums)
@@ -491,7 +499,7 @@ def hvp(f: Callable[Concatenate[A, P], Number], engine: Any = None) -> Callable[
 # Which engine
 
 
-def _writing(f: Callable[..., Any], outputs: Outputs | None, has_aux: bool) -> Callable[..., Any]:
+def writing_outputs(f: Callable[..., Any], outputs: Outputs | None, has_aux: bool) -> Callable[..., Any]:
     """Return f as a function of its output arguments: see `writing`. A numba function becomes a numba function."""
     if outputs is not None and not has_aux and isinstance(f, Dispatcher):
         made: Callable[..., Any] = compiled().written(f, outputs)

@@ -21,7 +21,7 @@ STAND_INS = {
 }
 BRIDGES = ("casadi", "cyipopt", "jax", "nutpie", "pytensor", "torch")
 #: Functions that take an engine.
-WITH_ENGINE = ("grad", "value_and_grad", "vjp", "jvp", "jacobian", "hessian", "hvp")
+WITH_ENGINE = ("grad", "value_and_grad", "vjp", "jvp", "linearize", "jacobian", "hessian", "hvp")
 
 
 def module(name, needed):

@@ -1,0 +1,113 @@
+"""What users of JAX expect: linearize, has_aux and argnames, on the tape and for numba functions."""
+
+import numba
+import numpy as np
+import pytest
+from support.oracle import assert_same
+
+import dualrev as dr
+from dualrev.errors import AuxiliaryError, OutputError, TangentError
+from stages import STAGES
+
+
+def scaled(x, n, by=2.0):
+    """A value, and what is not differentiated: an array that depends on x, and an int."""
+    return np.sum(x * x) * n * by, (x * by, n + 1)
+
+
+compiled = numba.njit(scaled)
+X = np.array([1.0, -2.0])
+V = np.array([0.5, 3.0])
+FUNCTIONS = {"tape": scaled, "numba": compiled}
+functions = pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
+
+
+@numba.njit
+def modulus(z):
+    return abs(z), 1.0
+
+
+# linearize
+
+
+@functions
+def test_linearize_is_jvp_for_many_tangents(f):
+    y, push, aux = dr.linearize(f, X, 3, has_aux=True)
+    assert_same((y, aux), compiled(X, 3))
+    assert push(V, None) == dr.jvp(lambda x: scaled(x, 3)[0], (X,), (V,))[1]
+    assert push(2.0 * V, None) == 2.0 * push(V, None)
+    assert push(None, None) == 0.0
+    y, push = dr.linearize(f, X, 3)
+    assert_same(y, compiled(X, 3))
+    assert_same(push(V, None), (float(12.0 * X @ V), (2.0 * V, None)))
+    with pytest.raises(TangentError, match="a tuple with 2 entries"):
+        push(V)
+    with pytest.raises(TangentError, match=r"an array of shape \(2,\)"):
+        push(np.ones(3), None)
+
+
+@pytest.mark.parametrize("engine", STAGES.values(), ids=STAGES)
+def test_linearize_transposes_the_pullback_of_a_stage(engine):
+    y, push = dr.linearize(lambda x, y: x * y, 3.0, 2.0, engine=engine)
+    assert (y, push(1.0, 0.5), push(None, 1.0)) == (6.0, 3.5, 3.0)
+
+
+def test_linearize_of_complex_numbers_and_of_functions_that_write():
+    for f in (modulus, modulus.py_func):
+        y, push, aux = dr.linearize(f, 3.0 + 4.0j, has_aux=True)
+        assert_same((y, aux, push(1.0), push(1.0j)), (5.0, 1.0, 0.6, 0.8))
+
+    def write(x, out):
+        out[:] = x * x
+
+    y, push = dr.linearize(write, X, np.zeros(2), outputs=1)
+    assert_same((y, push(V, None)), (X * X, 2.0 * X * V))
+
+
+def test_linearize_does_not_run_the_function_again_and_is_differentiable():
+    runs = []
+
+    def f(x):
+        runs.append(x)
+        return np.sin(x)
+
+    _, push = dr.linearize(f, 0.3)
+    assert push(1.0) == push(1.0) == np.cos(0.3)
+    assert len(runs) == 1
+    assert dr.grad(lambda x: dr.linearize(np.sin, x)[1](1.0))(0.3) == -np.sin(0.3)
+    assert repr(push) == "<derivative of f, by dualrev.linearize>"
+    _, push = dr.linearize(lambda x: x * x[::-1], X)
+    assert_same(dr.vmap(push)(np.eye(2)), dr.jacobian(lambda x: x * x[::-1])(X).T)
+
+
+# has_aux
+
+
+@functions
+def test_vjp_and_jvp_with_aux(f):
+    y, pullback, aux = dr.vjp(f, X, 3, has_aux=True)
+    assert_same((y, aux), compiled(X, 3))
+    assert_same(pullback(2.0), (24.0 * X, None))
+    assert_same(dr.jvp(f, (X, 3), (V, None), has_aux=True), (y, float(12.0 * X @ V), aux))
+
+
+def test_vjp_with_aux_of_complex_numbers():
+    for f in (modulus, modulus.py_func):
+        y, pullback, aux = dr.vjp(f, 3.0 + 4.0j, has_aux=True)
+        assert_same((y, aux, pullback(1.0)), (5.0, 1.0, (0.6 - 0.8j,)))
+
+
+@numba.njit
+def counted(n, x):
+    return n, x
+
+
+def test_a_value_without_aux_or_without_real_numbers_is_refused():
+    one = numba.njit(lambda x: x * x)
+    for transform in (dr.vjp, dr.linearize):
+        with pytest.raises(AuxiliaryError, match=r"it returned 4\.0"):
+            transform(one, 2.0, has_aux=True)
+        with pytest.raises(OutputError):
+            transform(counted, 2, 1.0, has_aux=True)
+    with pytest.raises(AuxiliaryError):
+        dr.jvp(one, (2.0,), (1.0,), has_aux=True)
