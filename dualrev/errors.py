@@ -272,6 +272,12 @@ class ArgumentNumberError(DualrevError, ValueError):
         meant = "" if isinstance(argnums, (str, bool, type(None))) else f"; did you mean dr.{transform}(f)(x)?"
         return cls._saying(f"argnums must be an int or a tuple of ints, got {got}{meant}")
 
+    @classmethod
+    def of_nondiff(cls, argnums: Any, count: int) -> ArgumentNumberError:
+        """Return the error for `nondiff_argnums` of a function with so many parameters."""
+        wanted = f"distinct ints in 0..{count - 1}, and leave an argument to differentiate"
+        return cls._saying(f"nondiff_argnums must be {wanted}, got {argnums!r}")
+
 
 class OutputNumberError(DualrevError, ValueError):
     """`outputs` that does not name arguments to which a function can write.

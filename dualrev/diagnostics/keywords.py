@@ -25,7 +25,7 @@ _ELSEWHERE = {
     "retain_graph": "leave it out: a pullback can be called any number of times",
     "vectorize": "leave it out",
 }
-_AT_A_POINT = ("check", "check_grads", "jvp", "vjp")  # they run f; the others return a function
+_AT_A_POINT = ("check", "check_grads", "jvp", "linearize", "vjp")  # they run f; the others return a function
 
 
 def answered(f: F) -> F:
