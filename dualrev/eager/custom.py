@@ -30,7 +30,7 @@ from dualrev.eager.tape import engine
 from dualrev.eager.tape.blocks import Rule
 from dualrev.eager.tape.tape import Tape
 from dualrev.errors import CustomRuleError, DualrevError
-from dualrev.tree import Structure, flatten, flatten_leaves
+from dualrev.tree import Structure, flatten_leaves, flatten_scalars
 
 __all__ = ["custom_jvp", "custom_vjp", "rules_that_run", "stop_gradient", "value"]
 
@@ -315,14 +315,14 @@ class _Call:
         """For a run that writes no tape: each number of y as an operation on all numbers of the arguments."""
         run = self.run
         assert run is not None
-        scalars = flatten(self._leaves)[0]
+        scalars = flatten_scalars(self._leaves)[0]
         kind = next(type(u) for u in scalars if isinstance(u, DualNumber) and u.run is run)
         made = []
-        numbers, structure = flatten(list(ys))
+        numbers, structure = flatten_scalars(list(ys))
         for k, x in enumerate(numbers):
             units = structure.rebuild([float(j == k) for j in range(len(numbers))])
             cts = [zero(x) if c is None else c for c, x in zip(rule.pulled(units), self._xs, strict=True)]
-            made.append(contribute(run, kind, x, scalars, flatten(cts)[0]))
+            made.append(contribute(run, kind, x, scalars, flatten_scalars(cts)[0]))
         return output.rebuild(made)
 
 
