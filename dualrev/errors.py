@@ -246,6 +246,14 @@ class AuxiliaryError(DualrevError, TypeError):
             f" (type {type(y).__name__})."
         )
 
+    @classmethod
+    def of(cls, kind: str, place: str) -> AuxiliaryError:
+        """Return the error for the value of a numba function, which is defined at `file:line`."""
+        return cls._saying(
+            f"{place}: with has_aux=True the function returns a pair (value, aux), but it returns a value of numba"
+            f" type {kind}."
+        )
+
 
 class ArgumentNumberError(DualrevError, ValueError):
     """`argnums` that does not name positional arguments of the call.

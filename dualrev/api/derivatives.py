@@ -8,7 +8,7 @@ gradients have the structure, the shapes and the dtypes of what they belong to, 
 `engine=None` differentiates a numba function with the compiler (dualrev.compiler, docs/numba/), and any other
 function with the tape (dualrev.eager.tape.engine). Any module or object with `vjp(f, *primals) -> (y, pullback)`, such
 as a stage of the paper, can take the tape's place: `dr.grad(f, engine=stages.d2_staged)`. Compiled derivatives have any
-order, and no has_aux. The compiler raises UnsupportedError (a TypeError) for constructs that it does not know.
+order, without has_aux. The compiler raises UnsupportedError (a TypeError) for constructs that it does not know.
 """
 
 from __future__ import annotations
@@ -238,8 +238,8 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, eng
         argnums: Position of the argument to differentiate with respect to, from 0; or a tuple of positions.
         has_aux: Whether f returns (y, aux). aux is any data, and is not differentiated.
         engine: What differentiates f. None: the compiler for a numba function, the tape for any other. Else a module or
-            object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper. The compiler has no has_aux,
-            and other engines take no numba function: write f.py_func for these.
+            object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper. Other engines take no
+            numba function: write f.py_func for these.
 
     Returns:
         A function of the arguments of f that returns the gradient, with the structure, shapes and dtypes of the
@@ -267,8 +267,8 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, eng
     """
     f = callable_of(f)
     check_ints(argnums, "grad")
-    if is_compiled(f, has_aux, engine):
-        return compiled().gradient(f, "grad", argnums)
+    if is_compiled(f, False, engine):
+        return compiled().gradient(f, "grad", argnums, has_aux)
     return Transformed(transforms.grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
 
 
@@ -322,8 +322,8 @@ def value_and_grad(
     """
     f = callable_of(f)
     check_ints(argnums, "value_and_grad")
-    if is_compiled(f, has_aux, engine):
-        return compiled().gradient(f, "value_and_grad", argnums)
+    if is_compiled(f, False, engine):
+        return compiled().gradient(f, "value_and_grad", argnums, has_aux)
     return Transformed(transforms.value_and_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
 
 
@@ -417,7 +417,8 @@ def _jacobian(
 ) -> Any:
     f = writing_outputs(callable_of(f), outputs, has_aux)
     check_ints(argnums, name)
-    if is_compiled(f, has_aux or holomorphic, engine):
+    f = _lifted(f, has_aux, engine)
+    if is_compiled(f, holomorphic, engine):
         return compiled().directional(f, name, argnums)
     options = {"argnums": argnums, "has_aux": has_aux, "engine": engine, "holomorphic": holomorphic}
     return Transformed(getattr(transforms, name), f, **options)
@@ -460,7 +461,8 @@ def hessian(
     """
     f = callable_of(f)
     check_ints(argnums, "hessian")
-    if is_compiled(f, has_aux or holomorphic, engine):
+    f = _lifted(f, has_aux, engine)
+    if is_compiled(f, holomorphic, engine):
         return compiled().directional(f, "hessian", argnums)
     options = {"argnums": argnums, "has_aux": has_aux, "engine": engine, "holomorphic": holomorphic}
     return Transformed(transforms.hessian, f, **options)
@@ -505,6 +507,15 @@ def writing_outputs(f: Callable[..., Any], outputs: Outputs | None, has_aux: boo
         made: Callable[..., Any] = compiled().written(f, outputs)
         return made
     return writing(f, outputs, has_aux)
+
+
+def _lifted(f: Any, has_aux: bool, engine: Any) -> Any:
+    """Return a numba function that returns (y, aux) as one for the tape, which calls its compiled derivatives."""
+    if not (has_aux and is_compiled(f, False, engine)):
+        return f
+    from dualrev.compiler.bridge.tape_block import lift
+
+    return lift(f)
 
 
 def callable_of(f: Any) -> Any:

@@ -6,7 +6,7 @@ import pytest
 from support.oracle import assert_same
 
 import dualrev as dr
-from dualrev.errors import AuxiliaryError, OutputError, TangentError
+from dualrev.errors import AuxiliaryError, OutputError, ScalarError, TangentError, UnsupportedError
 from stages import STAGES
 
 
@@ -91,6 +91,51 @@ def test_vjp_and_jvp_with_aux(f):
     assert_same(dr.jvp(f, (X, 3), (V, None), has_aux=True), (y, float(12.0 * X @ V), aux))
 
 
+@pytest.mark.parametrize("check", ["0", "1"])
+@functions
+def test_gradients_with_aux(f, check, monkeypatch):
+    monkeypatch.setenv("DUALREV_CHECK", check)
+    both = compiled(X, 3)
+    assert_same(dr.grad(f, has_aux=True)(X, 3), (12.0 * X, both[1]))
+    assert_same(dr.value_and_grad(f, (0,), has_aux=True)(X, 3), (both, (12.0 * X,)))
+    if check == "0":
+        assert_same(dr.jacobian(f, has_aux=True)(X, 3), (12.0 * X, both[1]))
+
+
+@numba.njit
+def in_place(x, n):
+    x[0] = x[0] * 3.0
+    return x[0] * x[1], x
+
+
+@numba.njit
+def calls(x):
+    return gradient_in_place(x.copy(), 1)[1]
+
+
+gradient_in_place = dr.grad(in_place, has_aux=True)
+
+
+def test_aux_may_be_an_argument_that_changes_and_njit_code_can_call_the_gradient():
+    x, y = X.copy(), X.copy()
+    assert_same(gradient_in_place(x, 1), dr.grad(in_place.py_func, has_aux=True)(X.copy(), 1))
+    assert_same(calls(X), np.array([3.0, -2.0]))
+    assert repr(gradient_in_place) == "<dualrev.grad of in_place, compiled>"
+    with pytest.raises(
+        UnsupportedError, match=r"made with has_aux=True\. Write a function that returns the value only"
+    ):
+        dr.jacobian(calls)(y)
+
+
+def test_what_numba_functions_with_aux_are_refused():
+    with pytest.raises(UnsupportedError, match=r"has_aux of modulus .* Write dr\.vjp\(f, \*args, has_aux=True\)"):
+        dr.grad(modulus, has_aux=True)(3.0 + 4.0j)
+    with pytest.raises(UnsupportedError, match="has_aux for a list as an argument"):
+        dr.grad(in_place, has_aux=True)([1.0, 2.0], 1)
+    with pytest.raises(UnsupportedError, match=r"Write scaled\.py_func there"):
+        dr.hessian(compiled, has_aux=True)(X, 3)
+
+
 def test_vjp_with_aux_of_complex_numbers():
     for f in (modulus, modulus.py_func):
         y, pullback, aux = dr.vjp(f, 3.0 + 4.0j, has_aux=True)
@@ -111,3 +156,7 @@ def test_a_value_without_aux_or_without_real_numbers_is_refused():
             transform(counted, 2, 1.0, has_aux=True)
     with pytest.raises(AuxiliaryError):
         dr.jvp(one, (2.0,), (1.0,), has_aux=True)
+    with pytest.raises(AuxiliaryError, match="it returns a value of numba type float64"):
+        dr.grad(one, has_aux=True)(2.0)
+    with pytest.raises(ScalarError, match="numba type int64"):
+        dr.grad(counted, 1, has_aux=True)(2, 1.0)

@@ -67,9 +67,9 @@ __all__ = [
 _LIKE_F = ("grad", "value_and_grad", "hessian", "jacfwd", "jacrev", "jacobian")
 
 
-def gradient(f: Dispatcher, transform: str, argnums: int | Sequence[int]) -> Derivative:
-    """Dispatcher of `grad` or `value_and_grad` of a numba function."""
-    return derivative(f, transform, numbers(f, argnums))
+def gradient(f: Dispatcher, transform: str, argnums: int | Sequence[int], has_aux: bool = False) -> Derivative:
+    """Dispatcher of `grad` or `value_and_grad` of a numba function, which returns (y, aux) with has_aux."""
+    return derivative(f, f"{transform}_aux" if has_aux else transform, numbers(f, argnums))
 
 
 def directional(f: Dispatcher, transform: str, argnums: int | Sequence[int]) -> Derivative:
