@@ -6,7 +6,15 @@ import pytest
 from support.oracle import assert_same
 
 import dualrev as dr
-from dualrev.errors import AuxiliaryError, OutputError, ScalarError, TangentError, UnsupportedError
+from dualrev.errors import (
+    ArgumentError,
+    ArgumentNumberError,
+    AuxiliaryError,
+    OutputError,
+    ScalarError,
+    TangentError,
+    UnsupportedError,
+)
 from stages import STAGES
 
 
@@ -160,3 +168,48 @@ def test_a_value_without_aux_or_without_real_numbers_is_refused():
         dr.grad(one, has_aux=True)(2.0)
     with pytest.raises(ScalarError, match="numba type int64"):
         dr.grad(counted, 1, has_aux=True)(2, 1.0)
+
+
+# argnames
+
+
+def keyed(x, n=3, *, by=2.0, **more):
+    return np.sum(x * x) * n * by * more.get("rate", 1.0)
+
+
+def test_argnames_are_the_numbers_of_numba_functions():
+    named = dr.grad(compiled, argnames=("by", "x"), has_aux=True)
+    assert named is dr.grad(compiled, (2, 0), has_aux=True)
+    assert dr.hessian(compiled, argnames="x") is dr.hessian(compiled)
+    assert_same(named(X, n=3, by=2.0)[0], (15.0, 12.0 * X))
+
+
+def test_argnames_on_the_tape_are_passed_by_position_by_keyword_or_not():
+    assert_same(dr.grad(keyed, argnames="x")(X), 12.0 * X)
+    assert_same(dr.grad(keyed, argnames="x")(x=X, n=1), 4.0 * X)
+    assert dr.grad(keyed, argnames="by")(X) == dr.grad(keyed, argnames="by")(X, by=5.0) == 15.0
+    assert_same(dr.value_and_grad(keyed, argnames=["n", "rate"])(X, 1.0, rate=0.5), (5.0, (5.0, 10.0)))
+    assert_same(dr.jacobian(lambda x, y: x * y, argnames="y")(X, 3.0), X)
+    assert_same(dr.jacfwd(lambda x, y: x * y, argnames=("y", "x"))(X, y=3.0), (X, np.diag([3.0, 3.0])))
+    assert dr.hessian(lambda x, y: x * y**3, argnames="y")(1.0, y=2.0) == 12.0
+
+
+def test_argnames_that_do_not_fit_are_refused():
+    for names, text in {
+        "byy": r"argnames names 'byy', and f has no parameter of that name\. Did you mean 'by'\?",
+        "q": r"It has 'x', 'n', 'by'\.",
+        ("x", "x"): "argnames must be a name or a tuple of distinct names",
+        (): "argnames must be a name or a tuple of distinct names",
+        0: "argnames must be a name or a tuple of distinct names",
+    }.items():
+        for f in (scaled, compiled):
+            with pytest.raises(ArgumentNumberError, match=text):
+                dr.grad(f, argnames=names)
+    with pytest.raises(ArgumentNumberError, match="give argnums=0 or argnames='x', not both"):
+        dr.jacobian(scaled, 0, argnames="x")
+    with pytest.raises(ArgumentNumberError, match="argnames names 'rate', and the call passes no such argument"):
+        dr.grad(keyed, argnames="rate")(X)
+    with pytest.raises(ArgumentError):
+        dr.grad(keyed, argnames=("x", "n"))(X)
+    with pytest.raises(ArgumentNumberError, match="does not say the names of its parameters"):
+        dr.grad(min, argnames="x")
