@@ -20,6 +20,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
 
+from dualrev.api.transform_types import as_hessian, as_jacobian
 from dualrev.diagnostics.keywords import answered
 from dualrev.eager import transforms
 from dualrev.eager.arguments import Argnames, Argnums, chosen_by, positions
@@ -364,6 +365,7 @@ def value_and_grad(
     return Transformed(transforms.value_and_grad, f, argnums=chosen, has_aux=has_aux, engine=engine)
 
 
+@as_jacobian
 @answered
 def jacrev(
     f: Callable[P, Any],
@@ -385,6 +387,7 @@ def jacrev(
     return _jacobian(f, "jacrev", argnums, argnames, has_aux, engine, outputs, holomorphic)
 
 
+@as_jacobian
 @answered
 def jacfwd(
     f: Callable[P, Any],
@@ -407,6 +410,7 @@ def jacfwd(
     return _jacobian(f, "jacfwd", argnums, argnames, has_aux, engine, outputs, holomorphic)
 
 
+@as_jacobian
 @answered
 def jacobian(
     f: Callable[P, Any],
@@ -472,6 +476,7 @@ def _jacobian(
     return Transformed(getattr(transforms, name), f, **options)
 
 
+@as_hessian
 @answered
 def hessian(
     f: Callable[P, Any],
