@@ -23,7 +23,7 @@ from numba.np.ufunc.gufunc import GUFunc
 from dualrev.api.transform_types import as_hessian, as_jacobian
 from dualrev.diagnostics.keywords import answered
 from dualrev.eager import transforms
-from dualrev.eager.arguments import Argnames, Argnums, chosen_by, positions
+from dualrev.eager.arguments import FIRST, Argnames, Argnums, chosen_by, positions
 from dualrev.errors import TangentError
 from dualrev.outputs import Outputs, check_outputs, writing
 from dualrev.transformed import Pullback, Transformed
@@ -245,7 +245,7 @@ def grad(
 @answered
 def grad(
     f: Callable[..., Any],
-    argnums: Argnums | None = None,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     engine: Any = None,
     argnames: Argnames | None = None,
@@ -332,7 +332,7 @@ def value_and_grad(
 @answered
 def value_and_grad(
     f: Callable[..., Any],
-    argnums: Argnums | None = None,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     engine: Any = None,
     argnames: Argnames | None = None,
@@ -369,7 +369,7 @@ def value_and_grad(
 @answered
 def jacrev(
     f: Callable[P, Any],
-    argnums: Argnums | None = None,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     engine: Any = None,
     outputs: Outputs | None = None,
@@ -391,7 +391,7 @@ def jacrev(
 @answered
 def jacfwd(
     f: Callable[P, Any],
-    argnums: Argnums | None = None,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     engine: Any = None,
     outputs: Outputs | None = None,
@@ -414,7 +414,7 @@ def jacfwd(
 @answered
 def jacobian(
     f: Callable[P, Any],
-    argnums: Argnums | None = None,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     engine: Any = None,
     outputs: Outputs | None = None,
@@ -460,7 +460,7 @@ def jacobian(
 def _jacobian(
     f: Any,
     name: str,
-    argnums: Argnums | None,
+    argnums: Argnums,
     argnames: Argnames | None,
     has_aux: bool,
     engine: Any,
@@ -480,7 +480,7 @@ def _jacobian(
 @answered
 def hessian(
     f: Callable[P, Any],
-    argnums: Argnums | None = None,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     engine: Any = None,
     holomorphic: bool = False,

@@ -22,7 +22,7 @@ Aux = TypeVar("Aux")
 Array = TypeVar("Array", bound=NDArray[Any])
 Float = TypeVar("Float", bound=float)
 Number = TypeVar("Number", bound=SupportsFloat)
-First = Literal[0] | None
+First = Literal[0]
 No = Literal[False]
 Yes = Literal[True]
 
@@ -30,11 +30,11 @@ Yes = Literal[True]
 class JacobianTransform(Protocol):
     """An array for a function from arrays to arrays, the type of the argument for a function that returns a number."""
 
-    @overload  # type: ignore[overload-overlap]  # an array is a number for a type checker: the first one counts
-    def __call__(
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # an array is a number, too: the first one that fits counts
         self,
         f: Callable[Concatenate[Array, P], NDArray[Any]],
-        argnums: First = None,
+        argnums: First = 0,
         has_aux: No = False,
         engine: Any = None,
         outputs: None = None,
@@ -46,7 +46,7 @@ class JacobianTransform(Protocol):
     def __call__(
         self,
         f: Callable[Concatenate[A, P], NDArray[Any]],
-        argnums: First = None,
+        argnums: First = 0,
         has_aux: No = False,
         engine: Any = None,
         outputs: None = None,
@@ -58,7 +58,7 @@ class JacobianTransform(Protocol):
     def __call__(
         self,
         f: Callable[Concatenate[A, P], Number],
-        argnums: First = None,
+        argnums: First = 0,
         has_aux: No = False,
         engine: Any = None,
         outputs: None = None,
@@ -70,7 +70,7 @@ class JacobianTransform(Protocol):
     def __call__(
         self,
         f: Callable[P, Any],
-        argnums: Argnums | None = None,
+        argnums: Argnums = 0,
         has_aux: No = False,
         engine: Any = None,
         outputs: Outputs | None = None,
@@ -82,7 +82,7 @@ class JacobianTransform(Protocol):
     def __call__(
         self,
         f: Callable[P, tuple[Any, Aux]],
-        argnums: Argnums | None = None,
+        argnums: Argnums = 0,
         *,
         has_aux: Yes,
         engine: Any = None,
@@ -99,7 +99,7 @@ class HessianTransform(Protocol):
     def __call__(
         self,
         f: Callable[Concatenate[Array, P], Number | NDArray[Any]],
-        argnums: First = None,
+        argnums: First = 0,
         has_aux: No = False,
         engine: Any = None,
         holomorphic: No = False,
@@ -110,7 +110,7 @@ class HessianTransform(Protocol):
     def __call__(
         self,
         f: Callable[Concatenate[A, P], NDArray[Any]],
-        argnums: First = None,
+        argnums: First = 0,
         has_aux: No = False,
         engine: Any = None,
         holomorphic: No = False,
@@ -121,7 +121,7 @@ class HessianTransform(Protocol):
     def __call__(
         self,
         f: Callable[Concatenate[Float, P], Number],
-        argnums: First = None,
+        argnums: First = 0,
         has_aux: No = False,
         engine: Any = None,
         holomorphic: No = False,
@@ -132,7 +132,7 @@ class HessianTransform(Protocol):
     def __call__(
         self,
         f: Callable[P, Any],
-        argnums: Argnums | None = None,
+        argnums: Argnums = 0,
         has_aux: No = False,
         engine: Any = None,
         holomorphic: bool = False,
@@ -143,7 +143,7 @@ class HessianTransform(Protocol):
     def __call__(
         self,
         f: Callable[P, tuple[Any, Aux]],
-        argnums: Argnums | None = None,
+        argnums: Argnums = 0,
         *,
         has_aux: Yes,
         engine: Any = None,

@@ -15,7 +15,17 @@ from dualrev.eager.py_func_globals import as_python
 from dualrev.errors import ArgumentError, ArgumentNumberError
 from dualrev.tree import flatten_leaves
 
-__all__ = ["Argnames", "Argnums", "argument_numbers", "check_ints", "choose", "chosen_by", "positions", "several"]
+__all__ = [
+    "FIRST",
+    "Argnames",
+    "Argnums",
+    "argument_numbers",
+    "check_ints",
+    "choose",
+    "chosen_by",
+    "positions",
+    "several",
+]
 
 Argnums = int | Sequence[int]
 Argnames = str | Sequence[str]
@@ -46,13 +56,20 @@ def check_ints(argnums: Argnums, transform: str) -> None:
             raise ArgumentNumberError.no_ints(argnums, transform)
 
 
-def chosen_by(f: Callable[..., Any], argnums: Argnums | None, argnames: Argnames | None, transform: str) -> Any:
-    """The numbers or the names of the chosen arguments, 0 if none are given; ArgumentNumberError unless f has them."""
+class _NotGiven(int):
+    """The default of `argnums`: 0, unless `argnames` is given."""
+
+
+FIRST = _NotGiven(0)
+
+
+def chosen_by(f: Callable[..., Any], argnums: Argnums, argnames: Argnames | None, transform: str) -> Any:
+    """The numbers or the names of the chosen arguments; ArgumentNumberError for both, and for names that f has not."""
     if argnames is None:
-        argnums = 0 if argnums is None else argnums
+        argnums = 0 if argnums is FIRST else argnums
         check_ints(argnums, transform)
         return argnums
-    if argnums is not None:
+    if argnums is not FIRST:
         raise ArgumentNumberError.of_both(argnums, argnames)
     names = _names(argnames)
     if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):

@@ -131,7 +131,7 @@ class custom_vjp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
 
     def compiled_rule(self, fwd: Any, bwd: Any) -> tuple[Any, ...]:
         """Return fwd and bwd of all arguments, for numba."""
-        return compiled_vjp(self._f, self.nondiff, fwd, bwd) if self.nondiff else (fwd, bwd)  # type: ignore[arg-type]
+        return compiled_vjp(self._f, self.nondiff, fwd, bwd) if self.nondiff else (fwd, bwd)
 
     def __call__(self, *given: P.args, **kwargs: P.kwargs) -> T:  # noqa: D102 - that is f
         args = _positional(self._f, given, kwargs)
@@ -220,7 +220,7 @@ class custom_jvp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
 
     def compiled_rule(self, rule: Any) -> tuple[Any, ...]:
         """Return the rule of all arguments, for numba."""
-        return (compiled_jvp(self._f, self.nondiff, rule) if self.nondiff else rule,)  # type: ignore[arg-type]
+        return (compiled_jvp(self._f, self.nondiff, rule) if self.nondiff else rule,)
 
     def __call__(self, *given: P.args, **kwargs: P.kwargs) -> T:  # noqa: D102 - that is f
         args = _positional(self._f, given, kwargs)

@@ -27,7 +27,7 @@ __all__ = ["check_nondiff", "compiled_jvp", "compiled_vjp", "merged", "others"]
 
 def check_nondiff(f: Callable[..., Any], argnums: Argnums) -> tuple[int, ...]:
     """The numbers of the arguments without a derivative; ArgumentNumberError if they do not name parameters of f."""
-    given = tuple(argnums) if several(argnums) else (argnums,)  # type: ignore[arg-type]
+    given: Any = tuple(argnums) if several(argnums) else (argnums,)  # type: ignore[arg-type]
     if not given:
         return ()
     try:

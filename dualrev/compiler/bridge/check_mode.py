@@ -63,6 +63,7 @@ class Checked(Derivative):
         elif transform in ("value_and_grad", "value_and_grad_aux", "vjp", "jvp"):
             self._compare(plain, result[0], y, "returned ")
         elif transform == "grad_aux":
+            assert isinstance(y, tuple)
             self._compare(plain, result[1], y[1], "returned ")
         return result
 
