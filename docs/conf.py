@@ -110,7 +110,12 @@ def typed(
     """Write the types of a function's parameters, of the function itself where it has overloads."""
     if found is None:
         return None
-    if what == "exception" or name in ("dualrev.Real", "dualrev.RealArray", "dualrev.tree.Structure"):
+    if what == "exception" or name in (
+        "dualrev.Real",
+        "dualrev.RealArray",
+        "dualrev.tree.Structure",
+        "dualrev.tree.TreeDef",
+    ):
         return "", ""  # the library makes them
     if what not in ("function", "method"):
         return None

@@ -21,6 +21,7 @@ from dualrev.api import derivatives
 from dualrev.api.checking import check, check_grads
 from dualrev.api.checkpointing import checkpoint
 from dualrev.api.derivatives import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
+from dualrev.api.linearization import linearize
 from dualrev.compiler.bridge.numba_ext.register import learn
 from dualrev.eager.arrays import RealArray
 from dualrev.eager.custom import custom_jvp, custom_vjp, stop_gradient, value
@@ -65,6 +66,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "lift",
+    "linearize",
     "math",
     "numpy",
     "primitive",
@@ -109,7 +111,6 @@ _ELSEWHERE = {
     "nn": "a dict or a dataclass of arrays, as in docs/tutorials/train.md",
     "tree_map": "dr.tree.map",
     "tree_util": "dr.tree",
-    "linearize": "dr.jvp(f, primals, tangents), or dr.vjp(f, *primals) for many cotangents",
     "linear_transpose": "dr.vjp(f, *primals), which returns the value and the pullback",
     "pmap": "dr.vmap; for several processes see docs/many_machines.md",
     "remat": "dr.checkpoint",

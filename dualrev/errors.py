@@ -16,6 +16,7 @@ ArgumentError
 from __future__ import annotations
 
 import contextlib
+import difflib
 import numbers
 import re
 import sys
@@ -246,6 +247,14 @@ class AuxiliaryError(DualrevError, TypeError):
             f" (type {type(y).__name__})."
         )
 
+    @classmethod
+    def of(cls, kind: str, place: str) -> AuxiliaryError:
+        """Return the error for the value of a numba function, which is defined at `file:line`."""
+        return cls._saying(
+            f"{place}: with has_aux=True the function returns a pair (value, aux), but it returns a value of numba"
+            f" type {kind}."
+        )
+
 
 class ArgumentNumberError(DualrevError, ValueError):
     """`argnums` that does not name positional arguments of the call.
@@ -271,6 +280,39 @@ class ArgumentNumberError(DualrevError, ValueError):
         got = "an array" if hasattr(argnums, "shape") and argnums.shape else _short(argnums)
         meant = "" if isinstance(argnums, (str, bool, type(None))) else f"; did you mean dr.{transform}(f)(x)?"
         return cls._saying(f"argnums must be an int or a tuple of ints, got {got}{meant}")
+
+    @classmethod
+    def of_both(cls, argnums: Any, argnames: Any) -> ArgumentNumberError:
+        """Return the error for `argnums` and `argnames` together."""
+        return cls._saying(f"give argnums={argnums!r} or argnames={argnames!r}, not both")
+
+    @classmethod
+    def no_names(cls, argnames: Any) -> ArgumentNumberError:
+        """Return the error for `argnames` that is neither a name nor a sequence of distinct names."""
+        return cls._saying(f"argnames must be a name or a tuple of distinct names, got {argnames!r}")
+
+    @classmethod
+    def of_name(cls, name: str, known: list[str]) -> ArgumentNumberError:
+        """Return the error for a name in `argnames` that no parameter of f has."""
+        near = difflib.get_close_matches(name, known, 1)
+        instead = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(map(repr, known)) or 'none'}."
+        return cls._saying(f"argnames names {name!r}, and f has no parameter of that name. {instead}")
+
+    @classmethod
+    def no_signature(cls, argnames: Any) -> ArgumentNumberError:
+        """Return the error for `argnames` of a function that does not say its parameters."""
+        return cls._saying(f"argnames={argnames!r}: f does not say the names of its parameters. Write argnums")
+
+    @classmethod
+    def not_passed(cls, name: str) -> ArgumentNumberError:
+        """Return the error for a name in `argnames` that a call has no argument for."""
+        return cls._saying(f"argnames names {name!r}, and the call passes no such argument")
+
+    @classmethod
+    def of_nondiff(cls, argnums: Any, count: int) -> ArgumentNumberError:
+        """Return the error for `nondiff_argnums` of a function with so many parameters."""
+        wanted = f"distinct ints in 0..{count - 1}, and leave an argument to differentiate"
+        return cls._saying(f"nondiff_argnums must be {wanted}, got {argnums!r}")
 
 
 class OutputNumberError(DualrevError, ValueError):

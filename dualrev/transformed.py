@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Pullback", "Transformed", "Wrapper", "check_functions", "name_of"]
+__all__ = ["Pullback", "Pushforward", "Transformed", "Wrapper", "check_functions", "name_of"]
 
 
 def check_functions(*fs: Any) -> None:
@@ -96,6 +96,27 @@ class Pullback:
 
     def __repr__(self) -> str:
         return f"<pullback of {name_of(self._f)}, by dualrev.vjp>"
+
+
+class Pushforward:
+    """Derivative of a function at its primals, which `linearize` returns: a linear map of tangents.
+
+    Args:
+        f: The function.
+        push: The map.
+    """
+
+    __slots__ = ("__weakref__", "_f", "_push")
+
+    def __init__(self, f: Callable[..., Any], push: Callable[..., Any]) -> None:
+        self._f, self._push = f, push
+
+    def __call__(self, *tangents: Any) -> Any:
+        """Return the tangent of the value, from a tangent for every primal."""
+        return self._push(*tangents)
+
+    def __repr__(self) -> str:
+        return f"<derivative of {name_of(self._f)}, by dualrev.linearize>"
 
 
 class _Module(str):

@@ -24,7 +24,7 @@ class Adam:
     def step(self, params: T, gradient: T) -> T:
         """Return the parameters after one step."""
         if self._steps == 0:
-            self._mean = self._squares = dr.tree.map(np.zeros_like, params)
+            self._mean = self._squares = dr.tree.map(np.zeros_like, gradient)
         self._steps += 1
         keep, rest = self.keep, self.keep_squares
         self._mean = dr.tree.map(lambda m, g: keep * m + (1.0 - keep) * g, self._mean, gradient)

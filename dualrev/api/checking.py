@@ -20,7 +20,7 @@ from dualrev.eager.numba_rules import rules_in
 from dualrev.eager.transforms import linearize
 from dualrev.errors import ArgumentError, CheckError, ConversionError, HashError, UnsupportedError
 from dualrev.transformed import name_of
-from dualrev.tree import flatten, flatten_leaves
+from dualrev.tree import flatten_leaves, flatten_scalars
 
 __all__ = ["check", "check_grads"]
 
@@ -286,4 +286,4 @@ def _inner_of_sizes(ct: Any, y: Any) -> float:
 
 def _numbers(x: Any) -> list[Any]:
     """The real scalars of nested data."""
-    return flatten(flatten_leaves(x)[0])[0]
+    return flatten_scalars(flatten_leaves(x)[0])[0]

@@ -8,7 +8,7 @@ gradients have the structure, the shapes and the dtypes of what they belong to, 
 `engine=None` differentiates a numba function with the compiler (dualrev.compiler, docs/numba/), and any other
 function with the tape (dualrev.eager.tape.engine). Any module or object with `vjp(f, *primals) -> (y, pullback)`, such
 as a stage of the paper, can take the tape's place: `dr.grad(f, engine=stages.d2_staged)`. Compiled derivatives have any
-order, and no has_aux. The compiler raises UnsupportedError (a TypeError) for constructs that it does not know.
+order, without has_aux. The compiler raises UnsupportedError (a TypeError) for constructs that it does not know.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from numba.core.dispatcher import Dispatcher
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
 
+from dualrev.api.transform_types import as_hessian, as_jacobian
 from dualrev.diagnostics.keywords import answered
 from dualrev.eager import transforms
-from dualrev.eager.arguments import Argnums, check_ints
+from dualrev.eager.arguments import FIRST, Argnames, Argnums, chosen_by, positions
 from dualrev.errors import TangentError
 from dualrev.outputs import Outputs, check_outputs, writing
 from dualrev.transformed import Pullback, Transformed
@@ -40,6 +41,7 @@ __all__ = [
     "jvp",
     "value_and_grad",
     "vjp",
+    "writing_outputs",
 ]
 
 # What types can say: a gradient has the type of the first argument, which is passed by position; the other parameters
@@ -122,8 +124,11 @@ def vjp(
     """
     f = callable_of(f)
     if outputs is not None:
-        f = _writing(f, check_outputs(outputs, primals), has_aux)
-    if is_compiled(f, has_aux, engine):
+        f = writing_outputs(f, check_outputs(outputs, primals), has_aux)
+    if is_compiled(f, False, engine):
+        if has_aux:
+            y, pull, aux = compiled().vjp_with_aux(f, primals)
+            return y, Pullback(f, pull), aux
         y, pull = compiled().vjp(f, primals)
         return y, Pullback(f, pull)
     y, derivative, aux = transforms.linearize(f, primals, has_aux, engine)
@@ -191,9 +196,13 @@ def jvp(
         raise TangentError(tangents, "a tuple or a list around them: write jvp(f, (x,), (t,))")
     f = callable_of(f)
     if outputs is not None:
-        f = _writing(f, check_outputs(outputs, primals), has_aux)
-    if is_compiled(f, has_aux, engine):
-        return compiled().jvp(f, tuple(primals), tuple(tangents))
+        f = writing_outputs(f, check_outputs(outputs, primals), has_aux)
+    if is_compiled(f, False, engine):
+        y, dy = compiled().jvp(f, tuple(primals), tuple(tangents))
+        if not has_aux:
+            return y, dy
+        y, aux = compiled().without_aux(y)
+        return y, dy[0], aux
     y, derivative, aux = transforms.linearize(f, tuple(primals), has_aux, engine)
     dy = derivative.push(*transforms.with_zeros(primals, tangents))
     return (y, dy, aux) if has_aux else (y, dy)
@@ -221,17 +230,37 @@ def grad(
 ) -> Callable[P, tuple[Any, Aux]]: ...
 
 
+@overload
+def grad(
+    f: Callable[P, Number], *, argnames: Argnames, has_aux: No = False, engine: Any = None
+) -> Callable[P, Any]: ...
+
+
+@overload
+def grad(
+    f: Callable[P, tuple[Number, Aux]], *, argnames: Argnames, has_aux: Yes, engine: Any = None
+) -> Callable[P, tuple[Any, Aux]]: ...
+
+
 @answered
-def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None) -> Callable[..., Any]:
+def grad(
+    f: Callable[..., Any],
+    argnums: Argnums = FIRST,
+    has_aux: bool = False,
+    engine: Any = None,
+    argnames: Argnames | None = None,
+) -> Callable[..., Any]:
     """Gradient of a function that returns one real number.
 
     Args:
         f: Function to differentiate. It returns one real number, or (y, aux) with has_aux.
-        argnums: Position of the argument to differentiate with respect to, from 0; or a tuple of positions.
+        argnums: Position of the argument to differentiate with respect to, from 0; or a tuple of positions. Default: 0.
         has_aux: Whether f returns (y, aux). aux is any data, and is not differentiated.
         engine: What differentiates f. None: the compiler for a numba function, the tape for any other. Else a module or
-            object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper. The compiler has no has_aux,
-            and other engines take no numba function: write f.py_func for these.
+            object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper. Other engines take no
+            numba function: write f.py_func for these.
+        argnames: Name of the parameter to differentiate with respect to, or a tuple of names, in place of argnums. The
+            argument may be passed by keyword, and may be a default value.
 
     Returns:
         A function of the arguments of f that returns the gradient, with the structure, shapes and dtypes of the
@@ -241,7 +270,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, eng
 
     Raises:
         ArgumentError: A chosen argument holds no real number, such as 2 in place of 2.0.
-        ArgumentNumberError: argnums names no positional argument of the call.
+        ArgumentNumberError: argnums names no positional argument of the call, or argnames no parameter of f.
         ScalarError: f returns something else than one real number.
         UnsupportedError: f does something that has no derivative, or no rule.
 
@@ -258,10 +287,10 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, eng
     6.0
     """
     f = callable_of(f)
-    check_ints(argnums, "grad")
-    if is_compiled(f, has_aux, engine):
-        return compiled().gradient(f, "grad", argnums)
-    return Transformed(transforms.grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
+    chosen = chosen_by(f, argnums, argnames, "grad")
+    if is_compiled(f, False, engine):
+        return compiled().gradient(f, "grad", positions(f, chosen), has_aux)
+    return Transformed(transforms.grad, f, argnums=chosen, has_aux=has_aux, engine=engine)
 
 
 @overload
@@ -288,18 +317,35 @@ def value_and_grad(
 ) -> Callable[P, tuple[tuple[Number, Aux], Any]]: ...
 
 
+@overload
+def value_and_grad(
+    f: Callable[P, Number], *, argnames: Argnames, has_aux: No = False, engine: Any = None
+) -> Callable[P, tuple[Number, Any]]: ...
+
+
+@overload
+def value_and_grad(
+    f: Callable[P, tuple[Number, Aux]], *, argnames: Argnames, has_aux: Yes, engine: Any = None
+) -> Callable[P, tuple[tuple[Number, Aux], Any]]: ...
+
+
 @answered
 def value_and_grad(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None
+    f: Callable[..., Any],
+    argnums: Argnums = FIRST,
+    has_aux: bool = False,
+    engine: Any = None,
+    argnames: Argnames | None = None,
 ) -> Callable[..., Any]:
     """Value and gradient of a function that returns one real number, from one run of it.
 
     Args:
         f: Function to differentiate. It returns one real number, or (y, aux) with has_aux.
-        argnums: Position of the argument to differentiate with respect to, from 0; or a tuple of positions.
+        argnums: Position of the argument to differentiate with respect to, from 0; or a tuple of positions. Default: 0.
         has_aux: Whether f returns (y, aux). aux is any data, and is not differentiated.
         engine: What differentiates f. None: the compiler for a numba function, the tape for any other. Else a module or
             object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper.
+        argnames: Names of parameters, in place of argnums: see `grad`.
 
     Returns:
         A function of the arguments of f that returns (y, gradient), or ((y, aux), gradient) with has_aux. The gradient
@@ -313,20 +359,22 @@ def value_and_grad(
     (8.0, 12.0)
     """
     f = callable_of(f)
-    check_ints(argnums, "value_and_grad")
-    if is_compiled(f, has_aux, engine):
-        return compiled().gradient(f, "value_and_grad", argnums)
-    return Transformed(transforms.value_and_grad, f, argnums=argnums, has_aux=has_aux, engine=engine)
+    chosen = chosen_by(f, argnums, argnames, "value_and_grad")
+    if is_compiled(f, False, engine):
+        return compiled().gradient(f, "value_and_grad", positions(f, chosen), has_aux)
+    return Transformed(transforms.value_and_grad, f, argnums=chosen, has_aux=has_aux, engine=engine)
 
 
+@as_jacobian
 @answered
 def jacrev(
     f: Callable[P, Any],
-    argnums: Argnums = 0,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     engine: Any = None,
     outputs: Outputs | None = None,
     holomorphic: bool = False,
+    argnames: Argnames | None = None,
 ) -> Callable[P, Any]:
     """Jacobian, row by row in reverse mode: best for fewer results than arguments.
 
@@ -336,17 +384,19 @@ def jacrev(
     >>> dr.jacrev(lambda x: [x[0] * x[1], x[0]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 0.0]]
     """
-    return _jacobian(f, "jacrev", argnums, has_aux, engine, outputs, holomorphic)
+    return _jacobian(f, "jacrev", argnums, argnames, has_aux, engine, outputs, holomorphic)
 
 
+@as_jacobian
 @answered
 def jacfwd(
     f: Callable[P, Any],
-    argnums: Argnums = 0,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     engine: Any = None,
     outputs: Outputs | None = None,
     holomorphic: bool = False,
+    argnames: Argnames | None = None,
 ) -> Callable[P, Any]:
     """Jacobian, column by column in forward mode: best for fewer arguments than results.
 
@@ -357,28 +407,31 @@ def jacfwd(
     >>> dr.jacfwd(lambda x: np.array([x, x * x]))(3.0)
     array([1., 6.])
     """
-    return _jacobian(f, "jacfwd", argnums, has_aux, engine, outputs, holomorphic)
+    return _jacobian(f, "jacfwd", argnums, argnames, has_aux, engine, outputs, holomorphic)
 
 
+@as_jacobian
 @answered
 def jacobian(
     f: Callable[P, Any],
-    argnums: Argnums = 0,
+    argnums: Argnums = FIRST,
     has_aux: bool = False,
     engine: Any = None,
     outputs: Outputs | None = None,
     holomorphic: bool = False,
+    argnames: Argnames | None = None,
 ) -> Callable[P, Any]:
     """Jacobian, by rows or by columns, whichever takes less work.
 
     Args:
         f: Function to differentiate. Its value is nested data of real numbers and arrays.
-        argnums: Position of the argument to differentiate with respect to, from 0; or a tuple of positions.
+        argnums: Position of the argument to differentiate with respect to, from 0; or a tuple of positions. Default: 0.
         has_aux: Whether f returns (y, aux). aux is any data, and is not differentiated.
         engine: What differentiates f. None: the compiler for a numba function, the tape for any other. Else a module or
             object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper.
         outputs: Numbers of the arguments into which f writes its results: see `vjp`.
         holomorphic: Whether f is a complex-differentiable function of complex numbers; its Jacobian is then f'(z).
+        argnames: Names of parameters, in place of argnums: see `grad`.
 
     Returns:
         A function of the arguments of f that returns the Jacobian, with the structure of y, with the structure of the
@@ -401,33 +454,48 @@ def jacobian(
     array([[4., 0.],
            [3., 2.]])
     """
-    return _jacobian(f, "jacobian", argnums, has_aux, engine, outputs, holomorphic)
+    return _jacobian(f, "jacobian", argnums, argnames, has_aux, engine, outputs, holomorphic)
 
 
 def _jacobian(
-    f: Any, name: str, argnums: Argnums, has_aux: bool, engine: Any, outputs: Outputs | None, holomorphic: bool
+    f: Any,
+    name: str,
+    argnums: Argnums,
+    argnames: Argnames | None,
+    has_aux: bool,
+    engine: Any,
+    outputs: Outputs | None,
+    holomorphic: bool,
 ) -> Any:
-    f = _writing(callable_of(f), outputs, has_aux)
-    check_ints(argnums, name)
-    if is_compiled(f, has_aux or holomorphic, engine):
-        return compiled().directional(f, name, argnums)
-    options = {"argnums": argnums, "has_aux": has_aux, "engine": engine, "holomorphic": holomorphic}
+    f = writing_outputs(callable_of(f), outputs, has_aux)
+    chosen = chosen_by(f, argnums, argnames, name)
+    f = _lifted(f, has_aux, engine)
+    if is_compiled(f, holomorphic, engine):
+        return compiled().directional(f, name, positions(f, chosen))
+    options = {"argnums": chosen, "has_aux": has_aux, "engine": engine, "holomorphic": holomorphic}
     return Transformed(getattr(transforms, name), f, **options)
 
 
+@as_hessian
 @answered
 def hessian(
-    f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, engine: Any = None, holomorphic: bool = False
+    f: Callable[P, Any],
+    argnums: Argnums = FIRST,
+    has_aux: bool = False,
+    engine: Any = None,
+    holomorphic: bool = False,
+    argnames: Argnames | None = None,
 ) -> Callable[P, Any]:
     """Hessian, the second derivatives of f: the Jacobian of its Jacobian.
 
     Args:
         f: Function to differentiate: of one real number, or of nested data of numbers and arrays.
-        argnums: Position of the argument to differentiate with respect to, from 0; or a tuple of positions.
+        argnums: Position of the argument to differentiate with respect to, from 0; or a tuple of positions. Default: 0.
         has_aux: Whether f returns (y, aux). aux is any data, and is not differentiated.
         engine: What differentiates f. None: the compiler for a numba function, the tape for any other. Else a module or
             object with `vjp(f, *primals) -> (y, pullback)`, such as a stage of the paper.
         holomorphic: Whether f is a complex-differentiable function of complex numbers: see `jacobian`.
+        argnames: Names of parameters, in place of argnums: see `grad`.
 
     Returns:
         A function of the arguments of f that returns the Hessian, an array of shape s + s for a scalar function of an
@@ -451,10 +519,11 @@ def hessian(
     (12.0, 4.0)
     """
     f = callable_of(f)
-    check_ints(argnums, "hessian")
-    if is_compiled(f, has_aux or holomorphic, engine):
-        return compiled().directional(f, "hessian", argnums)
-    options = {"argnums": argnums, "has_aux": has_aux, "engine": engine, "holomorphic": holomorphic}
+    chosen = chosen_by(f, argnums, argnames, "hessian")
+    f = _lifted(f, has_aux, engine)
+    if is_compiled(f, holomorphic, engine):
+        return compiled().directional(f, "hessian", positions(f, chosen))
+    options = {"argnums": chosen, "has_aux": has_aux, "engine": engine, "holomorphic": holomorphic}
     return Transformed(transforms.hessian, f, **options)
 
 
@@ -491,12 +560,21 @@ def hvp(f: Callable[Concatenate[A, P], Number], engine: Any = None) -> Callable[
 # Which engine
 
 
-def _writing(f: Callable[..., Any], outputs: Outputs | None, has_aux: bool) -> Callable[..., Any]:
+def writing_outputs(f: Callable[..., Any], outputs: Outputs | None, has_aux: bool) -> Callable[..., Any]:
     """Return f as a function of its output arguments: see `writing`. A numba function becomes a numba function."""
     if outputs is not None and not has_aux and isinstance(f, Dispatcher):
         made: Callable[..., Any] = compiled().written(f, outputs)
         return made
     return writing(f, outputs, has_aux)
+
+
+def _lifted(f: Any, has_aux: bool, engine: Any) -> Any:
+    """Return a numba function that returns (y, aux) as one for the tape, which calls its compiled derivatives."""
+    if not (has_aux and is_compiled(f, False, engine)):
+        return f
+    from dualrev.compiler.bridge.tape_block import lift
+
+    return lift(f)
 
 
 def callable_of(f: Any) -> Any:

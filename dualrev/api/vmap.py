@@ -22,6 +22,7 @@ from numba.extending import overload
 
 from dualrev import numpy as dnp
 from dualrev.api.derivatives import compiled
+from dualrev.api.transform_types import as_vmap
 from dualrev.compiler.frontend.reading.ad_operators import FROM_PYTHON
 from dualrev.diagnostics.keywords import answered
 from dualrev.diagnostics.progress import progress
@@ -38,6 +39,7 @@ __all__ = ["vmap"]
 Axes: TypeAlias = Any
 
 
+@as_vmap
 @answered
 def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, *, parallel: bool = False) -> Callable[..., Any]:
     """Vectorizing map: f, which takes one sample, over an axis of its arguments.

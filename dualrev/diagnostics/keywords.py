@@ -17,7 +17,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Options of other libraries, and what to write here.
 _ELSEWHERE = {
     "allow_int": "leave it out: ints are constants",
-    "argnames": "argnums, the numbers of positional arguments, counted from 0",
     "create_graph": "leave it out: a derivative can be differentiated again, as in dr.grad(dr.grad(f))",
     "holomorphic": "dr.jacobian(f, holomorphic=True)",
     "in_dims": "in_axes",
@@ -25,7 +24,7 @@ _ELSEWHERE = {
     "retain_graph": "leave it out: a pullback can be called any number of times",
     "vectorize": "leave it out",
 }
-_AT_A_POINT = ("check", "check_grads", "jvp", "vjp")  # they run f; the others return a function
+_AT_A_POINT = ("check", "check_grads", "jvp", "linearize", "vjp")  # they run f; the others return a function
 
 
 def answered(f: F) -> F:

@@ -16,9 +16,11 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from dualrev.diagnostics.signatures import signature
+from dualrev.eager.arguments import Argnums
 from dualrev.eager.arrays.complex.pairs import is_complex, values
 from dualrev.eager.arrays.memory.record import attach, ids_of
 from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermost, own, plain, real_array, strip, zero
+from dualrev.eager.nondiff_arguments import check_nondiff, compiled_jvp, compiled_vjp, merged, others
 from dualrev.eager.numba_rules import Owner
 from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.numbers.dual import value as value_of_number
@@ -28,7 +30,7 @@ from dualrev.eager.tape import engine
 from dualrev.eager.tape.blocks import Rule
 from dualrev.eager.tape.tape import Tape
 from dualrev.errors import CustomRuleError, DualrevError
-from dualrev.tree import Structure, flatten, flatten_leaves
+from dualrev.tree import Structure, flatten_leaves, flatten_scalars
 
 __all__ = ["custom_jvp", "custom_vjp", "rules_that_run", "stop_gradient", "value"]
 
@@ -88,10 +90,15 @@ class custom_vjp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
 
     Args:
         f: Function to decorate: a Python function or a numba function. It must not change its arguments in place.
+        nondiff_argnums: Numbers of arguments that have no derivative, from 0, such as options and functions. fwd takes
+            all arguments of f. bwd takes these ones first, bwd(*nondiff, residuals, ct), and returns cotangents of the
+            other arguments only. Give it with functools.partial(dr.custom_vjp, nondiff_argnums=(0,)) as the decorator.
 
     Raises:
         CustomRuleError: The function is differentiated without a rule, fwd returns no pair, bwd returns no tuple of one
-            cotangent per argument, or f changes its arguments (a TypeError).
+            cotangent per argument, f changes its arguments, or an argument of nondiff_argnums is under differentiation
+            (a TypeError).
+        ArgumentNumberError: nondiff_argnums does not name distinct arguments of f, or names all of them.
 
     Derivatives of higher order are derivatives of fwd and bwd. Forward mode transposes bwd, so bwd has to consist of
     operations that dualrev can differentiate.
@@ -108,8 +115,9 @@ class custom_vjp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
     kind = "vjp"
     made_by = "custom_vjp"
 
-    def __init__(self, f: Callable[P, T]) -> None:
+    def __init__(self, f: Callable[P, T], nondiff_argnums: Argnums = ()) -> None:
         super().__init__(f)
+        self.nondiff = check_nondiff(self._f, nondiff_argnums)
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Set the rule.
@@ -117,13 +125,17 @@ class custom_vjp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
         Args:
             fwd: Function of the arguments of f that returns (y, residuals): the value of f, and what bwd needs.
             bwd: Function (residuals, ct) that returns a tuple with a cotangent for each argument; None for a discrete
-                argument, and for zeros. ct has the structure of y.
+                argument, and for zeros. ct has the structure of y. It takes the arguments of nondiff_argnums first.
         """
         self._define(fwd, bwd)
 
+    def compiled_rule(self, fwd: Any, bwd: Any) -> tuple[Any, ...]:
+        """Return fwd and bwd of all arguments, for numba."""
+        return compiled_vjp(self._f, self.nondiff, fwd, bwd) if self.nondiff else (fwd, bwd)
+
     def __call__(self, *given: P.args, **kwargs: P.kwargs) -> T:  # noqa: D102 - that is f
         args = _positional(self._f, given, kwargs)
-        call = _Call(self._f, args)
+        call = _Call(self._f, args, self.nondiff)
         if call.run is None:
             return numeric(self._f)(*args)
         if not self.functions:
@@ -133,14 +145,16 @@ class custom_vjp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
         if not isinstance(made, tuple) or len(made) != 2:
             raise CustomRuleError(self._f, f"a fwd that returns a pair (y, residuals){_got(made)}")
         y, residuals = made
-        f, n = self._f, len(args)
+        f, numbers, n = self._f, self.nondiff, len(args) - len(self.nondiff)
+        fixed = [call.stripped[k] for k in numbers]
+        each = "argument that nondiff_argnums does not name" if numbers else "argument"
 
         def pull(ct: Any) -> tuple[Any, ...]:
             """Call bwd, and check that it returns one cotangent for each argument."""
-            cts = bwd(residuals, ct)
+            cts = bwd(*fixed, residuals, ct)
             if not isinstance(cts, (tuple, list)) or len(cts) != n:
-                raise CustomRuleError(f, f"a bwd that returns a tuple of {n}, one cotangent per argument{_got(cts)}")
-            return tuple(cts)
+                raise CustomRuleError(f, f"a bwd that returns a tuple of {n}, one cotangent per {each}{_got(cts)}")
+            return merged(numbers, cts)
 
         return call.record(y, _Rule(f, pull=pull), CustomRuleError(f, _ALL_ARGUMENTS))
 
@@ -150,10 +164,13 @@ class custom_jvp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
 
     Args:
         f: Function to decorate: a Python function or a numba function. It must not change its arguments in place.
+        nondiff_argnums: Numbers of arguments that have no derivative, from 0. The rule takes these ones first,
+            rule(*nondiff, primals, tangents), and primals and tangents are those of the other arguments.
 
     Raises:
-        CustomRuleError: The function is differentiated without a rule, the rule returns no pair, or f changes its
-            arguments (a TypeError).
+        CustomRuleError: The function is differentiated without a rule, the rule returns no pair, f changes its
+            arguments, or an argument of nondiff_argnums is under differentiation (a TypeError).
+        ArgumentNumberError: nondiff_argnums does not name distinct arguments of f, or names all of them.
 
     Reverse mode transposes the rule, so dy has to be linear in the tangents, and made of operations that dualrev can
     differentiate.
@@ -168,20 +185,32 @@ class custom_jvp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
     ...     return square(x), 2.0 * x * t
     >>> dr.grad(square)(3.0), dr.grad(dr.grad(square))(3.0)
     (6.0, 2.0)
+
+    >>> import functools
+    >>> @functools.partial(dr.custom_jvp, nondiff_argnums=(0,))
+    ... def apply(f, x):
+    ...     return f(x)
+    >>> @apply.defjvp
+    ... def doubled(f, primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return apply(f, x), 2.0 * dr.grad(f)(x) * t
+    >>> dr.grad(lambda x: apply(np.sin, x))(0.0)
+    2.0
     """
 
     kind = "jvp"
     made_by = "custom_jvp"
 
-    def __init__(self, f: Callable[P, T]) -> None:
+    def __init__(self, f: Callable[P, T], nondiff_argnums: Argnums = ()) -> None:
         super().__init__(f)
+        self.nondiff = check_nondiff(self._f, nondiff_argnums)
 
     def defjvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Set the rule; can be used as a decorator.
 
         Args:
             rule: Function (primals, tangents) of two tuples that returns (y, dy). The tangent of a discrete argument is
-                None.
+                None. It takes the arguments of nondiff_argnums first.
 
         Returns:
             The rule, unchanged.
@@ -189,18 +218,23 @@ class custom_jvp(Owner, Generic[P, T]):  # noqa: N801 - JAX's name
         self._define(rule)
         return rule
 
+    def compiled_rule(self, rule: Any) -> tuple[Any, ...]:
+        """Return the rule of all arguments, for numba."""
+        return (compiled_jvp(self._f, self.nondiff, rule) if self.nondiff else rule,)
+
     def __call__(self, *given: P.args, **kwargs: P.kwargs) -> T:  # noqa: D102 - that is f
         args = _positional(self._f, given, kwargs)
-        call = _Call(self._f, args)
+        call = _Call(self._f, args, self.nondiff)
         if call.run is None:
             return numeric(self._f)(*args)
         if not self.functions:
             raise CustomRuleError(self._f, "defjvp(rule)")
-        f, rule, primals = self._f, numeric(self.functions[0]), call.stripped
+        f, rule, numbers = self._f, numeric(self.functions[0]), self.nondiff
+        fixed, primals = [call.stripped[k] for k in numbers], others(numbers, call.stripped)
 
         def push(*tangents: Any) -> Any:
             """Call the rule, and return the tangent of the value."""
-            made = rule(primals, tangents)
+            made = rule(*fixed, primals, others(numbers, tangents))
             if not isinstance(made, tuple) or len(made) != 2:
                 raise CustomRuleError(f, f"a rule that returns a pair (y, dy){_got(made)}")
             return made[1]
@@ -230,7 +264,7 @@ def rules_that_run() -> Iterator[list[str]]:
 class _Call:
     """Call of a function with a derivative rule: its arguments as the outer runs see them."""
 
-    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], nondiff: Sequence[int] = ()) -> None:
         self._f = f
         self._leaves, structure = flatten_leaves(args)
         self._structure = structure.owned()  # the caller may change an array of ints later
@@ -241,7 +275,11 @@ class _Call:
             run = self.run
             self._xs = [own(strip(leaf, run)) for leaf in self._leaves]
             self.stripped: Any = self._structure.rebuild_leaves(self._xs)
-            self._parts = [(len(leaves), structure) for leaves, structure in map(flatten_leaves, args)]
+            self._parts = []
+            for k, (leaves, structure) in enumerate(map(flatten_leaves, args)):
+                self._parts.append((len(leaves), structure))
+                if k in nondiff and innermost(leaves) is run:
+                    raise CustomRuleError(f, _constant(f, k))
 
     def value(self, function: Callable[..., Any]) -> Any:
         """Call the function on copies of the arguments; CustomRuleError if it changes them, which the caller would not
@@ -277,14 +315,14 @@ class _Call:
         """For a run that writes no tape: each number of y as an operation on all numbers of the arguments."""
         run = self.run
         assert run is not None
-        scalars = flatten(self._leaves)[0]
+        scalars = flatten_scalars(self._leaves)[0]
         kind = next(type(u) for u in scalars if isinstance(u, DualNumber) and u.run is run)
         made = []
-        numbers, structure = flatten(list(ys))
+        numbers, structure = flatten_scalars(list(ys))
         for k, x in enumerate(numbers):
             units = structure.rebuild([float(j == k) for j in range(len(numbers))])
             cts = [zero(x) if c is None else c for c, x in zip(rule.pulled(units), self._xs, strict=True)]
-            made.append(contribute(run, kind, x, scalars, flatten(cts)[0]))
+            made.append(contribute(run, kind, x, scalars, flatten_scalars(cts)[0]))
         return output.rebuild(made)
 
 
@@ -353,6 +391,13 @@ class _Rule:
             return CustomRuleError(self._f, f"{what} (type {type(found).__name__})")
 
         return error
+
+
+def _constant(f: Callable[..., Any], k: int) -> str:
+    """Describe what is needed of an argument that nondiff_argnums names."""
+    name = list(signature(f).parameters)[k]
+    cure = f"dualrev.stop_gradient({name}) for a constant, or leave {k} out of nondiff_argnums"
+    return f"its argument {name!r}, which nondiff_argnums names, not to be under differentiation: write {cure}"
 
 
 def _got(made: Any) -> str:

@@ -49,7 +49,7 @@ class Ruled(_CPUDispatcher):
     @property
     def current(self) -> tuple[Any, ...]:
         """The functions of the rule, if there is one."""
-        return self.owner.functions
+        return self.owner.compiled
 
     def _reduce_states(self) -> dict[str, Any]:
         return {"owner": self.owner}
@@ -65,9 +65,11 @@ class Owner(Wrapper):
     """A function with a rule; if numba compiled it, `numba_function` is what numba takes it for."""
 
     kind = ""
+    nondiff: tuple[int, ...] = ()  # the numbers of the arguments that have no derivative
 
     def __init__(self, f: Callable[..., Any]) -> None:
         self.functions: tuple[Any, ...] = ()
+        self.compiled: tuple[Any, ...] = ()
         self.used = False
         self.numba_function: Ruled | None = None
         if not isinstance(f, Dispatcher) or hasattr(f, "derivative_of"):
@@ -98,7 +100,13 @@ class Owner(Wrapper):
             raise CustomRuleError(
                 self._f, "one rule for good: numba code has been compiled with another one. Make a new function for it"
             )
-        self.functions = functions
+        if functions != self.functions:
+            self.functions = functions
+            self.compiled = functions if self.numba_function is None else self.compiled_rule(*functions)
+
+    def compiled_rule(self, *functions: Any) -> tuple[Any, ...]:
+        """Return the functions of the rule as numba code takes them."""
+        return functions
 
 
 def rules_in(f: Any) -> list[str]:

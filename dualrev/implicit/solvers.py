@@ -14,7 +14,7 @@ from dualrev.errors import CustomRuleError, SolutionError
 from dualrev.implicit.compiled import CompiledSolver, difference
 from dualrev.implicit.solution import Solve, applied, attached, constant
 from dualrev.transformed import Wrapper, check_functions
-from dualrev.tree import flatten_leaves, map
+from dualrev.tree import flatten_leaves, map, real
 
 __all__ = ["custom_fixed_point", "custom_linear_solve", "custom_root"]
 
@@ -108,7 +108,7 @@ def custom_fixed_point(
 
     def residual(x: Any, *args: Any) -> Any:
         """Return f(x, *args) - x, leaf by leaf."""
-        return map(lambda after, before: after - before, step(x, *args), x)
+        return map(lambda after, before: after - before, real(step(x, *args)), real(x))
 
     residual.__qualname__ = getattr(f, "__qualname__", repr(f))
     in_python = custom_root(residual, solve=solve, has_aux=has_aux, tol=tol)
@@ -168,7 +168,7 @@ def custom_linear_solve(
 
     def residual(x: Any, b: Any, *args: Any) -> Any:
         """Return matvec(x, *args) - b, leaf by leaf."""
-        return map(lambda found, wanted: found - wanted, product(x, *args), b)
+        return map(lambda found, wanted: found - wanted, real(product(x, *args)), real(b))
 
     def forward(x: Any) -> Any:
         """Apply matvec to plain data."""

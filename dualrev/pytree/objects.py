@@ -1,8 +1,9 @@
 """Dataclasses as nested data: how they come apart, and how they are made again with other numbers.
 
 They are made of their fields alone, without __init__: what a method has cached in an object belongs to the numbers that
-it was computed from. Attributes that are no fields are made again by `__post_init__`, if that sets them, so that they
-depend on the fields as they do in the original; ints, strings and the like are taken over.
+it was computed from. `set_meta_fields` names fields that objects carry as they are. Attributes that are no fields are
+made again by `__post_init__`, if that sets them, so that they depend on the fields as they do in the original; ints,
+strings and the like are taken over.
 """
 
 from __future__ import annotations
@@ -10,39 +11,52 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dualrev.errors import LeafError
 
-__all__ = ["explain", "take_apart"]
+__all__ = ["explain", "set_meta_fields", "take_apart"]
+
+_META = "__dualrev_meta_fields__"
+
+
+def set_meta_fields(cls: type, names: Sequence[str]) -> None:
+    """Name the fields of a dataclass that are carried as they are, and are no part of the data."""
+    setattr(cls, _META, tuple(names))
 
 
 def take_apart(
     x: Any, same: Callable[[Any, Any], bool]
-) -> tuple[list[Any], Callable[[list[Any]], Any], Callable[[list[Any]], Any]]:
-    """The values of the fields of a dataclass, and two ways to make another one of new values.
+) -> tuple[list[Any], Any, Callable[[list[Any]], Any], Callable[[list[Any]], Any]]:
+    """The values of the fields of a dataclass, those of its meta fields, and two ways to make one of new values.
 
     The first sets the fields and nothing else, as gradients have them. The second is for the function that takes the
     object: with the other attributes, too. `same` says whether two attributes, nested data, hold the same real numbers.
     """
-    names = [f.name for f in dataclasses.fields(x) if hasattr(x, f.name)]  # one may be left for a method to set
+    every = [f.name for f in dataclasses.fields(x) if hasattr(x, f.name)]  # one may be left for a method to set
+    meta = getattr(type(x), _META, ())
+    names = [name for name in every if name not in meta]
     values = [getattr(x, name) for name in names]
-    build = functools.partial(_of_fields, type(x), names)
+    carried = {name: getattr(x, name) for name in every if name in meta}
+    build = functools.partial(_of_fields, type(x), names, carried)
     others = {
         name: u
         for name, u in getattr(x, "__dict__", {}).items()
-        if name not in names and not isinstance(getattr(type(x), name, None), functools.cached_property)
+        if name not in every and not isinstance(getattr(type(x), name, None), functools.cached_property)
     }
-    return values, build, functools.partial(_with_others, build, same, names, values, others) if others else build
+    restore = functools.partial(_with_others, build, same, names, values, others) if others else build
+    return values, carried or None, build, restore
 
 
-def _of_fields(cls: Any, names: list[str], values: list[Any]) -> Any:
+def _of_fields(cls: Any, names: list[str], carried: dict[str, Any], values: list[Any]) -> Any:
     made = cls.__new__(cls)
-    for name, u in zip(names, values, strict=True):
+    for name, u in carried.items():
         object.__setattr__(made, name, u)  # frozen ones too
+    for name, u in zip(names, values, strict=True):
+        object.__setattr__(made, name, u)
     return made
 
 

@@ -52,19 +52,19 @@ from dualrev.eager.tables.pandas_xarray import with_labels
 from dualrev.errors import CotangentError, DualrevError, LeafError
 from dualrev.pytree.objects import take_apart
 
-__all__ = ["NAMESPACE", "Structure", "flatten", "flatten_leaves", "unpack"]
+__all__ = ["NAMESPACE", "Structure", "flatten_leaves", "flatten_scalars", "unpack"]
 
 NAMESPACE = "dualrev"  # of the classes that optree knows for us
 
 
 class Structure:
-    """Structure of nested data without its real leaves, which `flatten` and `flatten_leaves` return.
+    """Structure of nested data without its real leaves, which `flatten_scalars` and `flatten_leaves` return.
 
     A real leaf is a float or a whole floating array; a complex number has two. Methods with `leaves` in their names
     take one item for each leaf; the others take one number for each real number, as many for an array as it has
     elements. `has_complex` says whether the data hold complex numbers.
 
-    >>> structure = flatten({"w": [1.0, 2], "b": 0.5})[1]
+    >>> structure = flatten_scalars({"w": [1.0, 2], "b": 0.5})[1]
     >>> structure.rebuild([10.0, 20.0])
     {'w': [20.0, 2], 'b': 10.0}
     """
@@ -251,7 +251,7 @@ class Structure:
         return leaves
 
 
-def flatten(x: Any) -> tuple[list[Any], Structure]:
+def flatten_scalars(x: Any) -> tuple[list[Any], Structure]:
     """Real numbers of nested data, as floats, from left to right, and the structure around them.
 
     Args:
@@ -263,7 +263,7 @@ def flatten(x: Any) -> tuple[list[Any], Structure]:
     Raises:
         LeafError: x holds a value that is neither real nor discrete (masked arrays, sets of floats, cyclic data).
 
-    >>> scalars, structure = flatten({"w": [1.0, 2], "b": 0.5})
+    >>> scalars, structure = flatten_scalars({"w": [1.0, 2], "b": 0.5})
     >>> scalars
     [0.5, 1.0]
     >>> structure.cotangent([10.0, 20.0])
@@ -283,7 +283,7 @@ def flatten_leaves(x: Any) -> tuple[list[Any], Structure]:
         (leaves, structure), a list and the `Structure` that rebuilds the data.
 
     Raises:
-        LeafError: As in `flatten`.
+        LeafError: As in `flatten_scalars`.
 
     >>> flatten_leaves({"w": np.ones(2), "b": 0.5})[0]
     [0.5, array([1., 1.])]
@@ -346,7 +346,7 @@ def _walk(x: Any, adopting: bool) -> tuple[list[Any], Structure]:
             todo.append(_Leave(id(x)))
             todo.extend(reversed(children))
         else:
-            parts.append(leaf_of(x, leaves, lambda data: bool(flatten(data)[0])))
+            parts.append(leaf_of(x, leaves, lambda data: bool(flatten_scalars(data)[0])))
     return leaves, Structure(parts)
 
 
@@ -381,8 +381,8 @@ def unpack(x: Any) -> tuple[Node, list[Any]] | None:
     if (table := with_labels(x)) is not None:
         return Node(type(x), len(table.children), None, table.build, table.restore), table.children
     if dataclasses.is_dataclass(x) and not isinstance(x, (type, enum.Enum)):
-        values, of_fields, restore = take_apart(x, _same_numbers)
-        return Node(type(x), len(values), None, of_fields, restore), values
+        values, carried, of_fields, restore = take_apart(x, _same_numbers)
+        return Node(type(x), len(values), carried, of_fields, restore), values
     return None
 
 

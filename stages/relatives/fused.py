@@ -28,7 +28,7 @@ import functools
 
 from dualrev.eager.numbers.overload import DualNumber, alive, contribute
 from dualrev.errors import CustomRuleError, PrimitiveError
-from dualrev.tree import flatten, outputs
+from dualrev.tree import flatten_scalars, outputs
 from stages.relatives.deltas import delta_array
 
 
@@ -63,7 +63,7 @@ def fused(f, vjp=delta_array.vjp):
         y, pullback = vjp(f, *xs)
         ys, structure = outputs(y)
         units = [structure.cotangent([float(i == j) for j in range(len(ys))]) for i in range(len(ys))]
-        return y, [flatten(pullback(unit))[0] for unit in units]
+        return y, [flatten_scalars(pullback(unit))[0] for unit in units]
 
     return _one_step(f, linearize)
 
@@ -74,7 +74,7 @@ def _one_step(f, linearize):
     @functools.wraps(f)
     def step(*args):
         """Compute f's value and Jacobian, and record one operation for each scalar of the value."""
-        leaves, structure = flatten(args)
+        leaves, structure = flatten_scalars(args)
         duals = [alive(u) for u in leaves if isinstance(u, DualNumber)]
         if not duals:
             return f(*args)

@@ -21,7 +21,7 @@ STAND_INS = {
 }
 BRIDGES = ("casadi", "cyipopt", "jax", "nutpie", "pytensor", "torch")
 #: Functions that take an engine.
-WITH_ENGINE = ("grad", "value_and_grad", "vjp", "jvp", "jacobian", "hessian", "hvp")
+WITH_ENGINE = ("grad", "value_and_grad", "vjp", "jvp", "linearize", "jacobian", "hessian", "hvp")
 
 
 def module(name, needed):
@@ -120,6 +120,7 @@ HELD = {
     "lift": (lambda: dr.lift(compiled), "<dualrev.lift of compiled>"),
     "vmap": (lambda: dr.vmap(compiled), "<dualrev.vmap of compiled>"),
     "pullback": (lambda: dr.vjp(loss, POINT)[1], "<pullback of loss, by dualrev.vjp>"),
+    "linearize": (lambda: dr.linearize(loss, POINT)[1], "<derivative of loss, by dualrev.linearize>"),
     "compiled pullback": (lambda: dr.vjp(compiled, POINT)[1], "<pullback of compiled, by dualrev.vjp>"),
     "checkpoint": (lambda: dr.checkpoint(loss), "<dualrev.checkpoint of loss>"),
     "compiled checkpoint": (lambda: dr.checkpoint(compiled), "<dualrev.checkpoint of compiled>"),
@@ -128,7 +129,8 @@ HELD = {
     "rule": (lambda: dr.grad(custom()), "<dualrev.grad of <dualrev.custom_vjp of loss>>"),
     "no name": (lambda: dr.grad(numba.typed.List), "<dualrev.grad of List>"),
     "custom_root": (lambda: dr.implicit.custom_root(loss)(loss), "<dualrev.implicit.custom_root of loss>"),
-    "structure": (lambda: dr.tree.flatten([1.0, 2, POINT])[1], "<dualrev.tree.Structure with 2 real leaves>"),
+    "structure": (lambda: dr.tree.flatten_leaves([1.0, 2, POINT])[1], "<dualrev.tree.Structure with 2 real leaves>"),
+    "treedef": (lambda: dr.tree.structure([1.0, 2, None]), "<dualrev.tree.TreeDef with 2 leaves>"),
     "vectorize": (lambda: dr.numpy.vectorize(loss), "<dualrev.numpy.vectorize of loss>"),
     "r_": (lambda: dr.numpy.r_, "<dualrev.numpy.r_>"),
     "array": (lambda: dr.numpy.ones(1), "RealArray([1.])"),

@@ -19,7 +19,7 @@ from support.oracle import assert_same, check_vjp
 
 import dualrev as dr
 from dualrev.errors import ArgumentError, CotangentError, LeafError, OutputError
-from dualrev.tree import flatten, inputs, outputs, register_node
+from dualrev.tree import flatten_scalars, inputs, outputs, register_node
 from stages import STAGES
 
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no test depends on times
@@ -200,14 +200,14 @@ def is_real_array(x):
 
 
 def as_floats(x):
-    """The leaf that `rebuild` returns for the scalars that `flatten` took from it."""
+    """The leaf that `rebuild` returns for the scalars that `flatten_scalars` took from it."""
     if is_real(x):
         return float(x)
     return x.astype(float) if is_real_array(x) else x
 
 
 def as_cotangent(x):
-    """The leaf that `cotangent` returns for the scalars that `flatten` took from it."""
+    """The leaf that `cotangent` returns for the scalars that `flatten_scalars` took from it."""
     if isinstance(x, np.floating) or is_real_array(x):
         return x
     return float(x) if is_real(x) else None
@@ -287,13 +287,13 @@ def nodes(inner):
 DATA = st.recursive(st.one_of(REAL_LEAVES, DISCRETE_LEAVES), nodes, max_leaves=12)
 
 
-# flatten, rebuild, cotangent and read are inverses
+# flatten_scalars, rebuild, cotangent and read are inverses
 
 
 @patient
 @given(DATA)
 def test_rebuild_of_flatten_is_the_identity_up_to_float_types(x):
-    xs, structure = flatten(x)
+    xs, structure = flatten_scalars(x)
     assert all(type(number) is float for number in xs)
     assert same(structure.rebuild(xs), mapped(x, as_floats))
 
@@ -301,9 +301,9 @@ def test_rebuild_of_flatten_is_the_identity_up_to_float_types(x):
 @patient
 @given(DATA, st.randoms(use_true_random=False))
 def test_flatten_of_rebuild_is_the_identity(x, random):
-    xs, structure = flatten(x)
+    xs, structure = flatten_scalars(x)
     ys = [random.randint(-9, 9) / 4 for _ in xs]
-    rebuilt, again = flatten(structure.rebuild(ys))
+    rebuilt, again = flatten_scalars(structure.rebuild(ys))
     assert rebuilt == ys
     assert same(again.rebuild(ys), structure.rebuild(ys))
 
@@ -311,14 +311,14 @@ def test_flatten_of_rebuild_is_the_identity(x, random):
 @patient
 @given(DATA)
 def test_a_cotangent_has_the_types_of_the_data_and_none_at_discrete_leaves(x):
-    xs, structure = flatten(x)
+    xs, structure = flatten_scalars(x)
     assert same(structure.cotangent(xs), mapped(x, as_cotangent))
 
 
 @patient
 @given(DATA, st.randoms(use_true_random=False))
 def test_read_of_cotangent_is_the_identity(x, random):
-    xs, structure = flatten(x)
+    xs, structure = flatten_scalars(x)
     ys = [random.randint(-9, 9) / 4 for _ in xs]
     assert structure.read(structure.cotangent(ys)) == ys
 
@@ -327,7 +327,7 @@ def test_read_of_cotangent_is_the_identity(x, random):
 @given(DATA)
 def test_the_data_itself_stays_as_it_was(x):
     before = mapped(x, lambda leaf: leaf.copy() if is_real_array(leaf) else leaf)
-    xs, structure = flatten(x)
+    xs, structure = flatten_scalars(x)
     structure.rebuild([0.0] * len(xs))
     structure.cotangent([0.0] * len(xs))
     assert same(mapped(x, lambda leaf: leaf), before)
@@ -348,7 +348,7 @@ def test_every_rebuild_makes_new_containers(x):
                 todo.extend(here.values())
         return found
 
-    xs, structure = flatten(x)
+    xs, structure = flatten_scalars(x)
     first, second = structure.rebuild(xs), structure.rebuild(xs)
     of_x, of_first, of_second = containers(x), containers(first), containers(second)
     assert not of_x.keys() & of_first.keys()
@@ -360,7 +360,7 @@ def test_every_rebuild_makes_new_containers(x):
 def test_data_of_another_structure_is_refused_as_a_cotangent(x, other):
     """Whatever `read` accepts has the structure: its numbers rebuild it."""
     ct = mapped(other, as_cotangent)
-    structure = flatten(x)[1]
+    structure = flatten_scalars(x)[1]
     try:
         numbers = structure.read(ct)
     except CotangentError:
@@ -379,7 +379,7 @@ def loosely(x):
 
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32, np.float16, np.longdouble])
 def test_a_scalar_has_a_cotangent_of_its_type(kind):
-    xs, structure = flatten(kind(1.5))
+    xs, structure = flatten_scalars(kind(1.5))
     assert xs == [1.5]
     assert type(xs[0]) is float
     assert type(structure.cotangent([2.5])) is kind
@@ -387,7 +387,7 @@ def test_a_scalar_has_a_cotangent_of_its_type(kind):
 
 
 def test_an_object_of_a_subclass_of_float_is_a_float():
-    xs, structure = flatten(Metres(1.5))
+    xs, structure = flatten_scalars(Metres(1.5))
     assert (xs, structure.rebuild([2.0]), structure.cotangent([2.0])) == ([1.5], 2.0, 2.0)
 
 
@@ -395,7 +395,7 @@ def test_an_object_of_a_subclass_of_float_is_a_float():
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3), (0,), (0, 2)])
 def test_an_array_has_a_cotangent_of_its_shape_and_dtype(dtype, shape):
     array = np.ones(shape, dtype)
-    xs, structure = flatten(array)
+    xs, structure = flatten_scalars(array)
     assert xs == [1.0] * array.size
     ct = structure.cotangent([float(k) for k in range(array.size)])
     assert isinstance(ct, np.ndarray)
@@ -406,14 +406,14 @@ def test_an_array_has_a_cotangent_of_its_shape_and_dtype(dtype, shape):
 def test_arrays_are_read_in_c_order_however_they_are_stored():
     array = np.arange(6.0).reshape(2, 3)
     for stored in [np.asfortranarray(array), array[::-1][::-1], np.repeat(array, 2, axis=1)[:, ::2]]:
-        xs, structure = flatten(stored)
+        xs, structure = flatten_scalars(stored)
         assert xs == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
         assert structure.rebuild(xs).tolist() == array.tolist()
 
 
 @pytest.mark.parametrize("x", DISCRETE_VALUES, ids=lambda x: type(x).__name__)
 def test_a_discrete_leaf_passes_through_and_has_the_cotangent_none(x):
-    xs, structure = flatten(x)
+    xs, structure = flatten_scalars(x)
     assert xs == []
     assert structure.rebuild([]) is x
     assert structure.cotangent([]) is None
@@ -423,48 +423,48 @@ def test_a_discrete_leaf_passes_through_and_has_the_cotangent_none(x):
 @pytest.mark.parametrize("x", [float("nan"), float("inf"), -float("inf"), -0.0, 5e-324, 1.7976931348623157e308])
 def test_unusual_floats_pass_unchanged(x):
     for data in [x, [x], np.array([x])]:
-        xs, structure = flatten(data)
+        xs, structure = flatten_scalars(data)
         assert repr(xs) == repr([x])
-        assert repr(flatten(structure.cotangent(xs))[0]) == repr([x])
+        assert repr(flatten_scalars(structure.cotangent(xs))[0]) == repr([x])
 
 
 # nodes
 
 
 def test_a_dict_keeps_its_order_of_insertion():
-    xs, structure = flatten({"w": 1.0, "b": 2.0, "a": 3.0})
+    xs, structure = flatten_scalars({"w": 1.0, "b": 2.0, "a": 3.0})
     assert list(structure.rebuild(xs).items()) == [("w", 1.0), ("b", 2.0), ("a", 3.0)]
     assert list(structure.cotangent(xs).items()) == [("w", 1.0), ("b", 2.0), ("a", 3.0)]
 
 
 def test_a_cotangent_for_a_dict_may_have_its_keys_in_another_order():
-    xs, structure = flatten({"w": 1.0, "b": 2.0})
+    xs, structure = flatten_scalars({"w": 1.0, "b": 2.0})
     assert structure.read({"b": 2.0, "w": 1.0}) == structure.read({"w": 1.0, "b": 2.0}) == xs
 
 
 def test_keys_without_an_order_among_them_do():
     data = {"a": 1.0, 2: 2.0, None: 3.0, (1, "x"): 4.0, Colour.RED: 5.0}
-    xs, structure = flatten(data)
+    xs, structure = flatten_scalars(data)
     assert sorted(xs) == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert structure.rebuild(xs) == data
     assert list(structure.rebuild(xs)) == list(data)
 
 
 def test_a_defaultdict_keeps_its_factory_and_a_deque_its_length():
-    xs, structure = flatten([defaultdict(int, a=1.0), deque([2.0], maxlen=4)])
+    xs, structure = flatten_scalars([defaultdict(int, a=1.0), deque([2.0], maxlen=4)])
     rebuilt = structure.rebuild(xs)
     assert rebuilt[0].default_factory is int
     assert rebuilt[1].maxlen == 4
 
 
 def test_a_dataclass_is_rebuilt_without_its_init():
-    xs, structure = flatten(Checked(1.0, 2.0))
+    xs, structure = flatten_scalars(Checked(1.0, 2.0))
     assert structure.rebuild([None, None]).x is None  # __post_init__ would raise
     assert type(structure.cotangent(xs)) is Checked
 
 
 def test_a_field_that_is_not_in_init_is_carried_over():
-    xs, structure = flatten(Derived(3.0))
+    xs, structure = flatten_scalars(Derived(3.0))
     assert xs == [3.0, 6.0]
     assert structure.rebuild([1.0, 5.0]) == same_fields(Derived, x=1.0, doubled=5.0)
 
@@ -477,14 +477,14 @@ def same_fields(cls, **fields):
 
 
 def test_an_inherited_dataclass_has_the_fields_of_both():
-    xs, structure = flatten(Child(1.0, 2, 3.0))
+    xs, structure = flatten_scalars(Child(1.0, 2, 3.0))
     assert xs == [1.0, 3.0]
     assert structure.rebuild([4.0, 5.0]) == Child(4.0, 2, 5.0)
     assert structure.cotangent([4.0, 5.0]) == Child(4.0, None, 5.0)
 
 
 def test_a_frozen_dataclass_stays_frozen():
-    xs, structure = flatten(FrozenSlots(1.0, 2.0))
+    xs, structure = flatten_scalars(FrozenSlots(1.0, 2.0))
     rebuilt = structure.rebuild(xs)
     assert rebuilt == FrozenSlots(1.0, 2.0)
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -494,7 +494,7 @@ def test_a_frozen_dataclass_stays_frozen():
 def test_what_a_method_has_cached_is_not_carried_over():
     data = Cached(3.0)
     assert data.square == 9.0
-    rebuilt = flatten(data)[1].rebuild([4.0])
+    rebuilt = flatten_scalars(data)[1].rebuild([4.0])
     assert "square" not in vars(rebuilt)
     assert rebuilt.square == 16.0
 
@@ -586,7 +586,7 @@ def test_an_attribute_that_is_not_there_is_explained():
 
 def test_an_array_of_objects_is_a_node():
     data = objects(1.0, (2.0, 3), None, "a").reshape(2, 2)
-    xs, structure = flatten(data)
+    xs, structure = flatten_scalars(data)
     assert xs == [1.0, 2.0]
     rebuilt, ct = structure.rebuild([5.0, 6.0]), structure.cotangent([5.0, 6.0])
     assert rebuilt.shape == ct.shape == (2, 2)
@@ -604,11 +604,11 @@ def test_an_array_of_objects_is_a_node():
 )
 def test_an_array_of_objects_stays_one(shape):
     data = np.full(shape, "text", dtype=object)
-    assert flatten([1.0, data])[1].rebuild([1.0])[1].dtype == object
+    assert flatten_scalars([1.0, data])[1].rebuild([1.0])[1].dtype == object
 
 
 def test_none_is_a_leaf_and_an_empty_node_is_a_node():
-    structure = flatten([None, (), [], {}, 1.0])[1]
+    structure = flatten_scalars([None, (), [], {}, 1.0])[1]
     assert structure.cotangent([2.0]) == [None, (), [], {}, 2.0]
     with pytest.raises(CotangentError):
         structure.read([None, None, [], {}, 2.0])
@@ -625,7 +625,7 @@ def test_a_registered_class_may_hand_over_any_iterable():
             self.members = members
 
     register_node(Bag, lambda bag: (iter(bag.members), None), lambda rest, children: Bag(children))
-    xs, structure = flatten(Bag([1.0, 2.0]))
+    xs, structure = flatten_scalars(Bag([1.0, 2.0]))
     assert xs == [1.0, 2.0]
     assert structure.rebuild([3.0, 4.0]).members == (3.0, 4.0)
 
@@ -639,7 +639,7 @@ def test_nodes_that_a_registered_class_makes_on_the_fly_are_no_cycle():
     chain = None
     for k in range(50):
         chain = Link(float(k), chain)
-    assert flatten(chain)[0] == [float(k) for k in reversed(range(50))]
+    assert flatten_scalars(chain)[0] == [float(k) for k in reversed(range(50))]
 
 
 def test_a_dataclass_with_a_field_that_is_not_set_yet_is_rebuilt_without_it():
@@ -648,7 +648,7 @@ def test_a_dataclass_with_a_field_that_is_not_set_yet_is_rebuilt_without_it():
         x: float
         cache: float = dataclasses.field(init=False)
 
-    xs, structure = flatten(Lazy(1.0))
+    xs, structure = flatten_scalars(Lazy(1.0))
     assert xs == [1.0]
     assert structure.rebuild([2.0]).x == 2.0
 
@@ -723,11 +723,11 @@ def test_a_dataclass_with_a_field_that_is_not_set_yet_is_rebuilt_without_it():
 )
 def test_read_refuses_a_wrong_structure(data, ct):
     with pytest.raises(CotangentError, match="the pullback was given"):
-        flatten(data)[1].read(ct)
+        flatten_scalars(data)[1].read(ct)
 
 
 def test_an_array_without_axes_takes_a_number():
-    assert [float(leaf) for leaf in flatten(np.ones(()))[1].read(1.5)] == [1.5]
+    assert [float(leaf) for leaf in flatten_scalars(np.ones(()))[1].read(1.5)] == [1.5]
 
 
 @pytest.mark.parametrize(
@@ -744,23 +744,23 @@ def test_an_array_without_axes_takes_a_number():
 )
 def test_read_refuses_an_array_whose_elements_are_no_numbers(ct):
     with pytest.raises(CotangentError):
-        flatten(np.ones(2))[1].read(ct)
+        flatten_scalars(np.ones(2))[1].read(ct)
 
 
 @pytest.mark.parametrize("ct", [2, 2.0, np.float32(2), np.int8(2), np.array(2), np.array(2.0, np.float32), Metres(2)])
 def test_read_takes_every_real_number_for_a_scalar(ct):
-    numbers = flatten(1.0)[1].read(ct)
+    numbers = flatten_scalars(1.0)[1].read(ct)
     assert numbers == [2.0]
     assert type(numbers[0]) is float
 
 
 @pytest.mark.parametrize("dtype", [float, np.float32, np.float16, int, np.uint8, object])
 def test_read_takes_every_array_of_real_numbers(dtype):
-    assert flatten(np.ones((2, 2)))[1].read(np.array([[1, 2], [3, 4]], dtype)) == [1.0, 2.0, 3.0, 4.0]
+    assert flatten_scalars(np.ones((2, 2)))[1].read(np.array([[1, 2], [3, 4]], dtype)) == [1.0, 2.0, 3.0, 4.0]
 
 
 def test_a_refusal_says_what_was_expected_where():
-    structure = flatten({"w": [1.0, 2.0], "n": 3, "a": np.ones((2, 3))})[1]
+    structure = flatten_scalars({"w": [1.0, 2.0], "n": 3, "a": np.ones((2, 3))})[1]
     right = {"w": [1.0, 2.0], "n": None, "a": np.ones((2, 3))}
     assert structure.read(right) == [1.0] * 6 + [1.0, 2.0]
     for key, wrong, message in [
@@ -773,7 +773,7 @@ def test_a_refusal_says_what_was_expected_where():
             structure.read({**right, key: wrong})
 
 
-# what flatten refuses
+# what flatten_scalars refuses
 
 STRUCTURED = np.dtype([("x", float), ("n", int)])
 
@@ -809,26 +809,26 @@ class Keyed(dict):
 @pytest.mark.parametrize("around", [lambda x: x, lambda x: [1.0, x], lambda x: {"a": Plain(1.0, x)}, objects])
 def test_what_is_neither_real_nor_constant_is_refused_with_a_cure(x, cure, around):
     with pytest.raises(LeafError, match=cure) as caught:
-        flatten(around(x))
+        flatten_scalars(around(x))
     assert f"a value of type {type(x).__name__} cannot be differentiated" in str(caught.value)
 
 
 def test_subclasses_without_real_scalars_are_constants():
     for x in (Listed([2, "a"]), Keyed(a=1), np.eye(2, dtype=int).view(np.matrix)):
-        scalars, structure = flatten([1.0, x])
+        scalars, structure = flatten_scalars([1.0, x])
         assert scalars == [1.0]
         assert structure.rebuild([2.0])[1] is x
 
 
 def test_numbers_of_an_array_of_objects_are_read_in_double_precision():
-    _, structure = flatten(np.ones(3))
+    _, structure = flatten_scalars(np.ones(3))
     found = structure.read(np.array([np.float32(0.5), 1, True * 2], dtype=object))
     assert found == [0.5, 1.0, 2.0]
     assert [type(x) for x in found] == [float, float, float]
 
 
 def test_a_cotangent_too_large_for_float16_is_infinite():
-    _, structure = flatten([np.float16(1), np.ones(1, np.float16)])
+    _, structure = flatten_scalars([np.float16(1), np.ones(1, np.float16)])
     scalar, array = structure.cotangent([1e6, -1e6])
     assert (scalar, array[0]) == (np.inf, -np.inf)
     assert array.dtype == np.float16
@@ -855,13 +855,13 @@ def cyclic():
 @pytest.mark.parametrize("k", range(7))
 def test_data_that_contains_itself_is_refused_with_a_cure(k):
     with pytest.raises(LeafError, match=r"it contains itself\. Pass a tree, or register the class with the links left"):
-        flatten([0.0, cyclic()[k]])
+        flatten_scalars([0.0, cyclic()[k]])
 
 
 def test_data_that_contains_something_twice_is_fine():
     shared = [1.0, {"a": 2.0}]
     data = [shared, shared, (shared, {"again": shared})]
-    xs, structure = flatten(data)
+    xs, structure = flatten_scalars(data)
     assert xs == [1.0, 2.0] * 4
     rebuilt = structure.rebuild([float(k) for k in range(8)])  # every place has its own numbers
     assert rebuilt == [
@@ -875,9 +875,9 @@ def test_a_refusal_leaves_nothing_behind():
     data = [1.0]
     data.append(data)
     with pytest.raises(LeafError):
-        flatten(data)
+        flatten_scalars(data)
     data[1] = 2.0
-    assert flatten(data)[0] == [1.0, 2.0]
+    assert flatten_scalars(data)[0] == [1.0, 2.0]
 
 
 # inputs and outputs
@@ -930,17 +930,17 @@ def in_box(*children):
     [(Cell, DEEP), (in_tuple, DEEP), (Frozen, 20_000), (in_list, 20_000), (in_dict, 20_000), (in_box, 20_000)],
 )
 def test_data_that_is_100_000_deep_needs_no_recursion(make, n):
-    xs, structure = flatten(linked(make, n, None))
+    xs, structure = flatten_scalars(linked(make, n, None))
     assert len(xs) == n
     doubled = [2.0 * x for x in xs]
     # no comparison of the data itself: Python's == would recurse
-    assert flatten(structure.rebuild(doubled))[0] == doubled
+    assert flatten_scalars(structure.rebuild(doubled))[0] == doubled
     assert structure.read(structure.cotangent(doubled)) == doubled
 
 
 @pytest.mark.parametrize("make", [Cell, in_tuple, in_list])
 def test_a_wrong_leaf_at_the_bottom_of_deep_data_is_found(make):
-    structure = flatten(linked(make, 20_000, None))[1]
+    structure = flatten_scalars(linked(make, 20_000, None))[1]
     with pytest.raises(CotangentError, match=r"given 0.0 \(type float\) where the function's value has a discrete"):
         structure.read(linked(make, 20_000, 0.0))
 
@@ -949,7 +949,7 @@ def test_deep_data_is_given_back_to_memory_safely():
     """In a process of its own: if an interpreter's deallocation recursed, it would take the tests down with it."""
     program = f"""
 import dataclasses
-from dualrev.tree import flatten
+from dualrev.tree import flatten_scalars
 
 @dataclasses.dataclass
 class Cell:
@@ -960,7 +960,7 @@ for make in [Cell, lambda *children: children]:
     data = None
     for k in range({DEEP}):
         data = make(1.0, data)
-    xs, structure = flatten(data)
+    xs, structure = flatten_scalars(data)
     rebuilt = structure.rebuild(xs)
     del data
     del rebuilt
@@ -984,13 +984,6 @@ class Layer:
 LAYERS = {"a": [Layer(np.ones((2, 3)), 0.5, "first"), (np.float32(2.0), None)], "x": np.ones(2, np.float32), "n": 3}
 
 
-def test_leaves_and_map_keep_what_is_no_number():
-    assert [np.shape(x) for x in dr.tree.leaves(LAYERS)] == [(2, 3), (), (), (2,)]
-    made = dr.tree.map(lambda x: 2.0 * x, LAYERS)
-    assert (made["a"][0].name, made["n"], made["a"][1][1]) == ("first", 3, None)
-    assert_same(made["a"][0].w, 2.0 * np.ones((2, 3)))
-
-
 def test_a_loop_of_an_optimiser_needs_no_more():
     def loss(p):
         return np.sum((p["a"][0].w @ np.arange(3.0) - p["x"]) ** 2) + p["a"][0].b ** 2
@@ -999,8 +992,6 @@ def test_a_loop_of_an_optimiser_needs_no_more():
     for _ in range(20):
         params = dr.tree.map(lambda p, g: p - 0.01 * g, params, dr.grad(loss)(params))
     assert loss(params) < 0.5 * first
-    with pytest.raises(dr.TreeError, match="where the first one has an array of shape"):
-        dr.tree.map(lambda p, g: p, {"a": np.ones(2)}, {"a": 1.0})
 
 
 def test_ravel_and_back():

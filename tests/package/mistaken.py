@@ -22,5 +22,9 @@ dr.grad(nothing)  # wrong
 dr.value_and_grad(pair)  # wrong
 dr.grad(power, argnum=1)  # wrong
 dr.vjp(power, "3")  # wrong
+dr.linearize(power, 3.0)[1]("3")  # wrong
+dr.jacobian(power)("3")  # wrong
+dr.hessian(power)(3.0).upper()  # wrong
+dr.vmap(power)(3.0).upper()  # wrong
 dr.grad(power)(3.0).upper()  # wrong
 dr.grad(power)(3.0).real

@@ -1,7 +1,8 @@
 """Typical code of users: tests/repo/test_package.py runs it, and checks it with mypy and pyright."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 from numba import njit
@@ -31,6 +32,14 @@ def loss(line: Line, x: Array) -> np.float64:
 
 def noted(x: float) -> tuple[float, str]:
     return x * x, "square"
+
+
+def doubled(x: Array) -> Array:
+    return 2.0 * x
+
+
+def length(x: Array) -> np.float64:
+    return np.sum(x * x)
 
 
 @dr.custom_vjp
@@ -63,6 +72,17 @@ assert_type(dr.grad(loss)(Line(np.ones(2), 0.5), np.eye(2)), Line)
 assert_type(dr.hvp(power)(3.0, 1.0), float)
 assert_type(dr.jvp(power, (3.0,), (1.0,)), tuple[float, float])
 assert_type(dr.vjp(noted, 3.0, has_aux=True)[2], str)
+assert_type(dr.grad(power, argnames="x")(3.0), Any)
+assert_type(dr.linearize(power, 3.0)[1](1.0), float)
+assert_type(dr.linearize(noted, 3.0, has_aux=True)[2], str)
+assert_type(dr.jacobian(power)(3.0), float)
+assert_type(dr.jacobian(doubled)(np.ones(2)), NDArray[Any])
+assert_type(dr.jacrev(noted, has_aux=True)(3.0), tuple[Any, str])
+assert_type(dr.jacfwd(lambda x: x * x[0])(np.ones(2)), Any)
+assert_type(dr.hessian(power)(3.0), float)
+assert_type(dr.hessian(length)(np.ones(2)), NDArray[Any])
+assert_type(dr.vmap(power)(np.ones(2)), NDArray[Any])
+assert_type(dr.vmap(noted, in_axes=0), Callable[..., Any])
 assert_type(clipped(3.0), float)
 assert_type(dr.checkpoint(power)(3.0), float)
 assert_type(dr.stop_gradient(3.0), float)

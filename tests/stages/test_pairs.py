@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dualrev.tree import flatten
+from dualrev.tree import flatten_scalars
 from stages import pairs
 
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # no test depends on times
@@ -34,7 +34,7 @@ DATA = st.recursive(
 )
 #: Products as `of` makes them, and any others.
 PRODUCTS = st.one_of(
-    DATA.map(lambda x: pairs.of(*reversed(flatten(x)))),
+    DATA.map(lambda x: pairs.of(*reversed(flatten_scalars(x)))),
     st.recursive(st.one_of(NUMBERS, st.just(())), lambda inner: st.tuples(inner, inner), max_leaves=15),
 )
 
@@ -72,7 +72,7 @@ def halves(path):
 @patient
 @given(DATA)
 def test_scalars_of_of_structure_xs_are_xs(x):
-    xs, structure = flatten(x)
+    xs, structure = flatten_scalars(x)
     assert pairs.scalars(pairs.of(structure, xs)) == xs
 
 
@@ -85,7 +85,7 @@ def test_of_makes_only_scalars_units_and_pairs(x):
             for half in c:
                 check(half)
 
-    xs, structure = flatten(x)
+    xs, structure = flatten_scalars(x)
     check(pairs.of(structure, xs))
 
 
@@ -177,7 +177,7 @@ def test_update_shares_everything_off_the_way(c, z):
 
 
 def test_a_single_scalar_is_its_own_product():
-    xs, structure = flatten(2.5)
+    xs, structure = flatten_scalars(2.5)
     assert pairs.of(structure, xs) == 2.5
     assert list(pairs.paths(2.5)) == [(2.5, None)]
     assert pairs.zeros(2.5) == 0.0
@@ -187,15 +187,15 @@ def test_a_single_scalar_is_its_own_product():
 
 
 def test_what_holds_no_scalar_has_no_part_in_the_product():
-    xs, structure = flatten([1, (), 2.0, None, np.zeros(0), {}, [3.0, "a"], [()]])
+    xs, structure = flatten_scalars([1, (), 2.0, None, np.zeros(0), {}, [3.0, "a"], [()]])
     assert pairs.of(structure, xs) == (2.0, 3.0)
-    assert pairs.of(flatten([1, {}])[1], []) == ()
+    assert pairs.of(flatten_scalars([1, {}])[1], []) == ()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 9, 1000, 1024, 1025])
 @pytest.mark.parametrize("container", [list, tuple, deque, np.array])
 def test_a_flat_list_of_n_is_log_n_deep(n, container):
-    xs, structure = flatten(container([1.0] * n))
+    xs, structure = flatten_scalars(container([1.0] * n))
     assert depth(pairs.of(structure, xs)) == math.ceil(math.log2(n))
 
 
@@ -208,12 +208,12 @@ def linked(n):
 
 @pytest.mark.parametrize("n", [1, 2, 10, 1000])
 def test_a_linked_list_of_n_is_n_minus_1_deep(n):
-    xs, structure = flatten(linked(n))
+    xs, structure = flatten_scalars(linked(n))
     assert depth(pairs.of(structure, xs)) == n - 1
 
 
 def test_a_product_that_is_100_000_deep_needs_no_recursion():
-    xs, structure = flatten(linked(DEEP))
+    xs, structure = flatten_scalars(linked(DEEP))
     c = pairs.of(structure, xs)
     assert depth(c) == DEEP - 1
     assert pairs.scalars(c) == xs

@@ -31,6 +31,7 @@ from dualrev.eager.transforms import with_zeros
 from dualrev.errors import (
     ArgumentError,
     ArgumentNumberError,
+    AuxiliaryError,
     CotangentError,
     OutputError,
     TangentError,
@@ -50,8 +51,11 @@ __all__ = [
     "linearize",
     "numbers",
     "of_count",
+    "pushforward",
     "real_leaves",
     "vjp",
+    "vjp_with_aux",
+    "without_aux",
     "written",
     "zeros",
 ]
@@ -61,9 +65,9 @@ __all__ = [
 _LIKE_F = ("grad", "value_and_grad", "hessian", "jacfwd", "jacrev", "jacobian")
 
 
-def gradient(f: Dispatcher, transform: str, argnums: int | Sequence[int]) -> Derivative:
-    """Dispatcher of `grad` or `value_and_grad` of a numba function."""
-    return derivative(f, transform, numbers(f, argnums))
+def gradient(f: Dispatcher, transform: str, argnums: int | Sequence[int], has_aux: bool = False) -> Derivative:
+    """Dispatcher of `grad` or `value_and_grad` of a numba function, which returns (y, aux) with has_aux."""
+    return derivative(f, f"{transform}_aux" if has_aux else transform, numbers(f, argnums))
 
 
 def directional(f: Dispatcher, transform: str, argnums: int | Sequence[int]) -> Derivative:
@@ -135,6 +139,43 @@ def vjp(f: Dispatcher, primals: NumbaTypes) -> tuple[UserValue, Callable[[UserVa
             known.add(kinds)
     y, linear = linearize(f, primals, {}, range(len(primals)))
     return y, linear.pull
+
+
+def vjp_with_aux(
+    f: Dispatcher, primals: NumbaTypes
+) -> tuple[UserValue, Callable[[UserValue], tuple[UserValue, ...]], UserValue]:
+    """VJP of a numba function that returns (y, aux): y, its pullback, and aux."""
+    both, pull = vjp(f, primals)
+    y, aux = without_aux(both)
+    (still,) = zeros((aux,))
+    return y, lambda ct: pull((ct, still)), aux
+
+
+def without_aux(both: UserValue) -> tuple[UserValue, UserValue]:
+    """Split the value (y, aux) of a function; AuxiliaryError for another value, OutputError if y has no real number."""
+    if not isinstance(both, tuple) or len(both) != 2:
+        raise AuxiliaryError(both)
+    y, aux = both
+    if not flatten_leaves(y)[0]:
+        raise OutputError(y)
+    return y, aux
+
+
+def pushforward(
+    f: Dispatcher, primals: NumbaTypes, has_aux: bool
+) -> tuple[UserValue, Callable[..., UserValue], UserValue]:
+    """Value of a numba function, its derivative there, which runs the compiled JVP in each call, and aux or None."""
+    push: Callable[..., UserValue]
+    if any(map(holds_complex, primals)):
+        kept, y = apart(primals), f(*primals)
+        push = lambda *tangents: jvp(f, apart(kept), tangents)[1]  # noqa: E731
+    else:
+        y, linear = linearize(f, primals, {}, range(len(primals)))
+        push = linear.push
+    if not has_aux:
+        return y, push, None
+    y, aux = without_aux(y)
+    return y, lambda *tangents: push(*tangents)[0], aux
 
 
 def _complex_vjp(f: Dispatcher, primals: NumbaTypes) -> tuple[UserValue, Callable[[UserValue], tuple[UserValue, ...]]]:

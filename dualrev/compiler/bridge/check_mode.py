@@ -60,8 +60,11 @@ class Checked(Derivative):
             both = made(Checked, f, "value_and_grad", argnums)(*copied(plain.given)[0])
             how = "by grad", "by value_and_grad"
             self._compare(plain, result, both[1], "has the gradient ", how)
-        elif transform in ("value_and_grad", "vjp", "jvp"):
+        elif transform in ("value_and_grad", "value_and_grad_aux", "vjp", "jvp"):
             self._compare(plain, result[0], y, "returned ")
+        elif transform == "grad_aux":
+            assert isinstance(y, tuple)
+            self._compare(plain, result[1], y[1], "returned ")
         return result
 
     def _compare(

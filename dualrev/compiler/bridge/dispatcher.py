@@ -57,6 +57,8 @@ _CPUDispatcher: Any = CPUDispatcher  # numba's type information leaves out what 
 _TAPES = {  # what the placeholders do: the same by the tape, for the curious who call `py_func`
     "grad": "return {dualrev}.grad({function}, {argnums})({all})",
     "value_and_grad": "return {dualrev}.value_and_grad({function}, {argnums})({all})",
+    "grad_aux": "return {dualrev}.grad({function}, {argnums}, True)({all})",
+    "value_and_grad_aux": "return {dualrev}.value_and_grad({function}, {argnums}, True)({all})",
     "vjp": "return {dualrev}.vjp({function}, {primals})[1]({others})",
     "jvp": "return {dualrev}.jvp({function}, ({primals},), ({others},))",
     "keep": "return {function}({all}), ({all},)",
@@ -106,7 +108,8 @@ class Derivative(_CPUDispatcher):
     def __repr__(self) -> str:
         f, transform, argnums = self.derivative_of
         of = repr(f) if isinstance(f, Derivative) else f.__name__
-        return f"<dualrev.{transform} of {of}{'' if argnums == 0 else f', argnums={argnums}'}, compiled>"
+        name, numbers = transform.removesuffix("_aux"), "" if argnums == 0 else f", argnums={argnums}"
+        return f"<dualrev.{name} of {of}{numbers}, compiled>"
 
     def compile(self, sig: Signature | NumbaTypes) -> Any:
         """Compile for a signature, as numba's dispatchers do."""

@@ -14,7 +14,8 @@ __all__ = ["derivative"]
 def derivative(f: Dispatcher, transform: str, argnums: ArgNums = 0) -> Derivative:
     """Memoised derivative of a numba function, as a numba function.
 
-    transform is "grad", "value_and_grad", "hessian", "jacfwd", "jacrev" or "jacobian", with the arguments of f; "keep",
+    transform is "grad", "value_and_grad", "hessian", "jacfwd", "jacrev" or "jacobian", with the arguments of f;
+    "grad_aux" or "value_and_grad_aux", with those, of a function f that returns (y, aux); "keep",
     with those, for the value and copies of them; "vjp", with those and a cotangent; "jvp", with those and as many
     tangents; "product", with those and a tangent for each chosen one; "hvp", with a tangent after the first one; or
     "pushes" and "products", with those and a matrix, for the products of the Jacobian, or the Hessian, and its rows.

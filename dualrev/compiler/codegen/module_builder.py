@@ -78,6 +78,10 @@ def described(transform: str, argnums: ArgNums | None, name: str) -> str:
         return f"The cotangents of the arguments of {name} for the cotangent ct of its value."
     if transform == "value_and_grad":
         return f"The value of {name}, and its gradient with respect to argument {argnums}."
+    if transform == "grad_aux":
+        return f"The gradient of the first result of {name} with respect to argument {argnums}, and the second result."
+    if transform == "value_and_grad_aux":
+        return f"The value of {name}, and the gradient of its first result with respect to argument {argnums}."
     if transform == "vjp":
         return f"The value of {name}, and the cotangents of its arguments for the cotangent ct of the value."
     return f"The value of {name}, and its derivative in the direction of the tangents."

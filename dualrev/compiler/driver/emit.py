@@ -129,6 +129,10 @@ class Module:
 
     def _root(self, transform: str, argnums: ArgNums, argtypes: NumbaTypes, count: int) -> Emitted:
         if any(map(holds_structured, argtypes)):
+            if transform.endswith("_aux"):
+                source = self.front.source(self.f)
+                what, why = "has_aux for records or instances as arguments", "only vjp and jvp return aux for these"
+                source.refuse(source.tree, what, why, "dr.vjp(f, *args, has_aux=True)")
             if transform in ("pushes", "products"):
                 source = self.front.source(self.f)
                 why = "they are not taken apart for several directions"

@@ -37,6 +37,8 @@ class Transform:
 TRANSFORMS = {
     "grad": Transform(vjp.root),
     "value_and_grad": Transform(vjp.root),
+    "grad_aux": Transform(vjp.root),
+    "value_and_grad_aux": Transform(vjp.root),
     "vjp": Transform(vjp.root, "vjp", later=True),
     "keep": Transform(vjp_residuals.root, "vjp", later=True),
     "jvp": Transform(jvp.root),

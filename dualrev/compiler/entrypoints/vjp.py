@@ -11,7 +11,7 @@ from collections.abc import Set
 
 from numba.core import types
 
-from dualrev.compiler.ad.differentiated import check_scalar, chosen_numbers
+from dualrev.compiler.ad.differentiated import check_pair, check_scalar, chosen_numbers
 from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.layout import asks_for_layout
@@ -86,7 +86,9 @@ class Entry:
         self.module, self.transform, self.chosen, self.f, self.of = module, transform, chosen, f, of
         self.source = f.origin.source
         self.pulls = transform in ("vjp", "pull")
-        if not self.pulls:
+        if transform.endswith("_aux"):
+            check_pair(f)
+        elif not self.pulls:
             check_scalar(f)
         self.results = leaves(f.result)
         shared = module.names.shared
@@ -94,9 +96,11 @@ class Entry:
             self.given = {k: Var(f"ct_{k}", types.float64) for k in range(len(self.results))}
             seeds: dict[int, Atom] = {**self.given}
         else:
-            self.given, seeds = {}, {0: Constant(1.0, types.float64)}
+            self.given = {}
+            seeds = {k: Constant(0.0, types.float64) for k, x in enumerate(self.results) if is_real(x)}
+            seeds[0] = Constant(1.0, types.float64)
         varied = [x for k in chosen for x in leaves(f.parameters[k]) if carries(x)]
-        known = NOTHING if self.pulls else Known((True,))
+        known = NOTHING if self.pulls else Known((True, *(False for _ in self.results[1:])))
         self.sweeps = module.front.reverse.joint(f, varied, seeds, known, self._zeroed)
         self.facts = self.sweeps.facts
         self.emission = Emission(module.names, module.refer, f.checked, self.sweeps.own_tape, module.natural)
@@ -163,7 +167,12 @@ class Entry:
         gradients = [self._gradient(self.f.parameters[k], strided) for k in self.chosen]
         gradient = ast.Tuple(gradients, ast.Load()) if several or self.transform == "vjp" else gradients[0]
         value = self._tree(self.f.result, results)
-        returned = gradient if self.transform in ("grad", "pull") else ast.Tuple([value, gradient], ast.Load())
+        returned: ast.expr = ast.Tuple([value, gradient], ast.Load())
+        if self.transform in ("grad", "pull"):
+            returned = gradient
+        elif self.transform == "grad_aux":
+            assert isinstance(self.f.result, Node)
+            returned = ast.Tuple([gradient, self._tree(self.f.result.parts[1], results)], ast.Load())
         given = [*self.parameters, *["ct"] * self.pulls]
         values = {*results.values(), *(text(facts.cotangent(x)) for x in inputs if facts.is_scalar(x))}
         self._finish(name, given, doc, before, body, returned, values, finals, strided)

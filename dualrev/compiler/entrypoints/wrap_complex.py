@@ -33,7 +33,10 @@ class Around:
         if transform not in _TRANSFORMS:
             source = module.front.source(module.f)
             why = "of complex arguments only grad, value_and_grad, vjp and jvp are known"
-            source.refuse(source.tree, f"the {transform} of {source.tree.name}", why, "real and imaginary parts")
+            what, instead = f"the {transform} of {source.tree.name}", "real and imaginary parts"
+            if transform.endswith("_aux"):
+                what, instead = f"has_aux of {source.tree.name}", "dr.vjp(f, *args, has_aux=True)"
+            source.refuse(source.tree, what, why, instead)
 
     @property
     def inner(self) -> NumbaTypes:

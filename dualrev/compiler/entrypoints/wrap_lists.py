@@ -50,6 +50,8 @@ def check_lists(f: Dispatcher, source: Source, transform: str, kinds: Sequence[N
     known = _TRANSFORMS[:2] if typed else _TRANSFORMS
     if transform not in known or is_derivative(f):
         what, why = f"the {transform} by a list as an argument", f"of lists, only {', '.join(known)} are known"
+        if transform.endswith("_aux"):
+            what = "has_aux for a list as an argument"
         source.refuse(source.tree, what, why, "np.array of it")
 
 

@@ -35,7 +35,7 @@ from dualrev.eager.py_func_globals import as_python, with_globals
 from dualrev.eager.tape.engine import linearize
 from dualrev.eager.tape.tape import Tape, real
 from dualrev.errors import ConversionError, DualrevError, HashError, LeakError, UnsupportedError
-from dualrev.tree import flatten
+from dualrev.tree import flatten_scalars
 
 __all__ = ["survey"]
 
@@ -192,14 +192,14 @@ class _Survey:
         root = a
         while root.base is not None:
             root = root.base
-        if id(root) in self._made and any(map(holds_duals, flatten(new)[0])):
+        if id(root) in self._made and any(map(holds_duals, flatten_scalars(new)[0])):
             self.written.add(self._made[id(root)][1])
             self.note(ConversionError("storing"))
 
     def _of_math(self, original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
         def function(*args: Any, **kwargs: Any) -> Any:
             """Call the function of `math`; for traced numbers note its error, and call dualrev's."""
-            if not self._mine() or not any(isinstance(u, DualNumber) for u in flatten(list(args))[0]):
+            if not self._mine() or not any(isinstance(u, DualNumber) for u in flatten_scalars(list(args))[0]):
                 return original(*args, **kwargs)
             with contextlib.suppress(Exception):
                 original(*args, **kwargs)  # which is noted where it asks for a float, if it does
@@ -274,7 +274,7 @@ def _plain(data: Any) -> Any:
 
 def _active(made: Any, args: Any) -> Any:
     """Numbers and arrays that are under differentiation, as those among the arguments: nobody asks for their slopes."""
-    run = innermost([u for u in flatten(list(args))[0] if isinstance(u, (DualNumber, RealArray))])
+    run = innermost([u for u in flatten_scalars(list(args))[0] if isinstance(u, (DualNumber, RealArray))])
     if not isinstance(run, Tape):
         return made
     if isinstance(made, (tuple, list)) and type(made) in (tuple, list):

@@ -186,6 +186,10 @@ class _OfVjp(_Sweeps):
         numbers = (types.Float, types.Integer, types.Boolean)
         if isinstance(kind, types.NoneType):
             return Constant(None)
+        if isinstance(kind, types.Dispatcher):
+            for x in (x for tree in self.s.args for x in leaves(tree)):
+                if isinstance(x, Global) and x.value is kind.dispatcher:
+                    return x
         if isinstance(kind, numbers) or (isinstance(kind, types.Array) and isinstance(kind.dtype, numbers)):
             return Var("_residual{k}", kind)
         why = f"a residual of its fwd is of numba type {kind}"

@@ -133,15 +133,29 @@ class CustomRules:
         source.refuse(s.line or source.tree.lineno, what, why, instead)
 
     def check_constants(self, s: Call, active: tuple[bool, ...]) -> None:
-        """Refuse an active argument by which a definition has no derivative, such as the order of a Bessel function."""
+        """Refuse an active argument that has no derivative: the order of a Bessel function, or of nondiff_argnums."""
         assert isinstance(s.function, Global)
         f = s.function.value
+        if isinstance(f, Ruled):
+            self._check_nondiff(s, f, active)
         for k in constants_of(f):
             if active[k]:
                 what = f"scipy.special.{f.py_func.__name__} by its {('first', 'second')[k]} argument"
                 source = self.sites.get(s.of or s) or self.source(s)
                 why, instead = "no formula for this derivative is known", "dualrev.stop_gradient(...) for that argument"
                 source.refuse(s.line, what, why, f"{instead}, if it is a constant")
+
+    def _check_nondiff(self, s: Call, f: Ruled, active: tuple[bool, ...]) -> None:
+        start = 0
+        for k, p in enumerate(self.front.program.function(s).parameters):
+            end = start + len(leaves(p))
+            moves, start = any(active[start:end]), end
+            if moves and k in f.owner.nondiff:
+                name = f.py_func.__code__.co_varnames[k]
+                why = f"its argument {name!r}, which nondiff_argnums names, is differentiated"
+                self.refuse(
+                    s, why, f"dualrev.stop_gradient({name}) for a constant, or leave {k} out of nondiff_argnums"
+                )
 
     def refuse_draw(self, s: Call) -> NoReturn:
         """Refuse a sample with active parameters that is no known smooth function of them: UnsupportedError."""

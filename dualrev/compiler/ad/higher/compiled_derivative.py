@@ -57,9 +57,11 @@ def core(
 
     def refuse(why: str, instead: str) -> NoReturn:
         """Refuse at the user's line that calls the derivative."""
-        name = {"keep": "vjp", "product": "hvp"}.get(transform, transform)
+        name = {"keep": "vjp", "product": "hvp"}.get(transform, transform.removesuffix("_aux"))
         place.refuse(line, f"a derivative of the {name} of {describe(f.py_func)}", why, instead)
 
+    if transform.endswith("_aux"):
+        refuse("it was made with has_aux=True", "a function that returns the value only, and dr.grad of it")
     if not all(map(alike, derivative._declared(argtypes), argtypes)):
         refuse("numba converts its arguments to those of a declared signature", "arguments of these types")
     names, own = source.parameters, front.source(f).parameters

@@ -60,7 +60,10 @@ def _check_options(name: str, has_aux: UserValue = False, engine: UserValue = No
     """Raise TypingError for options that compiled derivatives do not have."""
     aux = getattr(has_aux, "literal_value", getattr(has_aux, "value", has_aux))
     if aux is not False or not (engine is None or isinstance(engine, (types.NoneType, types.Omitted))):
-        raise TypingError(f"dr.{name} inside of njit code has no has_aux and no engine: leave them out")
+        raise TypingError(
+            f"dr.{name} inside of njit code has no has_aux and no engine: leave them out, or make the derivative"
+            f" outside of it, as in g = dr.{name}(f, has_aux=True), and call g"
+        )
 
 
 # Transformations that give a function
