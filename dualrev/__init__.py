@@ -22,6 +22,7 @@ from dualrev.api.checking import check, check_grads
 from dualrev.api.checkpointing import checkpoint
 from dualrev.api.derivatives import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
 from dualrev.compiler.bridge.numba_ext.register import learn
+from dualrev.diagnostics.nans import debug_nans
 from dualrev.eager.arrays import RealArray
 from dualrev.eager.custom import custom_jvp, custom_vjp, stop_gradient, value
 from dualrev.eager.numbers.primitive import primitive
@@ -51,6 +52,7 @@ __all__ = [
     "checkpoint",
     "custom_jvp",
     "custom_vjp",
+    "debug_nans",
     "derivative_source",
     "errors",
     "grad",
