@@ -80,7 +80,8 @@ ANSWERS = {
     "docs/many_machines": "dask, joblib, mpi, cluster",
     "docs/benchmarks": "performance, speed, how fast",
     "docs/compiler": "timing of passes",
-    "docs/conventions": "nan, inf, debug nan, zero norm, safe norm, sqrt at 0, kink",
+    "docs/nan": "debug nan, debug_nans, debug_infs, detect_anomaly, not finite, inf, zero norm, sqrt at 0",
+    "docs/conventions": "nan, inf, zero norm, safe norm, sqrt at 0, kink",
 }
 
 

@@ -23,6 +23,7 @@ from dualrev.api.checkpointing import checkpoint
 from dualrev.api.derivatives import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
 from dualrev.api.linearization import linearize
 from dualrev.compiler.bridge.numba_ext.register import learn
+from dualrev.diagnostics.nans import debug_nans
 from dualrev.eager.arrays import RealArray
 from dualrev.eager.custom import custom_jvp, custom_vjp, stop_gradient, value
 from dualrev.eager.numbers.primitive import primitive
@@ -55,6 +56,7 @@ __all__ = [
     "compile_info",
     "custom_jvp",
     "custom_vjp",
+    "debug_nans",
     "derivative_source",
     "errors",
     "grad",

@@ -44,6 +44,7 @@ __all__ = [
     "LeakError",
     "LiftError",
     "LoopError",
+    "NonFiniteError",
     "OutputError",
     "OutputNumberError",
     "PrimitiveError",
@@ -382,6 +383,40 @@ class SolutionError(DualrevError, RuntimeError):
             f"the solution of {name!r} has no derivative{where()}: {why}. The implicit function theorem holds where a"
             " solution has been found to some digits, and moves smoothly: let the solver go on, or change its start."
         )
+
+
+class NonFiniteError(DualrevError, FloatingPointError):
+    """Derivative that is NaN or infinite, with the operation that makes it so.
+
+    Derivatives raise it inside of `with dr.debug_nans():`.
+
+    >>> import dualrev as dr
+    >>> with dr.debug_nans():
+    ...     dr.grad(dr.math.sqrt)(0.0)
+    Traceback (most recent call last):
+    dualrev.errors.NonFiniteError: ...
+    """
+
+    @property
+    def page(self) -> str:
+        """Page of the documentation that says what to write."""
+        return "docs/nan.md"
+
+    def __init__(self, place: str, what: str, cure: str) -> None:
+        super().__init__(f"{place}: {what}.\n{cure}", _NONFINITE)
+
+    @classmethod
+    def unknown(cls, f: Any, what: str, why: str) -> NonFiniteError:
+        """Return the error for the derivative of a numba function whose line is not known; `why` gives the reason."""
+        text = f"the derivative of {getattr(f, '__qualname__', _short(f))!r} is not finite: {what}. {why}."
+        return cls._saying(f"{text}{_HINT}", _NONFINITE)
+
+
+_NONFINITE = (
+    "This operation is the first one that makes NaN or infinity of finite operands, or NaN of infinite ones, and on"
+    " which the result depends: as its value, as its partial derivative, or as the product of that with a finite"
+    " cotangent or tangent. A value that is not used, or that np.where does not select, contributes nothing."
+)
 
 
 class LoopError(DualrevError, TypeError):

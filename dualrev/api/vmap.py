@@ -9,6 +9,7 @@ counts the samples.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from numbers import Number
@@ -25,8 +26,10 @@ from dualrev.api.derivatives import compiled
 from dualrev.api.transform_types import as_vmap
 from dualrev.compiler.frontend.reading.ad_operators import FROM_PYTHON
 from dualrev.diagnostics.keywords import answered
+from dualrev.diagnostics.nans import debugging
 from dualrev.diagnostics.progress import progress
 from dualrev.eager.arrays.memory.storage import RealArray, plain
+from dualrev.eager.checking.finite_results import finite_result
 from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.py_func_globals import numeric
 from dualrev.errors import BatchError
@@ -110,7 +113,12 @@ def _vmap(
         raise BatchError("vmap over arguments of different sizes", found, "arrays with as many samples")
     (count,) = sizes
     if isinstance(f, Dispatcher) and not any(map(_holds_duals, moved)):
-        stacked = _compiled_loop(f, moved, axes, count, parallel)
+        compiled_loop = functools.partial(_compiled_loop, f, axes=axes, count=count, parallel=parallel)
+        if debugging() and hasattr(f, "derivative_of"):
+            by_tape = functools.partial(_loop, f.py_func, axes=axes, kwargs={}, count=count)
+            stacked = finite_result(compiled_loop, by_tape, (moved,), {}, f.py_func)
+        else:
+            stacked = compiled_loop(moved)
     else:
         stacked = _loop(_lifted(f) if isinstance(f, Dispatcher) else numeric(f), moved, axes, by_name, count)
     return _placed(stacked, out_axes)

@@ -7,6 +7,7 @@ A module imports from those before it, never from those after it, also not insid
     arrays/             arrays of such numbers, and numpy's functions on them; complex/ has pairs of real ones
     leaves, dualrev.tree              nested data, in and out
     tape/linear, tape/engine          a function's derivative at a point, as a linear map
+    tape/watched_tape, watched_linear the same under debug_nans, with the user's operations; engine imports them late
     copies, checking/                 what the function computes by itself, beside that
     numba_rules, py_func_globals      numba functions on the tape
     arguments, transforms             gradients, Jacobians, products with Hessians

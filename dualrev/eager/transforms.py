@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.diagnostics import nans
 from dualrev.eager.arguments import Argnums, choose, several
-from dualrev.eager.arrays.memory.storage import RealArray, innermost, own, strip, zero
+from dualrev.eager.arrays.memory.storage import RealArray, innermost, own, plain, strip, zero
 from dualrev.eager.checking.explanations import explained
 from dualrev.eager.checking.plain_run import PlainRun, wanted
 from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.py_func_globals import as_python
 from dualrev.eager.tables.pandas_xarray import with_labels
 from dualrev.eager.tape import engine as default_engine
-from dualrev.errors import AuxiliaryError, ConversionError, ScalarError, TangentError
+from dualrev.errors import AuxiliaryError, ConversionError, LeafError, ScalarError, TangentError
 from dualrev.transformed import Transformed
 from dualrev.tree import flatten_leaves
 
@@ -53,12 +54,19 @@ def with_zeros(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ..
 
 
 def linearize(
-    f: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, engine: Any, call: Any = None, check: bool = False
+    f: Callable[..., Any],
+    primals: tuple[Any, ...],
+    has_aux: bool,
+    engine: Any,
+    call: Any = None,
+    check: bool = False,
+    of_value: bool = True,
 ) -> tuple[Any, Any, Any]:
     """The value of f, its derivative (with `pull` and `push`), and what else it returned.
 
     If the user's function has other arguments, too, `call` is that function and its (args, kwargs). With `check`, or if
-    the environment says so, the value is compared with that on plain numbers.
+    the environment says so, the value is compared with that on plain numbers. Under `debug_nans`, the value may be
+    infinite or NaN if it is not `of_value`: a derivative that nobody asked for.
     """
     run = default_engine.linearize if engine is None else _linearize_of(engine)
     aux: list[Any] = []
@@ -68,6 +76,8 @@ def linearize(
     if check or wanted():
         called, args, kwargs = call or (f, primals, {})
         plain = PlainRun(called, args, kwargs, has_aux)
+    if nans.active and nans.debugging():
+        run = functools.partial(_watched, run, (primals, call and call[1:]), of_value)
     with ConversionError.remembered():
         try:
             y, derivative = run(function, *primals)
@@ -78,6 +88,16 @@ def linearize(
     if plain is not None:
         plain.compare(y, functools.partial(_value_by, run, function, primals))
     return y, derivative, aux[0] if has_aux else None
+
+
+def _watched(run: Callable[..., Any], given: Any, of_value: bool, *args: Any) -> Any:
+    """Linearize under `debug_nans`, which asks what is known of the call."""
+    try:
+        is_finite = all(np.isfinite(plain(x)).all() for x in flatten_leaves(given)[0])
+    except LeafError:  # an argument that is a constant may be anything
+        is_finite = False
+    with nans.within(nans.Call(is_finite, of_value)):
+        return run(*args)
 
 
 def _linearize_of(engine: Any) -> Callable[..., tuple[Any, Any]]:
@@ -173,7 +193,7 @@ def hvp(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *,
         """Return the gradient at x."""
         return grad(f, (x, *rest), kwargs, argnums=0, has_aux=False, engine=engine)
 
-    product = linearize(gradient, (x,), False, engine)[1].push(p)
+    product = linearize(gradient, (x,), False, engine, of_value=False)[1].push(p)
     return flatten_leaves(x)[1].cotangent_leaves(flatten_leaves(product)[0])
 
 
@@ -190,7 +210,8 @@ def jacobian(
 ) -> Any:
     """The Jacobian by rows, mode "rev", by columns, "fwd", or by whichever is fewer, None; or (jacobian, aux)."""
     function, chosen = choose(f, argnums, args, kwargs)
-    y, derivative, aux = linearize(function, chosen, has_aux, engine, (f, args, kwargs))
+    of_value = not isinstance(f, Transformed)
+    y, derivative, aux = linearize(function, chosen, has_aux, engine, (f, args, kwargs), of_value=of_value)
     outputs, output = flatten_leaves(y)
     inputs, structure = flatten_leaves(chosen)
     has_complex = holomorphic or output.has_complex or structure.has_complex

@@ -24,6 +24,7 @@ from dualrev.errors import (
     LeakError,
     LiftError,
     LoopError,
+    NonFiniteError,
     OutputError,
     OutputNumberError,
     PrimitiveError,
@@ -59,6 +60,7 @@ EXAMPLES = {
     CheckError: (("jvp", 1.0, 2.0, "within 1e-6"), AssertionError),
     LeakError: ((), RuntimeError),
     LiftError: ((len,), TypeError),
+    NonFiniteError: (("f.py:3: `y = np.log(x)`", "`np.log(x)` is -inf at 0.0", "Test x before."), FloatingPointError),
     LoopError: ((len, "a step takes its number"), TypeError),
     UnsupportedError: (("numpy.nan_to_num", "np.where(np.isnan(x), 0.0, x)"), TypeError),
 }

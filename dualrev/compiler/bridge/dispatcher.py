@@ -40,11 +40,15 @@ from dualrev.compiler.bridge.check_arguments import check_taken, check_writable
 from dualrev.compiler.bridge.gc_pause import resting_collector
 from dualrev.compiler.bridge.numba_ext.compile_log import Compilation, compiling
 from dualrev.compiler.bridge.numba_ext.emitted_functions import own_functions, prepare
+from dualrev.compiler.bridge.plain_arguments import copies, separate
 from dualrev.compiler.frontend.reading.njit_options import inherited, outlined
 from dualrev.compiler.ir.pass_manager import Settings
 from dualrev.compiler.runtime.recursion.stack_guard import need_stack  # noqa: F401 - functions that numba loads from its cache may need it
 from dualrev.compiler.types.aliases import ArgNums, Dispatcher, NumbaType, NumbaTypes, Signature, UserValue
+from dualrev.diagnostics.nans import debugging, listen
 from dualrev.diagnostics.quoting import execute, identifier, remember, unused
+from dualrev.eager.checking.finite_results import finite_result
+from dualrev.eager.copies import copied
 from dualrev.errors import DualrevError
 
 if TYPE_CHECKING:
@@ -291,6 +295,27 @@ class Derivative(_CPUDispatcher):
         for args, module in dict(modules).items():
             derivative._modules.setdefault(args, module)
         return derivative
+
+
+def _finite_call(self: Derivative, *args: UserValue, **kwargs: UserValue) -> UserValue:
+    """Call a derivative; under `debug_nans`, NonFiniteError names what makes its result NaN or infinite."""
+    call = super(Derivative, self).__call__
+    if not debugging():
+        return call(*args, **kwargs)
+    args = inspect.signature(self).bind(*args, **kwargs).args if kwargs else args
+    copy = copies if separate(args) else copied
+    return finite_result(call, self.py_func, args, {}, self._function(())[0].py_func, copy)
+
+
+def _watch_calls(on: bool) -> None:
+    """Have Python call derivatives by `_finite_call`, or as numba's dispatchers, by numba's compiled call path."""
+    if on:
+        Derivative.__call__ = _finite_call
+    elif "__call__" in vars(Derivative):
+        del Derivative.__call__
+
+
+listen(_watch_calls)
 
 
 def _placeholder(f: Dispatcher, transform: str, argnums: ArgNums) -> FunctionType:

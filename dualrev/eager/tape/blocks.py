@@ -32,6 +32,9 @@ class Block(Protocol):
     def push(self, flow: Any) -> None:
         """Set the results' tangents from the operands'."""
 
+    def ends(self) -> tuple[list[Any], list[Any]]:
+        """Return the ids of the results, and of the operands that are no constants."""
+
 
 class Partial:
     """A partial derivative that is computed when it is asked for, of values that are kept until then.
@@ -158,6 +161,15 @@ class Terms:
             elif flow.touched(ids):
                 self._some(flow, ids, p, pull=False)
 
+    def ends(self) -> tuple[list[Any], list[Any]]:
+        """Return the ids of the result, and of the operands."""
+        return [self._out], [ids for ids, _ in self._operands]
+
+    def edges(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return, for each operand, the ids of the results and of the operand's elements, place by place."""
+        found = [self._one_by_one(ids, 1.0) for ids, _ in self._operands]
+        return [(results, operand) for results, _, operand in found]
+
     def _some(self, flow: Any, ids: Any, p: Any, pull: bool) -> None:
         """The same one by one, from those ids that have been reached."""
         if isinstance(p, (Partial, Kept)):
@@ -250,6 +262,10 @@ class Rule:
         for out, t in zip(self.outs, tangents, strict=True):
             flow.add(out, flow.shaped(t, out.shape))
 
+    def ends(self) -> tuple[list[Any], list[Any]]:
+        """Return the ids of the results, and of the operands that are no constants."""
+        return list(self.outs), [i for i in self.ids if i is not None]
+
 
 class Products:
     """Where the products of matrices that add up to the cotangent of one matrix come together.
@@ -286,6 +302,10 @@ class Products:
 
     def push(self, flow: Any) -> None:
         """Nothing: who contributes to the cotangent reads the tangent of the matrix itself."""
+
+    def ends(self) -> tuple[list[Any], list[Any]]:
+        """Return the ids of the matrix as those of an operand."""
+        return [], [self._ids]
 
 
 _FEW_NUMBERS = 4096  # take no memory to speak of

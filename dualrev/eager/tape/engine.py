@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.diagnostics import nans
 from dualrev.eager.arrays.memory.layout import in_its_layout
 from dualrev.eager.arrays.memory.record import ids_of, of_new
 from dualrev.eager.arrays.memory.storage import (
@@ -67,7 +68,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:
     if not leaves:
         raise ArgumentError(primals)
     prepare()
-    with Tape() as run:
+    with _watched_tape() if nans.active and nans.debugging() else Tape() as run:
         inputs, duals = [], []
         for leaf in leaves:
             ids, dual = _interleave(run, leaf)
@@ -83,8 +84,24 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Linearized]:
             outputs.append(ids)
             values.append(value)
         y = output.rebuild_leaves(values)
-        linear = linear_map(run, (*inputs, *outputs))
+        linear = linear_map(run, (*inputs, *outputs)) if run.__class__ is Tape else _watched(run, outputs, values)
     return y, Linearized(linear, inputs, structure, outputs, output)
+
+
+def _watched_tape() -> Tape:
+    """A tape that knows the operation of each row and block, under `debug_nans`."""
+    from dualrev.eager.tape.watched_tape import WatchedTape  # few programs need it
+
+    return WatchedTape()
+
+
+def _watched(run: Any, outputs: list[Any], values: list[Any]) -> Linear:
+    """The linear map of such a tape. NonFiniteError: an operation has made one of these values NaN or infinite."""
+    from dualrev.eager.tape.watched_linear import WatchedLinear
+
+    linear = WatchedLinear(run)
+    linear.check(outputs, values)
+    return linear
 
 
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:

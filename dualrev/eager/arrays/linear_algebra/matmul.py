@@ -88,6 +88,10 @@ class Product:
         if a is not None:
             self._add(flow, 1, transposed(a.x.reshape(left)), g, right)
 
+    def ends(self) -> tuple[list[Any], list[Any]]:
+        """Return the ids of the product, and of the factors that are no constants."""
+        return [self._out], [i for i in self._ids if i is not None]
+
     def _add(self, flow: Any, k: int, u: Any, v: Any, shape: tuple[int, ...]) -> None:
         """Add the product of u and v to the cotangent of factor k, whose matrices have this shape."""
         ids, total = self._ids[k], self._sums[k]

@@ -77,7 +77,7 @@ class RealArray(Layered, Operators):
         layers = self.layers()
         for run in sorted(layers, key=_level) if len(layers) > 1 else layers:
             i = layers[run].item(key) if one else _at(layers[run], key)
-            if run.__class__ is not Tape:
+            if not isinstance(run, Tape):
                 u = u if i is None else i
             elif i:
                 u = real(run, u, int(i))
@@ -105,7 +105,7 @@ class RealArray(Layered, Operators):
             parts = source.layers()
         self.x[key] = u
         for run in {**self.layers(), **parts}:
-            self.layer(run)[key] = parts.get(run, 0 if run.__class__ is Tape else None)
+            self.layer(run)[key] = parts.get(run, 0 if isinstance(run, Tape) else None)
 
     def __iter__(self) -> Iterator[Any]:
         if not self.x.ndim:
