@@ -1,4 +1,4 @@
-"""What `dr.debug_nans` costs where nothing is NaN: `python -m bench.debug_nans`.
+"""Cost of `dr.debug_nans` where nothing is NaN: `python -m bench.debug_nans`.
 
 Each line has the microseconds of a gradient outside of the context and in it, and their ratio. The calls take turns,
 and the times are the best ones of the thread's processor time.

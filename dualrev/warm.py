@@ -52,7 +52,7 @@ arguments. The exit code is 0 if all derivatives are in the cache, and else 1.
 
 
 class Target(NamedTuple):
-    """What to warm: a function, by its module and its name, and the types of its arguments; None to call it."""
+    """Target to warm: a function, by its module and its name, and the types of its arguments; None to call it."""
 
     module: str
     name: str

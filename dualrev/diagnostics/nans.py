@@ -19,7 +19,7 @@ debugging: Callable[[], bool] = _DEBUGGING.get
 
 
 class Call(NamedTuple):
-    """What is known of the call of a derivative."""
+    """Facts about the call of a derivative."""
 
     has_finite_arguments: bool = False  # also those that are constants
     is_of_value: bool = True  # it is an error, too, if the value is not finite

@@ -86,7 +86,7 @@ _SYMBOLS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div:
 
 
 def cure_of(operation: Operation) -> str:
-    """What to write in place of an operation that makes NaN or infinity."""
+    """Code to write instead of an operation that makes NaN or infinity."""
     return next((cure for names, cure in _CURES.items() if operation.name in names), _OTHER)
 
 

@@ -394,7 +394,7 @@ class _Rule:
 
 
 def _constant(f: Callable[..., Any], k: int) -> str:
-    """Describe what is needed of an argument that nondiff_argnums names."""
+    """Describe the requirement on an argument that nondiff_argnums names."""
     name = list(signature(f).parameters)[k]
     cure = f"dualrev.stop_gradient({name}) for a constant, or leave {k} out of nondiff_argnums"
     return f"its argument {name!r}, which nondiff_argnums names, not to be under differentiation: write {cure}"

@@ -52,7 +52,7 @@ def others(numbers: Sequence[int], items: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def merged(numbers: Sequence[int], rest: Sequence[Any]) -> tuple[Any, ...]:
-    """None at these positions, and the items of `rest` at the others."""
+    """Tuple with None at these positions, and the items of `rest` at the others."""
     left = iter(rest)
     return tuple(None if k in numbers else next(left) for k in range(len(numbers) + len(rest)))
 

@@ -91,7 +91,7 @@ def linearize(
 
 
 def _watched(run: Callable[..., Any], given: Any, of_value: bool, *args: Any) -> Any:
-    """Linearize under `debug_nans`, which asks what is known of the call."""
+    """Linearize under `debug_nans`, which needs facts about the call."""
     try:
         is_finite = all(np.isfinite(plain(x)).all() for x in flatten_leaves(given)[0])
     except LeafError:  # an argument that is a constant may be anything

@@ -31,7 +31,7 @@ def set_meta_fields(cls: type, names: Sequence[str]) -> None:
 def take_apart(
     x: Any, same: Callable[[Any, Any], bool]
 ) -> tuple[list[Any], Any, Callable[[list[Any]], Any], Callable[[list[Any]], Any]]:
-    """The values of the fields of a dataclass, those of its meta fields, and two ways to make one of new values.
+    """The values of a dataclass's fields and of its meta fields, and two ways to make one of new values.
 
     The first sets the fields and nothing else, as gradients have them. The second is for the function that takes the
     object: with the other attributes, too. `same` says whether two attributes, nested data, hold the same real numbers.

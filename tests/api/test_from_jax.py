@@ -1,4 +1,4 @@
-"""What users of JAX expect: linearize, has_aux and argnames, on the tape and for numba functions."""
+"""Names and meanings that users of JAX expect: linearize, has_aux and argnames, on the tape and for numba functions."""
 
 import numba
 import numpy as np
@@ -19,7 +19,7 @@ from stages import STAGES
 
 
 def scaled(x, n, by=2.0):
-    """A value, and what is not differentiated: an array that depends on x, and an int."""
+    """A value, and auxiliary data: an array that depends on x, and an int."""
     return np.sum(x * x) * n * by, (x * by, n + 1)
 
 

@@ -75,7 +75,7 @@ class _Instrumenter:
         return made
 
     def counts(self, s: CodeStatement, columns: list[str]) -> Iterator[str]:
-        """Text of what counts a statement's words or arrays; the names of columns are taken from the list."""
+        """Text that counts a statement's words or arrays; the names of columns are taken from the list."""
         match s:
             case Push(words, line):
                 yield f"{self.count}, {self.site(line, words)}, 1, {len(words)})"
@@ -100,7 +100,7 @@ class _Instrumenter:
 
 
 class _Definitions:
-    """What the variables of a forward sweep stand for, where they are assigned once, and what is stored to columns."""
+    """Definitions of the variables of a forward sweep that are assigned once, and the values stored to columns."""
 
     def __init__(self, code: list[CodeStatement]) -> None:
         self._values: dict[str, list[ast.expr]] = {}

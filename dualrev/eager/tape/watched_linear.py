@@ -124,7 +124,7 @@ class WatchedLinear(Linear):
     # The origin
 
     def _origin(self, ids: np.ndarray) -> _Origin | None:
-        """The first operation that makes values at these ids NaN or infinite, with those of its results."""
+        """The first operation that makes values at these ids NaN or infinite, and its results."""
         bad, nan = ~np.isfinite(self._values), np.isnan(self._values)
         wanted = self._mask(ids) & bad
         of_finite, of_infinite, of_constants = None, None, None

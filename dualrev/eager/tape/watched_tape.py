@@ -35,7 +35,7 @@ _RESOLVED: ContextVar[Operation | None] = ContextVar("dualrev_resolved_operation
 
 @contextlib.contextmanager
 def resolving(operation: Operation) -> Iterator[None]:
-    """Context in which what is recorded belongs to this operation, whose cotangents or tangents are computed."""
+    """Context in which records belong to this operation, whose cotangents or tangents are computed."""
     before = _RESOLVED.get()
     _RESOLVED.set(operation)
     try:
@@ -85,7 +85,7 @@ def _operation(frame: FrameType) -> Operation:
 
 
 def _outside(frame: FrameType, is_outside: Callable[[str], bool]) -> tuple[FrameType, FrameType | None]:
-    """The innermost frame whose file is outside, and the one that it called."""
+    """The innermost frame whose file is outside, and its callee."""
     inner, outer = frame, frame.f_back
     while outer is not None and not is_outside(outer.f_code.co_filename):
         inner, outer = outer, outer.f_back

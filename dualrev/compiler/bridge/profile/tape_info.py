@@ -31,7 +31,7 @@ WORD = 8  # bytes
 
 @dataclass(frozen=True)
 class TapeLine:
-    """What one line of a function puts on the tape; numbers and arrays have a TapeLine each.
+    """Line of a function, and its records on the tape; numbers and arrays have a TapeLine each.
 
     function, file, line, text   the line
     values                       what is recorded there: names of variables, or expressions
@@ -63,7 +63,7 @@ class TapeLine:
 
 @dataclass(frozen=True)
 class TapeInfo:
-    """What a derivative puts on the tape, for given arguments; `print(info)` shows a table.
+    """Records of a derivative on the tape, for given arguments; `print(info)` shows a table.
 
     lines                what each line puts there, those with the most bytes first
     words                most words that are on the tape at once
@@ -172,7 +172,7 @@ def _read(counter: TapeCounter, args: tuple[UserValue, ...], result_bytes: int) 
 
 
 class _Arrays:
-    """Replay of what was recorded and taken: arrays and bytes by site, and most at once, each array counted once."""
+    """Replay of the events: arrays and bytes by site, and most at once, each array counted once."""
 
     def __init__(self, args: tuple[UserValue, ...]) -> None:
         leaves = [x for x in flatten_leaves(args)[0] if isinstance(x, np.ndarray) and x.size]
