@@ -2,7 +2,7 @@
 
 Each class derives from `DualrevError` and from the built-in class that Python raises in the like case, so that
 `except dr.DualrevError` and, for example, `except TypeError` both catch it. A message says what happened, where (the
-file and the line of the user's code), and what to write; `explain()` prints the reason and further cures.
+file and the line of the user's code), and what to write; `explain()` prints the reason and other possible fixes.
 tests/diagnostics/test_errors.py tests the wording.
 
 >>> import dualrev as dr
@@ -68,7 +68,7 @@ def __dir__() -> list[str]:
 class DualrevError(Exception):
     """Base class of all exceptions of dualrev.
 
-    str(error) says what happened, where, and what to write. `explain` prints `more`, too: the reason and further cures.
+    str(error) says what happened, where, and what to write. `explain` prints `more`, too: the reason and other possible fixes.
     """
 
     more: str = ""
@@ -85,7 +85,7 @@ class DualrevError(Exception):
 
     @property
     def explanation(self) -> str:
-        """The message, and below it the reason and further cures."""
+        """The message, and below it the reason and other possible fixes."""
         return "\n\n".join(filter(None, [str(self).removesuffix(_HINT), self.more]))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -766,7 +766,7 @@ class UnsupportedError(DualrevError, TypeError):
 
     @property
     def explanation(self) -> str:
-        """The message, and below it the reason, further cures, and how to find all such lines."""
+        """The message, and below it the reason, other possible fixes, and how to find all such lines."""
         every = "dualrev.check(f, *args) lists all lines of f that cannot be differentiated, and what to write in each."
         return f"{super().explanation}\n\n{every}"
 
@@ -860,7 +860,7 @@ _CONVERSIONS = {
 
 
 def explain(error: BaseException | None = None) -> None:
-    """Print what an error of this library means: its message, the reason, further cures and the page of the docs.
+    """Print what an error of this library means: its message, the reason, other possible fixes and the page of the docs.
 
     By default it is the error that an `except` block handles, or the last one that Python's prompt, IPython or a
     notebook has shown; one of ours that has led to another error is found, too.
