@@ -68,7 +68,8 @@ def __dir__() -> list[str]:
 class DualrevError(Exception):
     """Base class of all exceptions of dualrev.
 
-    str(error) says what happened, where, and what to write. `explain` prints `more`, too: the reason and other possible fixes.
+    str(error) says what happened, where, and what to write. `explain` prints `more`, too: the reason and other possible
+    fixes.
     """
 
     more: str = ""
@@ -860,7 +861,7 @@ _CONVERSIONS = {
 
 
 def explain(error: BaseException | None = None) -> None:
-    """Print what an error of this library means: its message, the reason, other possible fixes and the page of the docs.
+    """Print what an error of this library means: its message, the reason, other fixes and the page of the docs.
 
     By default it is the error that an `except` block handles, or the last one that Python's prompt, IPython or a
     notebook has shown; one of ours that has led to another error is found, too.
