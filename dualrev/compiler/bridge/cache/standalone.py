@@ -27,7 +27,7 @@ from dualrev.compiler.bridge.dispatcher import Derivative
 from dualrev.compiler.bridge.variadic import is_variadic
 from dualrev.compiler.frontend.reading.njit_options import inherited_options
 from dualrev.compiler.types.aliases import Dispatcher, NumbaTypes
-from dualrev.diagnostics.quoting import comment, unused
+from dualrev.diagnostics.quoting import comment, execute, unused
 from dualrev.errors import UnsupportedError
 
 __all__ = ["standalone"]
@@ -124,7 +124,7 @@ class _Writer:
         lines = [f"from {module} import {first}" + (f" as {name}" if first != name else "")]
         lines += [f"{name} = {name}{steps}"] if steps else []
         found: dict[str, object] = {}
-        exec("\n".join(lines), found)
+        execute("\n".join(lines), found)
         if found[name] is not self.value(name):
             self.refuse(shown, f"{module}.{whole} is another object than the one that numba compiled")
         return lines
