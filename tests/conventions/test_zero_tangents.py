@@ -398,7 +398,14 @@ def in_threads(x):
 STEEP = [with_a_power, with_a_callee, root_of_a_root, by_way_of_arrays, on_one_side, recursive, in_threads]
 
 
-@pytest.mark.parametrize("f", STEEP, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "f",
+    [
+        pytest.param(f, marks=pytest.mark.slow) if f in (with_a_callee, root_of_a_root, by_way_of_arrays) else f
+        for f in STEEP
+    ],
+    ids=lambda f: f.__name__,
+)
 def test_a_direction_that_does_not_move_an_argument_at_a_pole(f):
     """Differences of gradients along the other argument are finite."""
     x, still = np.array([0.0, 0.75]), np.array([0.0, 1.0])

@@ -38,15 +38,15 @@ from dualrev.rules.primitives import PRIMITIVES
 pytestmark = pytest.mark.usefixtures("checked")
 
 
-def some(quarter: int) -> Any:
-    """Parametrise by all cases: `make test` compiles a quarter of them, as each takes seconds, `make campaign` all.
+def some(sixth: int) -> Any:
+    """Parametrise by all cases: `make test` compiles a sixth of them, as each takes seconds, `make campaign` all.
 
-    Forward mode takes another quarter. test_core_*.py run more of them in the evaluator of core, without numba.
+    Forward mode takes another sixth. test_core_*.py run more of them in the evaluator of core, without numba.
     """
     parameters = []
     for k, case in enumerate(CASES):
         marks: list[Any] = [pytest.mark.xfail(reason=case.differs)] * bool(case.differs)
-        if k % 4 != quarter or re.match(r"functions\..*-\d+$", case.name):
+        if k % 6 != sixth or re.match(r"functions\..*-\d+$", case.name):
             marks.append(pytest.mark.slow)
         parameters.append(pytest.param(k, id=case.name, marks=marks))
     return pytest.mark.parametrize("number", parameters)
