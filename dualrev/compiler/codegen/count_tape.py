@@ -30,7 +30,7 @@ _LENGTH, _DEPTH = 40, 3  # of an expression that is shown
 
 @dataclass(frozen=True)
 class RecordingSite:
-    """A place of the emitted code that records: the user's function and line, and the values, as he wrote them."""
+    """A place of the emitted code that records: the user's function and line, and the values in the user's names."""
 
     source: Source
     line: int
