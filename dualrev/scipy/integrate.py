@@ -31,6 +31,7 @@ from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import SolutionError, UnsupportedError
 from dualrev.implicit.solution import applied, constant
 from dualrev.scipy.calls import like
+from dualrev.scipy.compiled_ivp import is_compiled, is_nested, solve
 from dualrev.scipy.runge_kutta_steps import Explicit, Radau, Steps
 from dualrev.scipy.watching import Watch
 
@@ -54,6 +55,8 @@ def solve_ivp(*given: Any, **options: Any) -> Any:
     bound = signature(_integrate.solve_ivp).bind(*given, **options)
     bound.apply_defaults()
     of = {**{k: v for k, v in bound.arguments.items() if k != "options"}, **bound.arguments["options"]}
+    if is_compiled(of) and not is_nested(of["t_span"], of["y0"], of["t_eval"], of["args"]):
+        return solve(of)
     watch = Watch()
     as_it_is = ("events", "method")  # functions with attributes, a class
     known = {**watch.options({k: v for k, v in of.items() if k not in as_it_is}), **{k: of[k] for k in as_it_is}}
