@@ -45,7 +45,7 @@ def jacobian(fun, t, y, args, band):
     for group in range(min(n, below + above + 1)):
         for j in range(group, n, below + above + 1):
             seed[j] = 1.0
-        _, column = dr.jvp(slope, (fun, t, y, args), (None, None, seed, None))
+        _, column = dr.jvp(slope, (t, y, fun, args), (None, seed, None, None))
         for j in range(group, n, below + above + 1):
             seed[j] = 0.0
             for i in range(max(0, j - above), min(n, j + below + 1)):
@@ -54,7 +54,7 @@ def jacobian(fun, t, y, args, band):
 
 
 @njit
-def _moved(fun, z, t, h, y, args):
+def _moved(z, t, h, y, fun, args):
     """Return the right-hand sides of the stage equations, of shape (3, n)."""
     n = len(y)
     made, x = np.zeros((3, n)), np.empty(n)
@@ -115,5 +115,5 @@ def _stage_moves_jvp(fun, primals, tangents):
     z, t, h, y, args, band = primals
     _, dt, dh, dy, dargs, _ = tangents
     x = stage_moves(fun, z, t, h, y, args, band)
-    _, right = dr.jvp(_moved, (fun, x, t, h, y, args), (None, None, dt, dh, dy, dargs))
+    _, right = dr.jvp(_moved, (x, t, h, y, fun, args), (None, dt, dh, dy, None, dargs))
     return x, _solved(fun, x, t, h, y, args, band, right)

@@ -18,7 +18,7 @@ SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
 
 
 @njit
-def slope(fun, t, y, args):
+def slope(t, y, fun, args):
     """Return fun(t, y, *args), a sequence of n numbers, as a new vector."""
     found = fun(t, y, *args)
     f = np.empty(len(y))
@@ -64,7 +64,7 @@ def first_step_size(fun, t, y, f, last, max_step, args, order, rtol, atol):
     x = np.empty(len(y))
     for i in range(len(y)):
         x[i] = y[i] + h0 * direction * f[i]
-    f1 = slope(fun, t + h0 * direction, x, args)
+    f1 = slope(t + h0 * direction, x, fun, args)
     for i in range(len(y)):
         f1[i] -= f[i]
     d2 = root_mean_square(f1, scale) / h0

@@ -80,7 +80,7 @@ def solver(begin: Any, advance: Any, interpolant: Any, order: int) -> Any:
         y = _resized(y0, n)
         rtol, max_step, first_step = dr.stop_gradient(rtol), dr.stop_gradient(max_step), dr.stop_gradient(first_step)
         scales = np.zeros(n) + dr.stop_gradient(atol)
-        f = slope(fun, t, y, args)
+        f = slope(t, y, fun, args)
         counts = np.zeros(3, np.int64)
         size, memory = begin(
             fun,

@@ -72,7 +72,7 @@ def event_times(events, before, after, directions, t, h, y, q, args):
 
 
 @njit
-def _values_at(events, at, t, h, y, q, args):
+def _values_at(at, t, h, y, q, events, args):
     """Return the values of all events at a time within the step that begins at t."""
     return events(at, between(q, (at - t) / h, y), *args)
 
@@ -81,11 +81,11 @@ def _values_at(events, at, t, h, y, q, args):
 def _event_time(events, index, t, h, y, q, args):
     """Return the time of an event within a step."""
     at = dr.stop_gradient(_brent(events, index, t, h, y, q, args))
-    _, slopes = dr.jvp(_values_at, (events, at, t, h, y, q, args), (None, 1.0, None, None, None, None, None))
+    _, slopes = dr.jvp(_values_at, (at, t, h, y, q, events, args), (1.0, None, None, None, None, None, None))
     slope = dr.stop_gradient(slopes[index])
     for _ in range(_ORDERS):
         if slope != 0.0:
-            at = at - _values_at(events, at, t, h, y, q, args)[index] / slope
+            at = at - _values_at(at, t, h, y, q, events, args)[index] / slope
     return at
 
 
@@ -93,7 +93,7 @@ def _event_time(events, index, t, h, y, q, args):
 def _brent(events, index, t, h, y, q, args):
     """Return a root between the ends of a step, by Brent's method (R. Brent, 1973, chapter 4)."""
     a, b = t, t + h
-    fa, fb = _values_at(events, a, t, h, y, q, args)[index], _values_at(events, b, t, h, y, q, args)[index]
+    fa, fb = _values_at(a, t, h, y, q, events, args)[index], _values_at(b, t, h, y, q, events, args)[index]
     if abs(fa) < abs(fb):
         a, b, fa, fb = b, a, fb, fa
     c, fc, d, bisected = a, fa, b - a, True
@@ -110,7 +110,7 @@ def _brent(events, index, t, h, y, q, args):
         bisected = not inside or abs(s - b) >= 0.5 * abs(last)
         if bisected:
             s = 0.5 * (a + b)
-        fs = _values_at(events, s, t, h, y, q, args)[index]
+        fs = _values_at(s, t, h, y, q, events, args)[index]
         d, c, fc = c, b, fb
         if (fa < 0.0) != (fs < 0.0):
             b, fb = s, fs

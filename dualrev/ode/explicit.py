@@ -22,7 +22,7 @@ import dualrev as dr
 from dualrev.ode.control import GROW, SAFETY, SHRINK, first_step_size, shortest_step
 from dualrev.ode.driver import solver
 
-__all__ = ["dop853", "rk23", "rk45"]
+__all__ = ["dop853", "dop853_step", "rk23", "rk23_step", "rk45", "rk45_step"]
 
 
 def _stages(method: Any) -> tuple[np.ndarray, np.ndarray, int]:
@@ -51,8 +51,8 @@ def _polynomial(method: Any, stages: int) -> np.ndarray:
     return powers[:, 1:]
 
 
-def _explicit(method: Any, error_norm: Any) -> Any:
-    """Return the solver of one of SciPy's explicit methods."""
+def _explicit(method: Any, error_norm: Any) -> tuple[Any, Any]:
+    """Return the solver of one of SciPy's explicit methods, and its step."""
     a, c, wide = _stages(method)
     p = np.ascontiguousarray(_polynomial(method, len(a)))
     order = method.error_estimator_order
@@ -124,7 +124,21 @@ def _explicit(method: Any, error_norm: Any) -> Any:
                     q[j, i] += weight * (k[s, i] if s < wide else more[s, i])
         return q
 
-    return solver(begin, advance, interpolant, p.shape[1])
+    @njit
+    def step(fun, t, h, y, args):
+        """Return the state after a step of a given size."""
+        k, x = np.empty((wide, len(y))), np.empty(len(y))
+        for s in range(wide - 1):
+            stage(fun, s, t, h, y, k, x, args)
+        made = np.empty(len(y))
+        for i in range(len(y)):
+            moved = 0.0
+            for s in range(wide - 1):
+                moved += a[wide - 1, s] * k[s, i]
+            made[i] = y[i] + h * moved
+        return made
+
+    return solver(begin, advance, interpolant, p.shape[1]), step
 
 
 def _one_estimate(weights: np.ndarray) -> Any:
@@ -162,6 +176,8 @@ def _two_estimates(third: np.ndarray, fifth: np.ndarray) -> Any:
     return error_norm
 
 
-rk23 = _explicit(_integrate.RK23, _one_estimate(np.array(_integrate.RK23.E)))
-rk45 = _explicit(_integrate.RK45, _one_estimate(np.array(_integrate.RK45.E)))
-dop853 = _explicit(_integrate.DOP853, _two_estimates(np.array(_integrate.DOP853.E3), np.array(_integrate.DOP853.E5)))
+_FIFTH, _THIRD = np.array(_integrate.DOP853.E5), np.array(_integrate.DOP853.E3)
+
+rk23, rk23_step = _explicit(_integrate.RK23, _one_estimate(np.array(_integrate.RK23.E)))
+rk45, rk45_step = _explicit(_integrate.RK45, _one_estimate(np.array(_integrate.RK45.E)))
+dop853, dop853_step = _explicit(_integrate.DOP853, _two_estimates(_THIRD, _FIFTH))

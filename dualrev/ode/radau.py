@@ -208,7 +208,7 @@ def _step(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory, co
         if rejected and norm > 1.0:
             for i in range(n):
                 error[i] += y[i]
-            error = slope(fun, t, error, args)
+            error = slope(t, error, fun, args)
             for i in range(n):
                 error[i] += estimate[i]
             solve_factored(real, below, above, pivots, error)
@@ -247,7 +247,7 @@ def _advance(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory,
     for i in range(len(y)):
         x[i] = y[i] + moves[2, i]
     counts[0] += 1
-    return after, x, slope(fun, after, x, args), moves, size
+    return after, x, slope(after, x, fun, args), moves, size
 
 
 @njit

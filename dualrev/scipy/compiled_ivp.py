@@ -6,11 +6,13 @@ are taken once more with traced numbers and the Python function (dualrev.scipy.r
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numba.core.dispatcher import Dispatcher
 from scipy import integrate as _integrate
 from scipy.optimize import OptimizeResult
@@ -24,7 +26,7 @@ from dualrev.ode.driver import at_fixed_times
 from dualrev.ode.events import together
 from dualrev.tree import flatten_leaves
 
-__all__ = ["Interpolant", "is_compiled", "is_nested", "solve"]
+__all__ = ["Interpolant", "is_compiled", "is_nested", "solve", "with_time_first"]
 
 
 _METHODS = {
@@ -55,10 +57,24 @@ def is_compiled(of: dict[str, Any]) -> bool:
         and of["method"] in _METHODS
         and not of["vectorized"]
         and set(of) <= known
+        and np.ndim(of.get("rtol", 0.0)) == 0
         and np.ndim(of["y0"]) == 1
         and np.size(of["y0"]) > 0
         and not np.iscomplexobj(of["y0"])
     )
+
+
+@functools.lru_cache(maxsize=256)
+def with_time_first(f: Any, is_first: bool) -> Any:
+    """Return a numba function f(y, t, *args) as one of t and y; anything else as it is."""
+    if is_first or not isinstance(f, Dispatcher):
+        return f
+
+    @njit
+    def fun(t: Any, y: Any, *args: Any) -> Any:
+        return f(y, t, *args)
+
+    return fun
 
 
 def is_nested(*given: Any) -> bool:

@@ -31,7 +31,7 @@ from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import SolutionError, UnsupportedError
 from dualrev.implicit.solution import applied, constant
 from dualrev.scipy.calls import like
-from dualrev.scipy.compiled_ivp import is_compiled, is_nested, solve
+from dualrev.scipy.compiled_ivp import is_compiled, is_nested, solve, with_time_first
 from dualrev.scipy.runge_kutta_steps import Explicit, Radau, Steps
 from dualrev.scipy.watching import Watch
 
@@ -106,6 +106,23 @@ def odeint(*given: Any, **options: Any) -> Any:
 
     method = _METHODS["Radau" if _STIFF in report["mused"] else "DOP853"]
     t, args = of["t"], of["args"]
+    problem = {
+        **dict.fromkeys(("t_eval", "events", "dense_output", "vectorized")),
+        "fun": with_time_first(of["func"], of["tfirst"]),
+        "t_span": (t[0], t[-1]),
+        "y0": of["y0"],
+        "t_eval": t,
+        "method": method,
+        "args": args,
+        "max_step": of["hmax"] or np.inf,
+        **{name: _TOLERANCE if known[name] is None else known[name] for name in ("rtol", "atol")},
+    }
+    in_order = np.all(np.diff(known["t"]) > 0.0) or np.all(np.diff(known["t"]) < 0.0)
+    if in_order and is_compiled(problem) and not is_nested(of["y0"], t, args):
+        watch.forget()
+        y = solve(problem).y.T
+        value = value + (y - plain(y))
+        return (value, report) if of["full_output"] else value
     steps = _integrate.solve_ivp(
         watch.plain(fun),
         (known["t"][0], known["t"][-1]),
