@@ -25,8 +25,9 @@ from pandas._libs import lib
 from pandas.api.extensions import ExtensionArray, ExtensionDtype, ExtensionScalarOpsMixin, take
 
 from dualrev.diagnostics.user_lines import is_of_user
-from dualrev.eager.arrays.memory.storage import Holder, RealArray, adopt, real_array, to_objects
+from dualrev.eager.arrays.memory.storage import Holder, RealArray, real_array, to_objects
 from dualrev.eager.numbers.dual import DualNumber, value
+from dualrev.eager.tables.boxes import as_number, as_numbers, is_missing, is_scalar, opened, unboxed
 from dualrev.eager.tables.callers import (
     beside_constants,
     called_by,
@@ -36,10 +37,11 @@ from dualrev.eager.tables.callers import (
     in_a_row_of_objects,
 )
 from dualrev.eager.tables.kinds import refused
-from dualrev.eager.tables.statistics import REDUCED, accumulated, reduced
+from dualrev.eager.tables.groups import of_groups
+from dualrev.eager.tables.statistics import REDUCED, accumulated, interpolated, reduced, with_value, with_values
 from dualrev.errors import UnsupportedError
 
-__all__ = ["DTYPE", "Box", "Column", "ColumnDtype", "as_numbers", "is_scalar"]
+__all__ = ["DTYPE", "Column", "ColumnDtype"]
 
 
 class ColumnDtype(ExtensionDtype):
@@ -88,15 +90,6 @@ def _is_number(dtype: Any) -> bool:
 
 
 DTYPE = ColumnDtype()
-
-
-class Box:
-    """A number under differentiation that pandas takes for a scalar, and hands on to a column."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: Any) -> None:
-        self.number = number
 
 
 class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
@@ -151,7 +144,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
             return Column(self.numbers[places])
         made = RealArray(np.full(len(places), np.nan))
         made[places >= 0] = self.numbers[places[places >= 0]]
-        if fill_value is not None and not _is_missing(fill_value):
+        if fill_value is not None and not is_missing(fill_value):
             made[places < 0] = as_number(fill_value)
         return Column(made)
 
@@ -269,7 +262,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func.__name__ in _APART:
             self._not_apart(func.__name__, "ddof" in kwargs or func in (np.std, np.var))
-        return func(*map(_opened, args), **{key: _opened(u) for key, u in kwargs.items()})
+        return func(*map(opened, args), **{key: opened(u) for key, u in kwargs.items()})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "numbers" or not hasattr(np.ndarray, name):
@@ -301,36 +294,45 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **kwargs: Any) -> Any:
         made = reduced(name, self.numbers, skipna, **kwargs)
+        if name not in ("any", "all", "count"):
+            options = {key: u for key, u in kwargs.items() if key in REDUCED[name][1] and u is not None}
+            made = with_value(made, getattr(self._plain(), name)(skipna=skipna, **options), name)
         if not keepdims:
             return made
         return np.array([made]) if name in ("any", "all", "count") else Column(as_numbers([made]))
 
+    def _plain(self) -> pd.Series:
+        """The values, of which pandas computes."""
+        return pd.Series(self.numbers.x)
+
     def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Column:
-        return Column(accumulated(name, self.numbers, skipna))
+        made = accumulated(name, self.numbers, skipna)
+        return Column(with_values(made, getattr(self._plain(), name)(skipna=skipna), name))
 
     def _groupby_op(
         self, *, how: str, has_dropped_na: bool, min_count: int, ngroups: int, ids: Any, **kwargs: Any
     ) -> Any:
-        if how not in REDUCED:
-            raise refused(f"groupby(...).{how}()")
-        kwargs = {"skipna": True, **kwargs}
-        if how in ("sum", "prod", "min", "max"):
-            kwargs["min_count"] = max(min_count, 0)
-        made = [reduced(how, self.numbers[ids == k], **kwargs) for k in range(ngroups)]
-        return np.array(made) if how in ("any", "all") else Column(as_numbers(made))
+        given = {"has_dropped_na": has_dropped_na, "min_count": min_count, **kwargs}
+        return _as_column(of_groups(how, self.numbers, ids, ngroups, **given))
 
     def _quantile(self, qs: Any, interpolation: str) -> Any:
-        raise refused("a quantile")
+        x = self.numbers[~self.isna()]
+        made = [np.quantile(x, q, method=interpolation) if len(x) else np.nan for q in qs]  # type: ignore[call-overload]
+        return Column(with_values(made, self._plain().quantile(qs, interpolation), "quantile"))
 
     def _rank(self, **kwargs: Any) -> Any:
-        return pd.Series(self.numbers.x).rank(**{"axis": 0, **kwargs}).to_numpy()
+        return self._plain().rank(**{"axis": 0, **kwargs}).to_numpy()
 
     def _mode(self, dropna: bool = True) -> Any:
         raise refused("mode")
 
-    def interpolate(self, **kwargs: Any) -> Any:
-        """Refused."""
-        raise refused("interpolate")
+    def interpolate(self, *, method: str = "linear", index: Any, copy: bool = True, **kwargs: Any) -> Any:
+        """Linear interpolation between the numbers around a gap."""
+        options = {key: u for key, u in kwargs.items() if key.startswith("limit")}
+        if kwargs.get("mask") is not None or method not in ("linear", "time", "index", "values"):
+            raise refused(f"interpolate with method={method!r}")
+        plain = pd.Series(self.numbers.x, index=index).interpolate(method=method, **options).to_numpy()
+        return Column(interpolated(self.numbers, plain, None if method == "linear" else index))
 
     def map(self, mapper: Any, na_action: Any = None) -> Any:
         """mapper(number) of each, if it is a function."""
@@ -348,48 +350,6 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 def _as_column(made: Any) -> Any:
     """A vector of numbers as a column; anything else, such as a vector of bools, as it is."""
     return Column(made) if isinstance(made, RealArray) and made.ndim == 1 else made
-
-
-def _opened(u: Any) -> Any:
-    """Nested lists and tuples with the RealArray in place of each column."""
-    if isinstance(u, (list, tuple)) and type(u) in (list, tuple):
-        return type(u)(map(_opened, u))
-    return u.numbers if isinstance(u, Holder) else u
-
-
-def unboxed(u: Any) -> Any:
-    """Return the number in a Box, the RealArray in a column, or u itself."""
-    return u.number if isinstance(u, Box) else u.numbers if isinstance(u, Holder) else u
-
-
-def _is_missing(u: Any) -> bool:
-    return u is None or u is pd.NA or (isinstance(u, float) and u != u)
-
-
-def is_scalar(u: Any) -> bool:
-    """Whether u can be in a column: a float or an int, or None for a missing one."""
-    return (isinstance(u, (DualNumber, int, float, np.floating, np.integer)) and not isinstance(u, bool)) or u is None
-
-
-def as_number(u: Any) -> Any:
-    """A number of a column."""
-    u = unboxed(u)
-    return np.nan if _is_missing(u) else u
-
-
-def as_numbers(scalars: Any) -> RealArray:
-    """Return the RealArray of the scalars that pandas makes a column of."""
-    scalars = unboxed(scalars)
-    if isinstance(scalars, (pd.Series, pd.Index)):
-        scalars = scalars.array
-    scalars = scalars.to_numpy() if isinstance(scalars, ExtensionArray) else scalars
-    if isinstance(scalars, RealArray):
-        return scalars
-    if isinstance(scalars, np.ndarray) and scalars.dtype.kind in "biuf":
-        return RealArray(scalars.astype(float))
-    made = np.empty(len(scalars), dtype=object)
-    made[:] = [as_number(u) for u in scalars]
-    return adopt(made)
 
 
 _APART = {"sum", "prod", "mean", "median", "min", "max", "amin", "amax", "std", "var", "any", "all", "argmin", "argmax"}

@@ -18,7 +18,8 @@ from pandas.core.ops import array_ops
 
 from dualrev.eager.arrays.memory.storage import RealArray, adopt, holds_duals
 from dualrev.eager.numbers.dual import DualNumber
-from dualrev.eager.tables.column import DTYPE, Box, Column, as_numbers, is_scalar
+from dualrev.eager.tables.boxes import Box, as_numbers, is_scalar
+from dualrev.eager.tables.column import DTYPE, Column
 from dualrev.eager.tape.tape import Real
 from dualrev.errors import UnsupportedError
 

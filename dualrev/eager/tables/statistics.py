@@ -1,4 +1,8 @@
-"""pandas' statistics of the numbers of a column: what is done with NaN, and what the reductions of nothing are."""
+"""pandas' statistics of the numbers of a column: what is done with NaN, and what the reductions of nothing are.
+
+pandas computes the value from the plain floats, in its own order of summation; numpy's functions on the traced numbers
+give the derivative. `with_values` puts the two together, and refuses where they differ.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,50 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.memory.storage import RealArray, plain
+from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, plain, real_array
+from dualrev.eager.tables.boxes import as_numbers
 from dualrev.eager.tables.kinds import refused
+from dualrev.eager.tape.tape import Tape
 
-__all__ = ["ACCUMULATED", "REDUCED", "accumulated", "reduced"]
+__all__ = [
+    "ACCUMULATED",
+    "REDUCED",
+    "STATISTICS",
+    "accumulated",
+    "interpolated",
+    "reduced",
+    "with_value",
+    "with_values",
+]
+
+
+def with_values(x: Any, values: Any, what: str) -> RealArray:
+    """x with the values that pandas computes, which equal its own up to rounding; NaN of pandas is a constant."""
+    x, values = as_numbers(x), np.asarray(values, float)
+    if any(not isinstance(run, Tape) for run in x.layers()):
+        return x  # a stage of the paper keeps the values in its numbers
+    missing = np.isnan(x.x)
+    scale = np.nanmax(np.abs(x.x), initial=1e-300, where=np.isfinite(x.x))
+    close = np.isclose(x.x, values, rtol=1e-6, atol=1e-6 * scale) | np.isnan(values) | missing
+    if x.x.shape != values.shape or not np.all(close) or not _all_hold_duals(x[missing & ~np.isnan(values)]):
+        raise refused(what)
+    made = x.copy()
+    made[np.isnan(values) & ~missing] = np.nan
+    made.x[...] = values
+    return made
+
+
+def _all_hold_duals(x: RealArray) -> bool:
+    return all(holds_duals(x[k : k + 1]) for k in range(len(x)))
+
+
+def with_value(x: Any, value: Any, what: str) -> Any:
+    """The same for one number."""
+    return with_values([x], [value], what)[0]
 
 
 def reduced(name: str, x: RealArray, skipna: bool, **kwargs: Any) -> Any:
-    """pandas' reduction of this name."""
+    """pandas' reduction of this name; the value is rounded as numpy rounds it."""
     if name not in REDUCED:
         raise refused(name)
     f, options = REDUCED[name]
@@ -42,11 +82,34 @@ def _of_some(x: Any, min_count: int = 0, f: Any = np.mean) -> Any:
 
 
 def _var(x: Any, ddof: int = 1, f: Any = np.var) -> Any:
-    return f(x, ddof=ddof) if len(x) > ddof else np.nan
+    return f(x - x.x[0], ddof=ddof) if len(x) > ddof else np.nan  # exactly 0 of equal numbers
 
 
 def _sem(x: Any, ddof: int = 1) -> Any:
     return np.sqrt(_var(x, ddof) / len(x)) if len(x) > ddof else np.nan
+
+
+def _moments(x: Any) -> tuple[int, Any, Any, Any]:
+    d = x - np.mean(x)
+    return len(x), np.sum(d**2), np.sum(d**3), np.sum(d**4)
+
+
+def _skew(x: Any) -> Any:
+    if len(x) < 3:
+        return np.nan
+    n, m2, m3, _ = _moments(x)
+    return n * np.sqrt(n - 1.0) / (n - 2.0) * m3 / m2**1.5
+
+
+def _kurt(x: Any) -> Any:
+    if len(x) < 4:
+        return np.nan
+    n, m2, _, m4 = _moments(x)
+    return (n * (n + 1.0) * (n - 1.0) * m4 / m2**2 - 3.0 * (n - 1.0) ** 2) / ((n - 2.0) * (n - 3.0))
+
+
+def _first(x: Any, k: int = 0) -> Any:
+    return x[k] if len(x) else np.nan
 
 
 REDUCED: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
@@ -59,9 +122,18 @@ REDUCED: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "var": (_var, ("ddof",)),
     "std": (functools.partial(_var, f=np.std), ("ddof",)),
     "sem": (_sem, ("ddof",)),
+    "skew": (_skew, ()),
+    "kurt": (_kurt, ()),
     "any": (lambda x: bool(np.any(plain(x))), ()),
     "all": (lambda x: bool(np.all(plain(x))), ()),
     "count": (len, ()),
+}
+#: Statistics of numbers without NaN.
+STATISTICS: dict[str, Callable[..., Any]] = {
+    **{name: f for name, (f, _) in REDUCED.items()},
+    "first": _first,
+    "last": functools.partial(_first, k=-1),
+    "quantile": lambda x, q, method="linear": np.quantile(x, q, method=method) if len(x) else np.nan,
 }
 ACCUMULATED: dict[str, tuple[Callable[..., Any], float]] = {
     "cumsum": (np.cumsum, 0.0),
@@ -76,7 +148,30 @@ def accumulated(name: str, x: RealArray, skipna: bool) -> Any:
     if name not in ACCUMULATED:
         raise refused(name)
     f, neutral = ACCUMULATED[name]
-    if not skipna:
-        return f(x)
+    if not len(x):
+        return x
     missing = np.isnan(x.x)
+    if not np.any(missing):
+        return f(x)
+    if not skipna:
+        first = int(np.argmax(missing))
+        return np.concatenate([real_array(f(x[:first])) if first else x[:0], np.full(len(x) - first, np.nan)])
     return np.where(missing, np.nan, f(np.where(missing, neutral, x)))
+
+
+def interpolated(x: RealArray, values: np.ndarray, index: Any) -> RealArray:
+    """The numbers with gaps filled as pandas fills them: from the numbers on both sides, or from the last one."""
+    missing = np.isnan(x.x)
+    known = np.flatnonzero(~missing)
+    made = x.copy()
+    place = (
+        np.arange(len(x), dtype=float)
+        if index is None
+        else np.asarray(index).astype("int64" if index.dtype.kind in "mM" else float)
+    )
+    for k in np.flatnonzero(missing & ~np.isnan(values)):
+        after = int(np.searchsorted(known, k))
+        a, b = known[max(after - 1, 0)], known[min(after, len(known) - 1)]
+        share = (place[k] - place[a]) / (place[b] - place[a]) if a < k < b else 0.0
+        made[k] = x[a] + (x[b] - x[a]) * share if a < k < b else x[a]
+    return with_values(made, values, "interpolate")
