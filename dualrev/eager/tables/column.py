@@ -36,8 +36,8 @@ from dualrev.eager.tables.callers import (
     for_xarray,
     in_a_row_of_objects,
 )
-from dualrev.eager.tables.kinds import refused
 from dualrev.eager.tables.groups import of_groups
+from dualrev.eager.tables.kinds import refused
 from dualrev.eager.tables.statistics import REDUCED, accumulated, interpolated, reduced, with_value, with_values
 from dualrev.errors import UnsupportedError
 

@@ -69,7 +69,7 @@ def _refused(what: str) -> UnsupportedError:
 def prepare() -> None:
     """Prepare pandas, once, for a function that may use it."""
     if "pandas" in sys.modules and not _PREPARED:
-        from dualrev.eager.tables.operands import teach  # imports pandas, as who has a table has done
+        from dualrev.eager.tables.teaching import teach  # imports pandas, as who has a table has done
 
         teach()
         _PREPARED.append(True)
@@ -104,7 +104,8 @@ def _is_flexible(frame: FrameType | None) -> bool:
 
 _PREPARED: list[bool] = []
 #: Here pandas asks what class a function's results are of, before it puts them together.
-_COLLECTING = ("pandas.core.apply", "pandas.core.groupby")
+_COLLECTING = ("pandas.core.apply", "pandas.core.groupby", "pandas.core.construction")
+_COLLECTING += ("pandas.core.internals.construction",)
 #: Functions that take a table for the array of its values, and give an array.
 _OF_VALUES = {np.where, np.dot, np.vdot, np.inner, np.outer, np.interp, np.concatenate, np.stack, np.hstack, np.vstack}
 _OF_VALUES |= {np.column_stack, np.append, np.linalg.solve, np.linalg.norm, np.searchsorted, np.bincount, np.polyval}

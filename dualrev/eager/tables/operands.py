@@ -5,7 +5,6 @@ This module imports pandas: meeting.py imports it for who has done so.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +22,7 @@ from dualrev.eager.tables.column import DTYPE, Column
 from dualrev.eager.tape.tape import Real
 from dualrev.errors import UnsupportedError
 
-__all__ = ["teach", "with_columns"]
+__all__ = ["TAUGHT", "under", "with_columns"]
 
 
 def with_columns(f: Callable[..., Any], *operands: Any) -> Any:
@@ -34,7 +33,7 @@ def with_columns(f: Callable[..., Any], *operands: Any) -> Any:
 
 def _for_pandas(u: Any, tables: list[Any]) -> Any:
     if isinstance(u, (pd.Series, pd.DataFrame)):
-        return _under(u)
+        return under(u)
     if isinstance(u, (pd.Index, ExtensionArray)) and not isinstance(u, Column):
         raise UnsupportedError(f"an operation of a {type(u).__name__} and an array", "u.to_numpy() for it", _OTHERS)
     if isinstance(u, Real) or (isinstance(u, RealArray) and not u.ndim):
@@ -55,8 +54,8 @@ def _for_pandas(u: Any, tables: list[Any]) -> Any:
 _OTHERS = "pandas has no place there for numbers under differentiation"
 
 
-def _under(table: Any) -> Any:
-    """The same table with a column of ours in place of each of numbers."""
+def under(table: Any) -> Any:
+    """Return the same table with a column of ours in place of each of numbers."""
     dtypes = [table.dtype] if table.ndim == 1 else table.dtypes.tolist()
     for dtype in dtypes:
         if dtype != DTYPE and not (isinstance(dtype, np.dtype) and dtype.kind in "biuf"):
@@ -67,16 +66,6 @@ def _under(table: Any) -> Any:
 
 
 # What pandas makes of objects
-
-
-def teach() -> None:
-    """Teach pandas that numbers under differentiation are floats, in the functions where it looks at objects."""
-    for module, name, taught in _TAUGHT:
-        function = getattr(module, name, None)  # no other pandas may break a derivative that has no table in it
-        if function is not None and not hasattr(function, "of_dualrev"):
-            made: Any = functools.wraps(function)(taught(function))
-            made.of_dualrev = True
-            setattr(module, name, made)
 
 
 def _inferring(infer: Callable[..., Any]) -> Any:
@@ -132,7 +121,8 @@ def _of_objects() -> UnsupportedError:
     return UnsupportedError("an operation with a table", "dualrev.numpy.array([x, 1.0])", why)
 
 
-_TAUGHT: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
+#: Functions of pandas that look at objects: module, name, and what takes the function's place.
+TAUGHT: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     (lib, "maybe_convert_objects", _inferring),
     (array_ops, "_na_arithmetic_op", _computing),
     (arraylike, "extract_array", _extracting),

@@ -1,0 +1,243 @@
+"""Statistics of windows: `rolling`, `expanding`, `ewm`, and these after `groupby`.
+
+    y[i] = statistic(the numbers of x[start[i] : end[i]] without NaN)
+
+pandas decides which rows a window has, and calls a function in C with their bounds. These functions are wrapped: for a
+column, the one in C gives the values, and says by NaN where a window has too few numbers; the statistic of the
+traced numbers of each window gives the derivative.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dualrev.eager.arrays.memory.storage import RealArray
+from dualrev.eager.tables.boxes import as_numbers
+from dualrev.eager.tables.column import Column
+from dualrev.eager.tables.kinds import refused
+from dualrev.eager.tables.statistics import STATISTICS, with_values
+
+__all__ = ["KERNELS", "prepared_values"]
+
+
+def prepared_values(prepare: Callable[..., Any]) -> Any:
+    """The array of a column for a function of windows: infinities are NaN, as pandas has it."""
+
+    def _prep_values(self: Any, values: Any) -> Any:
+        """Prepare as pandas does; a column stays one."""
+        if isinstance(values, RealArray) and values.ndim == 1:
+            values = Column(values)
+        if not isinstance(values, Column):
+            if isinstance(values, RealArray):
+                raise refused("a window over several columns (method='table')")
+            return prepare(self, values)
+        infinite = np.isinf(values.numbers.x)
+        return Column(np.where(infinite, np.nan, values.numbers)) if np.any(infinite) else values
+
+    return _prep_values
+
+
+def _traced(*arrays: Any) -> bool:
+    return any(isinstance(u, Column) for u in arrays)
+
+
+def _plain(u: Any) -> np.ndarray:
+    return u.numbers.x if isinstance(u, Column) else np.asarray(u, float)
+
+
+def _made(numbers: list[Any], values: np.ndarray, name: str) -> Column:
+    return Column(with_values(numbers, values, f"rolling(...).{name}()"))
+
+
+def _statistic(name: str, kernel: Callable[..., Any]) -> Any:
+    """A statistic of the numbers in each window."""
+
+    def of_windows(values: Any, start: Any, end: Any, minp: int, *args: Any, **kwargs: Any) -> Any:
+        """Compute as pandas does; of a column, a column."""
+        if not _traced(values):
+            return kernel(values, start, end, minp, *args, **kwargs)
+        plain = kernel(_plain(values), start, end, minp, *args, **kwargs)
+        if name in ("rank", "nunique"):
+            return plain
+        options: dict[str, Any] = {}
+        if name == "var":
+            options = {"ddof": args[0] if args else kwargs.get("ddof", 1)}
+        elif name == "quantile":
+            given = dict(zip(("quantile", "interpolation"), args, strict=False)) | kwargs
+            options = {"q": given["quantile"], "method": given["interpolation"]}
+        known = ~np.isnan(values.numbers.x)
+        made: list[Any] = []
+        for a, b, y in zip(start, end, plain, strict=True):
+            x = values.numbers[a:b]
+            made.append(np.nan if y != y else STATISTICS[name](x if known[a:b].all() else x[known[a:b]], **options))
+        return _made(made, plain, name)
+
+    return of_windows
+
+
+def _applied(kernel: Callable[..., Any]) -> Any:
+    """A function of the user for each window."""
+
+    def roll_apply(obj: Any, start: Any, end: Any, minp: int, function: Any, raw: bool, args: Any, kwargs: Any) -> Any:
+        """Call the function as pandas does, for windows with enough numbers."""
+        values = obj.array if isinstance(obj, pd.Series) else obj
+        if not _traced(values):
+            return kernel(obj, start, end, minp, function, raw, args, kwargs)
+        known = ~np.isnan(values.numbers.x)
+        made: list[Any] = []
+        for a, b in zip(start, end, strict=True):
+            enough = known[a:b].sum() >= minp and b > a
+            window = values.numbers[a:b] if raw else obj.iloc[a:b]
+            made.append(function(window, *args, **kwargs) if enough else np.nan)
+        return Column(as_numbers(made))
+
+    return roll_apply
+
+
+def _of_pairs(name: str, kernel: Callable[..., Any]) -> Any:
+    """The covariance or the correlation of two columns in each window."""
+
+    def of_windows(x: Any, y: Any, start: Any, end: Any, minp: int, *args: Any, **kwargs: Any) -> Any:
+        """Compute as pandas does; of columns, a column."""
+        if not _traced(x, y):
+            return kernel(x, y, start, end, minp, *args, **kwargs)
+        plain = kernel(_plain(x), _plain(y), start, end, minp, *args, **kwargs)
+        ddof = args[0] if args else kwargs.get("ddof", 1)
+        known = ~np.isnan(_plain(x) + _plain(y))
+        u, v = as_numbers(x), as_numbers(y)
+        made: list[Any] = []
+        for a, b, z in zip(start, end, plain, strict=True):
+            there = known[a:b]
+            made.append(np.nan if z != z else _PAIRS[name](u[a:b][there], v[a:b][there], ddof))
+        return _made(made, plain, name)
+
+    return of_windows
+
+
+def covariance(x: Any, y: Any, ddof: int) -> Any:
+    """The covariance of two vectors without NaN."""
+    return np.sum((x - np.mean(x)) * (y - np.mean(y))) / (len(x) - ddof)
+
+
+def correlation(x: Any, y: Any, ddof: int = 0) -> Any:
+    """Pearson's correlation of two vectors without NaN."""
+    dx, dy = x - np.mean(x), y - np.mean(y)
+    return np.sum(dx * dy) / np.sqrt(np.sum(dx * dx) * np.sum(dy * dy))
+
+
+_PAIRS = {"cov": covariance, "corr": correlation}
+
+
+def _of_weights(name: str, kernel: Callable[..., Any]) -> Any:
+    """A mean or sum with given weights: rolling(n, win_type='triang')."""
+
+    def of_windows(values: Any, weights: Any, *args: Any, **kwargs: Any) -> Any:
+        """Refuse a column."""
+        if _traced(values):
+            raise refused(f"rolling(..., win_type=...).{name}()")
+        return kernel(values, weights, *args, **kwargs)
+
+    return of_windows
+
+
+# Exponential weights
+
+
+def _weights(
+    known: np.ndarray, com: float, adjust: bool, ignore_na: bool, deltas: Any = None, normalize: bool = True
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """For each row, the rows that it has a weight for, and these weights, which decay by 1 - 1 / (1 + com)."""
+    alpha = 1.0 / (1.0 + com)
+    new = 1.0 if adjust or not normalize else alpha
+    rows, weights = np.zeros(0, int), np.zeros(0)
+    for k in range(len(known)):
+        if k and (known[k] or not ignore_na):
+            step = 1.0 if deltas is None else float(deltas[k - 1])
+            weights = weights * (1.0 - alpha) ** step
+        if known[k]:
+            rows = np.append(rows, k)
+            weights = np.append(weights, new if len(weights) else 1.0)
+            kept = weights > 1e-20 * weights.max()  # the others change no digit
+            rows, weights = rows[kept], weights[kept]
+            if not adjust and normalize:
+                weights = weights / weights.sum()
+        yield rows, weights
+
+
+def _exponential(kernel: Callable[..., Any]) -> Any:
+    """`ewm(...).mean()` and `.sum()`."""
+
+    def ewm(vals: Any, start: Any, end: Any, minp: int, *args: Any, **kwargs: Any) -> Any:
+        """Compute as pandas does; of a column, a column."""
+        if not _traced(vals):
+            return kernel(vals, start, end, minp, *args, **kwargs)
+        plain = kernel(_plain(vals), start, end, minp, *args, **kwargs)
+        given = dict(zip(("com", "adjust", "ignore_na", "deltas", "normalize"), args, strict=False)) | kwargs
+        deltas = given.pop("deltas", None)
+        made: list[Any] = []
+        for a, b in zip(start, end, strict=True):
+            steps = None if deltas is None else deltas[a : b - 1]
+            x = vals.numbers[a:b]
+            for rows, weights in _weights(~np.isnan(x.x), deltas=steps, **given):
+                total = weights.sum() if given.get("normalize", True) else 1.0
+                made.append(np.nan if plain[len(made)] != plain[len(made)] else np.dot(weights / total, x[rows]))
+        return Column(with_values(made, plain, "ewm"))
+
+    return ewm
+
+
+def _exponential_pairs(kernel: Callable[..., Any]) -> Any:
+    """`ewm(...).var()`, `.std()`, `.cov()` and `.corr()`."""
+
+    def ewmcov(
+        input_x: Any,
+        start: Any,
+        end: Any,
+        minp: int,
+        input_y: Any,
+        com: float,
+        adjust: bool,
+        ignore_na: bool,
+        bias: bool,
+    ) -> Any:
+        """Compute as pandas does; of columns, a column."""
+        options = (com, adjust, ignore_na, bias)
+        if not _traced(input_x, input_y):
+            return kernel(input_x, start, end, minp, input_y, *options)
+        plain = kernel(_plain(input_x), start, end, minp, _plain(input_y), *options)
+        known = ~np.isnan(_plain(input_x) + _plain(input_y))
+        made: list[Any] = []
+        for a, b in zip(start, end, strict=True):
+            x, y = as_numbers(input_x)[a:b], as_numbers(input_y)[a:b]
+            for rows, weights in _weights(known[a:b], com, adjust, ignore_na):
+                missing = plain[len(made)] != plain[len(made)]
+                made.append(np.nan if missing else _weighted(weights / weights.sum(), x[rows], y[rows], bias))
+        return Column(with_values(made, plain, "ewm"))
+
+    return ewmcov
+
+
+def _weighted(weights: np.ndarray, x: Any, y: Any, bias: bool) -> Any:
+    made = np.dot(weights, (x - np.dot(weights, x)) * (y - np.dot(weights, y)))
+    return made if bias else made / (1.0 - np.sum(weights**2))
+
+
+#: What takes the place of the functions of pandas._libs.window.aggregations.
+KERNELS: dict[str, Callable[[Callable[..., Any]], Any]] = {
+    **{
+        f"roll_{name}": functools.partial(_statistic, name)
+        for name in ("sum", "mean", "var", "skew", "kurt", "max", "min", "first", "last", "quantile", "rank", "nunique")
+    },
+    "roll_median_c": functools.partial(_statistic, "median"),
+    "roll_apply": _applied,
+    "roll_cov": functools.partial(_of_pairs, "cov"),
+    "roll_corr": functools.partial(_of_pairs, "corr"),
+    **{f"roll_weighted_{name}": functools.partial(_of_weights, name) for name in ("sum", "mean", "var")},
+    "ewm": _exponential,
+    "ewmcov": _exponential_pairs,
+}
