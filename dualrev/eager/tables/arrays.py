@@ -18,7 +18,7 @@ from dualrev.eager.tables.boxes import as_numbers, is_scalar
 from dualrev.eager.tables.column import Column
 from dualrev.eager.tables.kinds import refused
 
-__all__ = ["as_column", "constructing_frames", "constructing_series", "interleaving", "sanitizing"]
+__all__ = ["as_column", "constructing_frames", "constructing_series", "interleaving", "sanitizing", "squeezing"]
 
 
 def as_column(data: Any, length: int | None) -> Any:
@@ -94,6 +94,18 @@ def _frame(data: Any, index: Any, columns: Any) -> pd.DataFrame:
     if columns is not None:
         made.columns = columns
     return made
+
+
+def squeezing(squeeze: Callable[..., Any]) -> Any:
+    """The part of another table for a column: `t.where(condition, other)`."""
+
+    def _maybe_squeeze_arg(self: Any, arg: Any) -> Any:
+        """Return the column of a traced matrix that has one."""
+        if isinstance(arg, RealArray) and arg.ndim == 2:
+            return Column(arg[:, 0])
+        return squeeze(self, arg)
+
+    return _maybe_squeeze_arg
 
 
 def interleaving(as_array: Callable[..., Any]) -> Any:

@@ -5,6 +5,7 @@ This module imports pandas: it is imported for who has done so.
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ import pandas as pd
 from pandas.api.extensions import ExtensionArray
 
 from dualrev.eager.arrays.memory.storage import Holder, RealArray, adopt
-from dualrev.eager.numbers.dual import DualNumber
+from dualrev.eager.numbers.dual import DualNumber, value
+from dualrev.errors import ConversionError
 
 __all__ = ["Box", "as_number", "as_numbers", "is_missing", "is_scalar", "opened", "unboxed"]
 
@@ -21,9 +23,22 @@ class Box:
     """A number under differentiation that pandas takes for a scalar, and hands on to a column."""
 
     __slots__ = ("number",)
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, number: Any) -> None:
         self.number = number
+
+    def __float__(self) -> float:  # that makes it a scalar
+        raise ConversionError("float()")
+
+    def __lt__(self, other: Any) -> bool:
+        return bool(value(self.number) < value(unboxed(other)))
+
+    def __gt__(self, other: Any) -> bool:
+        return bool(value(self.number) > value(unboxed(other)))
+
+
+Number.register(Box)  # pandas asks for that
 
 
 def opened(u: Any) -> Any:
@@ -39,12 +54,15 @@ def unboxed(u: Any) -> Any:
 
 
 def is_missing(u: Any) -> bool:
+    """Whether u is a constant that pandas takes for a missing number."""
     return u is None or u is pd.NA or (isinstance(u, float) and u != u)
 
 
 def is_scalar(u: Any) -> bool:
     """Whether u can be in a column: a float or an int, or None for a missing one."""
-    return (isinstance(u, (DualNumber, int, float, np.floating, np.integer)) and not isinstance(u, bool)) or u is None
+    return (
+        isinstance(u, (DualNumber, Box, int, float, np.floating, np.integer)) and not isinstance(u, bool)
+    ) or u is None
 
 
 def as_number(u: Any) -> Any:

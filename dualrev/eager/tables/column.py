@@ -38,7 +38,15 @@ from dualrev.eager.tables.callers import (
 )
 from dualrev.eager.tables.groups import of_groups
 from dualrev.eager.tables.kinds import refused
-from dualrev.eager.tables.statistics import REDUCED, accumulated, interpolated, reduced, with_value, with_values
+from dualrev.eager.tables.statistics import (
+    REDUCED,
+    accumulated,
+    interpolated,
+    quantile,
+    reduced,
+    with_value,
+    with_values,
+)
 from dualrev.errors import UnsupportedError
 
 __all__ = ["DTYPE", "Column", "ColumnDtype"]
@@ -58,6 +66,11 @@ class ColumnDtype(ExtensionDtype):
     def construct_array_type(cls) -> type[Column]:  # type: ignore[valid-type]
         """The class of arrays of this type."""
         return Column
+
+    @property
+    def index_class(self) -> Any:
+        """Refused."""
+        raise refused("an index", "labels are constants", "dualrev.value(s) for a column s of labels")
 
     @classmethod
     def construct_from_string(cls, string: str) -> ColumnDtype:
@@ -208,6 +221,24 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
     def _values_for_factorize(self) -> tuple[np.ndarray, Any]:
         raise refused("a grouping by numbers, or which of them are equal,")
 
+    def factorize(self, use_na_sentinel: bool = True) -> tuple[np.ndarray, Column]:
+        """Codes of equal numbers, and the first number of each code."""
+        codes, _ = pd.factorize(self.numbers.x, use_na_sentinel=use_na_sentinel)
+        known, first = np.unique(codes, return_index=True)
+        return codes, Column(self.numbers[first[known >= 0]])
+
+    def unique(self) -> Column:
+        """The first of each number."""
+        return self.factorize(use_na_sentinel=False)[1]
+
+    def duplicated(self, keep: Any = "first") -> np.ndarray:
+        """Where a number occurs again."""
+        return self._plain().duplicated(keep).to_numpy()
+
+    def isin(self, values: Any) -> np.ndarray:
+        """Where a number is one of these."""
+        return self._plain().isin([value(u) for u in values]).to_numpy()
+
     # Elementwise
 
     @classmethod
@@ -317,7 +348,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     def _quantile(self, qs: Any, interpolation: str) -> Any:
         x = self.numbers[~self.isna()]
-        made = [np.quantile(x, q, method=interpolation) if len(x) else np.nan for q in qs]  # type: ignore[call-overload]
+        made = [quantile(x, q, interpolation) for q in qs]
         return Column(with_values(made, self._plain().quantile(qs, interpolation), "quantile"))
 
     def _rank(self, **kwargs: Any) -> Any:
@@ -336,9 +367,11 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     def map(self, mapper: Any, na_action: Any = None) -> Any:
         """mapper(number) of each, if it is a function."""
-        if not callable(mapper) or na_action is not None:
-            raise refused("map by a table, or with na_action,")
-        return self._cast_pointwise_result([mapper(u) for u in self.numbers])
+        if not callable(mapper):
+            raise refused("map by a table")
+        kept = self.isna() if na_action == "ignore" else np.zeros(len(self), bool)
+        pairs = zip(self.numbers, kept, strict=True)
+        return self._cast_pointwise_result([u if keep else mapper(u) for u, keep in pairs])
 
     def _cast_pointwise_result(self, values: Any) -> Any:
         made = list(values)

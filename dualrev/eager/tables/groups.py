@@ -6,16 +6,18 @@ pandas computes the values from the plain floats, numpy's functions of each grou
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from pandas.core.groupby.ops import WrappedCythonOp
 
-from dualrev.eager.arrays.memory.storage import RealArray
-from dualrev.eager.tables.kinds import refused
+from dualrev.eager.arrays.memory.storage import RealArray, plain
+from dualrev.eager.tables.kinds import holds_numbers, refused
 from dualrev.eager.tables.statistics import ACCUMULATED, REDUCED, STATISTICS, accumulated, reduced, with_values
 
-__all__ = ["of_groups"]
+__all__ = ["combining", "describing", "of_groups", "quantiles"]
 
 _DISCRETE = ("any", "all", "count", "rank", "idxmin", "idxmax")
 
@@ -25,6 +27,9 @@ def of_groups(how: str, x: RealArray, ids: np.ndarray, ngroups: int, **options: 
 
     `ids` has the number of each row's group, -1 for none.
     """
+    if how == "ohlc":
+        parts = [of_groups(part, x, ids, ngroups, **options) for part in ("first", "max", "min", "last")]
+        return np.stack(parts, axis=1)
     values = _of_floats(how, x.x, ids, ngroups, **options)
     if how in _DISCRETE:
         return values
@@ -46,6 +51,52 @@ def of_groups(how: str, x: RealArray, ids: np.ndarray, ngroups: int, **options: 
         return with_values([reduced(how, x[k], skipna, **options) for k in rows], values, f"groupby(...).{how}()")
     there = [k[~np.isnan(x.x[k])] if skipna else k for k in rows]
     return with_values([STATISTICS[how](x[k]) for k in there], values, f"groupby(...).{how}()")
+
+
+def combining(wrap: Callable[..., Any]) -> Any:
+    """The DataFrame of the Series that a function gives for each group."""
+
+    def _wrap_applied_output_series(self: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
+        """Combine as pandas does; Series with columns of ours become a traced matrix."""
+        if not any(isinstance(u, pd.Series) and holds_numbers(u) for u in values):
+            return wrap(self, values, *args, **kwargs)
+        floats = [pd.Series(plain(u.to_numpy()), index=u.index, name=u.name) for u in values]
+        made = wrap(self, floats, *args, **kwargs)
+        numbers = np.stack([u.to_numpy() for u in values])
+        if not isinstance(made, pd.DataFrame) or made.shape != numbers.shape:
+            raise refused("groupby(...).apply(f), where f returns a Series,")
+        return pd.DataFrame(numbers, index=made.index, columns=made.columns)
+
+    return _wrap_applied_output_series
+
+
+def quantiles(method: Callable[..., Any]) -> Any:
+    """`groupby(...).quantile(q)`."""
+
+    def quantile(self: Any, q: Any = 0.5, interpolation: str = "linear", **kwargs: Any) -> Any:
+        """Compute as pandas does; for columns of ours, a quantile per group."""
+        if not holds_numbers(self._selected_obj):
+            return method(self, q, interpolation, **kwargs)
+        if not np.isscalar(q) or any(kwargs.values()):
+            raise refused("groupby(...).quantile(q) with a list of q, or with options,")
+        return self.agg(lambda group: group.quantile(q, interpolation=interpolation))
+
+    return quantile
+
+
+def describing(describe: Callable[..., Any]) -> Any:
+    """`describe()` of a column."""
+
+    def describe_numeric_1d(series: Any, percentiles: Any) -> Any:
+        """Describe as pandas does."""
+        if not holds_numbers(series):
+            return describe(series, percentiles)
+        floats = describe(pd.Series(series.array.numbers.x, name=series.name), percentiles)
+        quantiles = series.quantile(list(percentiles)).tolist()
+        made = [float(series.count()), series.mean(), series.std(), series.min(), *quantiles, series.max()]
+        return pd.Series(made, index=floats.index, name=floats.name)
+
+    return describe_numeric_1d
 
 
 def _of_floats(how: str, x: np.ndarray, ids: np.ndarray, ngroups: int, has_dropped_na: bool, **options: Any) -> Any:

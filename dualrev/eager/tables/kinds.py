@@ -60,6 +60,6 @@ def holds_numbers(x: Any) -> bool:
     return any(hasattr(dtype, "of_dualrev") for dtype in (dtypes if is_table(dtypes) else [dtypes]))
 
 
-def refused(what: str, why: str = "pandas computes it of plain floats") -> UnsupportedError:
+def refused(what: str, why: str = "pandas computes it of plain floats", cure: str = CURE) -> UnsupportedError:
     """The refusal of an operation on a table."""
-    return UnsupportedError.at(f"{where().removeprefix(' at ')}{library()}", f"{what} of a table", why, CURE)
+    return UnsupportedError.at(f"{where().removeprefix(' at ')}{library()}", f"{what} of a table", why, cure)

@@ -27,15 +27,14 @@ def correlating(kernel: Callable[..., Any]) -> Any:
         known = ~np.isnan(mat.x)
         made: list[Any] = []
         for i, j in np.ndindex(*plain.shape):
-            if i > j:
-                made.append(made[j * plain.shape[0] + i])
-                continue
             rows = known[:, i] & known[:, j]
             x, y = mat[rows, i], mat[rows, j]
-            one = covariance(x, y, 1) if given.get("cov", False) and len(x) > 1 else None
-            made.append(one if one is not None else correlation(x, y) if len(x) else np.nan)
-            if np.isnan(plain[i, j]):
-                made[-1] = np.nan
+            if i > j:
+                made.append(made[j * len(plain) + i])
+            elif np.isnan(plain[i, j]):
+                made.append(np.nan)
+            else:
+                made.append(covariance(x, y, 1) if given.get("cov", False) else correlation(x, y))
         return with_values(made, plain.ravel(), "corr() or cov()").reshape(plain.shape)
 
     return nancorr

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.arrays.memory.storage import Holder, RealArray
-from dualrev.eager.tables.kinds import is_table, is_table_class
+from dualrev.eager.tables.kinds import holds_numbers, is_table, is_table_class
 from dualrev.eager.tape.tape import Real
 from dualrev.errors import UnsupportedError
 
@@ -59,7 +59,7 @@ def _values(u: Any) -> Any:
         return type(u)(map(_values, u))
     if isinstance(u, Holder):
         return u.numbers
-    return np.asarray(u) if is_table(u) else u
+    return (u.to_numpy() if holds_numbers(u) else np.asarray(u)) if is_table(u) else u
 
 
 def _refused(what: str) -> UnsupportedError:
@@ -105,7 +105,7 @@ def _is_flexible(frame: FrameType | None) -> bool:
 _PREPARED: list[bool] = []
 #: Here pandas asks what class a function's results are of, before it puts them together.
 _COLLECTING = ("pandas.core.apply", "pandas.core.groupby", "pandas.core.construction")
-_COLLECTING += ("pandas.core.internals.construction",)
+_COLLECTING += ("pandas.core.internals",)
 #: Functions that take a table for the array of its values, and give an array.
 _OF_VALUES = {np.where, np.dot, np.vdot, np.inner, np.outer, np.interp, np.concatenate, np.stack, np.hstack, np.vstack}
 _OF_VALUES |= {np.column_stack, np.append, np.linalg.solve, np.linalg.norm, np.searchsorted, np.bincount, np.polyval}

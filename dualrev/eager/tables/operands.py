@@ -140,5 +140,5 @@ def _are_numbers(objects: np.ndarray) -> bool:
     for u in objects:
         if not is_scalar(u):
             return False
-        found = found or isinstance(u, DualNumber)
+        found = found or isinstance(u, (DualNumber, Box))
     return found

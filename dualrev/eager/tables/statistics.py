@@ -7,6 +7,7 @@ give the derivative. `with_values` puts the two together, and refuses where they
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -108,6 +109,17 @@ def _kurt(x: Any) -> Any:
     return (n * (n + 1.0) * (n - 1.0) * m4 / m2**2 - 3.0 * (n - 1.0) ** 2) / ((n - 2.0) * (n - 3.0))
 
 
+def quantile(x: Any, q: float, method: str = "linear") -> Any:
+    """A quantile of numbers without NaN; NaN of none."""
+    if not len(x):
+        return np.nan
+    if method == "linear":
+        return np.quantile(x, q)
+    x, place = np.sort(x), q * (len(x) - 1)
+    low, high = x[math.floor(place)], x[math.ceil(place)]
+    return {"lower": low, "higher": high, "midpoint": 0.5 * (low + high), "nearest": x[round(place)]}[method]
+
+
 def _first(x: Any, k: int = 0) -> Any:
     return x[k] if len(x) else np.nan
 
@@ -133,7 +145,7 @@ STATISTICS: dict[str, Callable[..., Any]] = {
     **{name: f for name, (f, _) in REDUCED.items()},
     "first": _first,
     "last": functools.partial(_first, k=-1),
-    "quantile": lambda x, q, method="linear": np.quantile(x, q, method=method) if len(x) else np.nan,
+    "quantile": quantile,
 }
 ACCUMULATED: dict[str, tuple[Callable[..., Any], float]] = {
     "cumsum": (np.cumsum, 0.0),

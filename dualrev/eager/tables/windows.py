@@ -19,7 +19,7 @@ import pandas as pd
 from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.tables.boxes import as_numbers
 from dualrev.eager.tables.column import Column
-from dualrev.eager.tables.kinds import refused
+from dualrev.eager.tables.kinds import holds_numbers, refused
 from dualrev.eager.tables.statistics import STATISTICS, with_values
 
 __all__ = ["KERNELS", "prepared_values"]
@@ -30,6 +30,8 @@ def prepared_values(prepare: Callable[..., Any]) -> Any:
 
     def _prep_values(self: Any, values: Any) -> Any:
         """Prepare as pandas does; a column stays one."""
+        if isinstance(values, pd.Series) and holds_numbers(values):
+            values = values.array
         if isinstance(values, RealArray) and values.ndim == 1:
             values = Column(values)
         if not isinstance(values, Column):
@@ -138,7 +140,7 @@ def _of_weights(name: str, kernel: Callable[..., Any]) -> Any:
 
     def of_windows(values: Any, weights: Any, *args: Any, **kwargs: Any) -> Any:
         """Refuse a column."""
-        if _traced(values):
+        if _traced(values) or isinstance(values, RealArray):
             raise refused(f"rolling(..., win_type=...).{name}()")
         return kernel(values, weights, *args, **kwargs)
 
@@ -149,19 +151,28 @@ def _of_weights(name: str, kernel: Callable[..., Any]) -> Any:
 
 
 def _weights(
-    known: np.ndarray, com: float, adjust: bool, ignore_na: bool, deltas: Any = None, normalize: bool = True
+    known: np.ndarray,
+    com: float,
+    adjust: bool,
+    ignore_na: bool,
+    shares: bool,
+    deltas: Any = None,
+    normalize: bool = True,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """For each row, the rows that it has a weight for, and these weights, which decay by 1 - 1 / (1 + com)."""
+    """For each row, the rows that it has a weight for, and these weights, which decay by 1 - 1 / (1 + com).
+
+    Without `adjust`, the last number has the weight 1 / (1 + com), or with `shares` what the others have lost.
+    """
     alpha = 1.0 / (1.0 + com)
-    new = 1.0 if adjust or not normalize else alpha
     rows, weights = np.zeros(0, int), np.zeros(0)
     for k in range(len(known)):
         if k and (known[k] or not ignore_na):
             step = 1.0 if deltas is None else float(deltas[k - 1])
             weights = weights * (1.0 - alpha) ** step
         if known[k]:
-            rows = np.append(rows, k)
-            weights = np.append(weights, new if len(weights) else 1.0)
+            first = adjust or not normalize or not len(rows)
+            new = 1.0 if first else 1.0 - weights.sum() if shares else alpha
+            rows, weights = np.append(rows, k), np.append(weights, new)
             kept = weights > 1e-20 * weights.max()  # the others change no digit
             rows, weights = rows[kept], weights[kept]
             if not adjust and normalize:
@@ -169,8 +180,13 @@ def _weights(
         yield rows, weights
 
 
+_GAP, _START, _END = np.array([1.0, np.nan, 0.0]), np.array([0]), np.array([3])
+
+
 def _exponential(kernel: Callable[..., Any]) -> Any:
     """`ewm(...).mean()` and `.sum()`."""
+    bounds = _START, _END, 0
+    shares = bool(kernel(_GAP, *bounds, com=1.0, adjust=False, ignore_na=False, deltas=None)[2] == 0.25)  # pandas 3
 
     def ewm(vals: Any, start: Any, end: Any, minp: int, *args: Any, **kwargs: Any) -> Any:
         """Compute as pandas does; of a column, a column."""
@@ -183,7 +199,7 @@ def _exponential(kernel: Callable[..., Any]) -> Any:
         for a, b in zip(start, end, strict=True):
             steps = None if deltas is None else deltas[a : b - 1]
             x = vals.numbers[a:b]
-            for rows, weights in _weights(~np.isnan(x.x), deltas=steps, **given):
+            for rows, weights in _weights(~np.isnan(x.x), shares=shares, deltas=steps, **given):
                 total = weights.sum() if given.get("normalize", True) else 1.0
                 made.append(np.nan if plain[len(made)] != plain[len(made)] else np.dot(weights / total, x[rows]))
         return Column(with_values(made, plain, "ewm"))
@@ -193,6 +209,7 @@ def _exponential(kernel: Callable[..., Any]) -> Any:
 
 def _exponential_pairs(kernel: Callable[..., Any]) -> Any:
     """`ewm(...).var()`, `.std()`, `.cov()` and `.corr()`."""
+    shares = bool(np.isclose(kernel(_GAP, _START, _END, 0, _GAP, 1.0, False, False, True)[2], 0.25 * 0.75))
 
     def ewmcov(
         input_x: Any,
@@ -203,7 +220,7 @@ def _exponential_pairs(kernel: Callable[..., Any]) -> Any:
         com: float,
         adjust: bool,
         ignore_na: bool,
-        bias: bool,
+        bias: Any,
     ) -> Any:
         """Compute as pandas does; of columns, a column."""
         options = (com, adjust, ignore_na, bias)
@@ -214,7 +231,7 @@ def _exponential_pairs(kernel: Callable[..., Any]) -> Any:
         made: list[Any] = []
         for a, b in zip(start, end, strict=True):
             x, y = as_numbers(input_x)[a:b], as_numbers(input_y)[a:b]
-            for rows, weights in _weights(known[a:b], com, adjust, ignore_na):
+            for rows, weights in _weights(known[a:b], com, adjust, ignore_na, shares):
                 missing = plain[len(made)] != plain[len(made)]
                 made.append(np.nan if missing else _weighted(weights / weights.sum(), x[rows], y[rows], bias))
         return Column(with_values(made, plain, "ewm"))
@@ -224,7 +241,7 @@ def _exponential_pairs(kernel: Callable[..., Any]) -> Any:
 
 def _weighted(weights: np.ndarray, x: Any, y: Any, bias: bool) -> Any:
     made = np.dot(weights, (x - np.dot(weights, x)) * (y - np.dot(weights, y)))
-    return made if bias else made / (1.0 - np.sum(weights**2))
+    return made if bias else made / (1.0 - float(np.sum(weights**2)))
 
 
 #: What takes the place of the functions of pandas._libs.window.aggregations.
