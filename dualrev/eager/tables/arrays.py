@@ -37,9 +37,9 @@ def sanitizing(sanitize: Callable[..., Any]) -> Any:
         """Make a column as pandas does; of traced numbers, one of ours."""
         made = as_column(data, None if index is None else len(index))
         floats = dtype is not None and not isinstance(dtype, str) and getattr(dtype, "kind", "") == "f"
-        if floats and isinstance(data, (list, tuple)) and any(isinstance(u, DualNumber) for u in data):
-            if all(map(is_scalar, data)):
-                made = Column(as_numbers(data))
+        listed = floats and isinstance(data, (list, tuple)) and any(isinstance(u, DualNumber) for u in data)
+        if listed and all(map(is_scalar, data)):
+            made = Column(as_numbers(data))
         if isinstance(made, RealArray):
             if kwargs.get("allow_2d") and made.ndim == 2:
                 raise refused("a column of an array with two axes")

@@ -49,7 +49,7 @@ from dualrev.eager.tables.statistics import (
 )
 from dualrev.errors import UnsupportedError
 
-__all__ = ["DTYPE", "Column", "ColumnDtype"]
+__all__ = ["DTYPE", "Column", "ColumnDtype", "of_values"]
 
 
 class ColumnDtype(ExtensionDtype):
@@ -383,6 +383,16 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 def _as_column(made: Any) -> Any:
     """A vector of numbers as a column; anything else, such as a vector of bools, as it is."""
     return Column(made) if isinstance(made, RealArray) and made.ndim == 1 else made
+
+
+def of_values(table: Any) -> Any:
+    """The table with the values of its columns of ours, as constants."""
+    if table.ndim == 1:
+        return pd.Series(table.array.numbers.x, index=table.index, name=table.name)
+    columns = [table.iloc[:, k] for k in range(table.shape[1])]
+    made = pd.DataFrame({k: of_values(u) if u.dtype == DTYPE else u for k, u in enumerate(columns)}, index=table.index)
+    made.columns = table.columns
+    return made
 
 
 _APART = {"sum", "prod", "mean", "median", "min", "max", "amin", "amax", "std", "var", "any", "all", "argmin", "argmax"}

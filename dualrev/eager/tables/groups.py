@@ -15,7 +15,7 @@ from pandas.core.groupby.ops import WrappedCythonOp
 
 from dualrev.eager.arrays.memory.storage import RealArray, plain
 from dualrev.eager.tables.kinds import holds_numbers, refused
-from dualrev.eager.tables.statistics import ACCUMULATED, REDUCED, STATISTICS, accumulated, reduced, with_values
+from dualrev.eager.tables.statistics import ACCUMULATED, REDUCED, STATISTICS, accumulated, by_rows, with_values
 
 __all__ = ["combining", "describing", "of_groups", "quantiles"]
 
@@ -48,9 +48,10 @@ def of_groups(how: str, x: RealArray, ids: np.ndarray, ngroups: int, **options: 
     if how in REDUCED:
         takes = REDUCED[how][1]
         options = {key: u for key, u in options.items() if key in takes and (key != "min_count" or u > 0)}
-        return with_values([reduced(how, x[k], skipna, **options) for k in rows], values, f"groupby(...).{how}()")
-    there = [k[~np.isnan(x.x[k])] if skipna else k for k in rows]
-    return with_values([STATISTICS[how](x[k]) for k in there], values, f"groupby(...).{how}()")
+    else:
+        options = {}
+    there = [k[~np.isnan(x.x[k])] for k in rows] if skipna else rows
+    return with_values(by_rows(STATISTICS[how], (x,), there, **options), values, f"groupby(...).{how}()")
 
 
 def combining(wrap: Callable[..., Any]) -> Any:

@@ -15,8 +15,7 @@ __all__ = ["CURE", "LABELLED", "holds_numbers", "is_table", "is_table_class", "r
 #: Packages whose tables hold arrays, and would take our numbers for objects.
 LABELLED = ("pandas", "xarray")
 CURE = (
-    "it with numpy, as np.quantile(s.to_numpy(), 0.5); for s.rolling(n), np.lib.stride_tricks.sliding_window_view"
-    "(s.to_numpy(), n); of a table t, s = t['x'], or np.column_stack([t[c].to_numpy() for c in t])"
+    "it with numpy, of s.to_numpy() for a Series s or t.to_numpy() for a DataFrame t, as np.quantile(s.to_numpy(), 0.5)"
 )
 _CLASSES = {
     "pandas": ("Series", "DataFrame", "Index", "api.extensions.ExtensionArray"),

@@ -1,4 +1,4 @@
-"""Correlations and covariances of the columns of a table, and which numbers of an array are missing."""
+"""Statistics of several columns: correlations, covariances, reductions; and which numbers of an array are missing."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.numbers.dual import DualNumber, value
-from dualrev.eager.tables.statistics import with_values
+from dualrev.eager.tables.column import Column, of_values
+from dualrev.eager.tables.kinds import holds_numbers, refused
+from dualrev.eager.tables.statistics import with_value, with_values
 from dualrev.eager.tables.windows import correlation, covariance
 
-__all__ = ["correlating", "finding_missing"]
+__all__ = ["correlating", "finding_missing", "reducing"]
 
 
 def correlating(kernel: Callable[..., Any]) -> Any:
@@ -50,3 +53,22 @@ def finding_missing(isna: Callable[..., Any]) -> Any:
         return bool(np.isnan(value(obj))) if isinstance(obj, DualNumber) else isna(obj)
 
     return _isna
+
+
+def reducing(reduce: Callable[..., Any]) -> Any:
+    """`t.sum()`, `t.std(axis=1)` and the like: the values are those of the whole table, as pandas adds them up."""
+
+    def _reduce(self: Any, op: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Reduce as pandas does; of columns of ours, traced numbers with pandas' values."""
+        made = reduce(self, op, name, *args, **kwargs)
+        if not isinstance(made, DualNumber) and not holds_numbers(made):
+            return made
+        values = reduce(of_values(self), op, name, *args, **kwargs)
+        if isinstance(made, DualNumber):
+            return with_value(made, values, f"{name}()")
+        if not isinstance(made, pd.Series) or not made.index.equals(values.index):
+            raise refused(f"{name}()")
+        numbers = with_values(made.array, values.to_numpy(), f"{name}()")
+        return pd.Series(Column(numbers), index=values.index, name=values.name)
+
+    return _reduce

@@ -18,8 +18,9 @@ from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.numbers.dual import DualNumber, value
 from dualrev.eager.tables.arrays import as_column
 from dualrev.eager.tables.boxes import Box, as_numbers, is_scalar
-from dualrev.eager.tables.column import DTYPE, Column
+from dualrev.eager.tables.column import DTYPE, Column, of_values
 from dualrev.eager.tables.kinds import holds_numbers, refused
+from dualrev.errors import UnsupportedError
 
 __all__ = [
     "BOXING",
@@ -36,30 +37,14 @@ __all__ = [
     "updating",
 ]
 
-_ARITHMETIC = "add sub mul div truediv floordiv mod pow radd rsub rmul rdiv rtruediv rfloordiv rmod rpow"
+_ARITHMETIC = frozenset(
+    """add sub mul div truediv floordiv mod pow radd rsub rmul rdiv rtruediv rfloordiv rmod rpow""".split()  # noqa: SIM905
+)
 #: Methods of Series and DataFrames that take numbers or tables.
 BOXING = (
-    *_ARITHMETIC.split(),
-    *[
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "clip",
-        "where",
-        "mask",
-        "fillna",
-        "shift",
-        "reindex",
-        "combine_first",
-        "between",
-        "case_when",
-        "divmod",
-        "rdivmod",
-    ],
-    *["align", "replace", "reindex_like"],
+    *sorted(_ARITHMETIC),
+    *("eq", "ne", "lt", "le", "gt", "ge", "clip", "where", "mask", "fillna", "shift", "reindex", "combine_first"),
+    *("between", "case_when", "divmod", "rdivmod", "align", "replace", "reindex_like"),
 )
 #: Operators in place, and what they compute.
 IN_PLACE = {
@@ -97,19 +82,19 @@ def _boxed(u: Any, table: Any) -> Any:
     return np.nan if value(u) != value(u) else Box(u)
 
 
-def _with_columns(table: Any) -> Any:
-    """The same table with a column of ours in place of each of floats."""
+def _with_columns(table: Any, kinds: str = "f") -> Any:
+    """The same table with a column of ours in place of each of floats, or of numbers of these kinds."""
     if table.ndim == 1:
-        return table.astype(DTYPE) if _is_float(table.dtype) else table
+        return table.astype(DTYPE) if _is_of(kinds, table.dtype) else table
     made = table.copy()
     for k, dtype in enumerate(table.dtypes):
-        if _is_float(dtype):
+        if _is_of(kinds, dtype):
             made.isetitem(k, table.iloc[:, k].astype(DTYPE))
     return made
 
 
-def _is_float(dtype: Any) -> bool:
-    return isinstance(dtype, np.dtype) and dtype.kind == "f"
+def _is_of(kinds: str, dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in kinds
 
 
 def _checked(made: Any, what: str) -> Any:
@@ -120,8 +105,13 @@ def _checked(made: Any, what: str) -> Any:
             continue
         for column in [table] if table.ndim == 1 else (table.iloc[:, k] for k in range(table.shape[1])):
             if column.dtype == object and any(isinstance(u, Box) for u in column.array):
-                raise refused(f"{what} with a traced number", "the column holds no floats")
+                raise _of_no_floats(what)
     return made.number if isinstance(made, Box) else made
+
+
+def _of_no_floats(what: str) -> UnsupportedError:
+    why = "the column holds no floats: pandas would take the number for an object"
+    return refused(f"{what} with a traced number", why, "s.astype(float) in place of the column s")
 
 
 def boxing(method: Callable[..., Any]) -> Any:
@@ -132,9 +122,11 @@ def boxing(method: Callable[..., Any]) -> Any:
         if not any(map(_has_numbers, (*args, *kwargs.values()))):
             return method(self, *args, **kwargs)
         in_place = kwargs.get("inplace") is True
-        table = self if in_place else _with_columns(self)
+        table = self if in_place else _with_columns(self, "biuf" if method.__name__ in _ARITHMETIC else "f")
         if in_place:
             _become_traced(self)
+        if not holds_numbers(table) and any(map(_is_number, (*args, *kwargs.values()))):
+            raise _of_no_floats(method.__name__)
         made = method(table, *(_boxed(u, self) for u in args), **{key: _boxed(u, self) for key, u in kwargs.items()})
         return _checked(made, method.__name__)
 
@@ -142,6 +134,10 @@ def boxing(method: Callable[..., Any]) -> Any:
 
 
 def _become_traced(table: Any) -> None:
+    if int(pd.__version__.split(".")[0]) < 3:  # another table may be a view of this one
+        raise refused(
+            "an operation in place", "pandas 2 shares memory between tables", "s = s.clip(upper=x) and the like"
+        )
     table._update_inplace(_with_columns(table))
 
 
@@ -239,15 +235,10 @@ def multiplying(method: Callable[..., Any]) -> Any:
 
 
 def _plain(u: Any) -> Any:
-    """A table with its values, as constants."""
-    if not isinstance(u, (pd.Series, pd.DataFrame)) or not holds_numbers(u):
-        return value(u) if isinstance(u, DualNumber) else u.x if isinstance(u, RealArray) else u
-    if u.ndim == 1:
-        return pd.Series(u.array.numbers.x, index=u.index, name=u.name)
-    made = u.copy()
-    for k in range(u.shape[1]):
-        made.isetitem(k, _plain(u.iloc[:, k]))
-    return made
+    """An argument with its values, as constants."""
+    if isinstance(u, (pd.Series, pd.DataFrame)) and holds_numbers(u):
+        return of_values(u)
+    return value(u) if isinstance(u, DualNumber) else u.x if isinstance(u, RealArray) else u
 
 
 def discrete(method: Callable[..., Any]) -> Any:

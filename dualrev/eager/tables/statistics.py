@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, plain, real_array
+from dualrev.eager.numbers.dual import value
 from dualrev.eager.tables.boxes import as_numbers
 from dualrev.eager.tables.kinds import refused
 from dualrev.eager.tape.tape import Tape
@@ -50,9 +51,9 @@ def _all_hold_duals(x: RealArray) -> bool:
     return all(holds_duals(x[k : k + 1]) for k in range(len(x)))
 
 
-def with_value(x: Any, value: Any, what: str) -> Any:
+def with_value(x: Any, y: Any, what: str) -> Any:
     """The same for one number."""
-    return with_values([x], [value], what)[0]
+    return with_values([x], [y], what)[0]
 
 
 def reduced(name: str, x: RealArray, skipna: bool, **kwargs: Any) -> Any:
@@ -71,57 +72,81 @@ def reduced(name: str, x: RealArray, skipna: bool, **kwargs: Any) -> Any:
         return f(x, **{key: kwargs[key] for key in options if kwargs.get(key) is not None})
 
 
+# Statistics along the last axis, of numbers without NaN
+
+
 def _sum(x: Any, min_count: int = 0, f: Any = np.sum, empty: float = 0.0) -> Any:
-    if len(x) < min_count:
+    n = x.shape[-1]
+    if n < min_count:
         return np.nan
-    return f(x) if len(x) else empty
+    return f(x, axis=-1) if n else empty
 
 
 def _of_some(x: Any, min_count: int = 0, f: Any = np.mean) -> Any:
     """NaN of nothing."""
-    return f(x) if len(x) >= max(min_count, 1) else np.nan
+    return f(x, axis=-1) if x.shape[-1] >= max(min_count, 1) else np.nan
 
 
 def _var(x: Any, ddof: int = 1, f: Any = np.var) -> Any:
-    return f(x - x.x[0], ddof=ddof) if len(x) > ddof else np.nan  # exactly 0 of equal numbers
+    return f(x - x.x[..., :1], axis=-1, ddof=ddof) if x.shape[-1] > ddof else np.nan  # exactly 0 of equal numbers
 
 
 def _sem(x: Any, ddof: int = 1) -> Any:
-    return np.sqrt(_var(x, ddof) / len(x)) if len(x) > ddof else np.nan
+    return np.sqrt(_var(x, ddof) / x.shape[-1]) if x.shape[-1] > ddof else np.nan
 
 
-def _moments(x: Any) -> tuple[int, Any, Any, Any]:
-    d = x - np.mean(x)
-    return len(x), np.sum(d**2), np.sum(d**3), np.sum(d**4)
+def _moments(x: Any) -> Any:
+    d = x - np.mean(x, axis=-1, keepdims=True)
+    return [np.sum(d**k, axis=-1) for k in (2, 3, 4)]
 
 
 def _skew(x: Any) -> Any:
-    if len(x) < 3:
+    n = x.shape[-1]
+    if n < 3:
         return np.nan
-    n, m2, m3, _ = _moments(x)
-    return n * np.sqrt(n - 1.0) / (n - 2.0) * m3 / m2**1.5
+    m2, m3, _ = _moments(x)
+    return n * np.sqrt(n - 1.0) / (n - 2.0) * m3 / _divisor(m2) ** 1.5
 
 
 def _kurt(x: Any) -> Any:
-    if len(x) < 4:
+    n = x.shape[-1]
+    if n < 4:
         return np.nan
-    n, m2, _, m4 = _moments(x)
-    return (n * (n + 1.0) * (n - 1.0) * m4 / m2**2 - 3.0 * (n - 1.0) ** 2) / ((n - 2.0) * (n - 3.0))
+    m2, _, m4 = _moments(x)
+    return (n * (n + 1.0) * (n - 1.0) * m4 / _divisor(m2) ** 2 - 3.0 * (n - 1.0) ** 2) / ((n - 2.0) * (n - 3.0))
+
+
+def _divisor(x: Any) -> Any:
+    """A divisor that may be 0: NaN for a number, as for an array."""
+    return x if np.ndim(x) or value(x) else x * np.nan
 
 
 def quantile(x: Any, q: float, method: str = "linear") -> Any:
     """A quantile of numbers without NaN; NaN of none."""
-    if not len(x):
+    n = x.shape[-1]
+    if not n:
         return np.nan
     if method == "linear":
-        return np.quantile(x, q)
-    x, place = np.sort(x), q * (len(x) - 1)
-    low, high = x[math.floor(place)], x[math.ceil(place)]
-    return {"lower": low, "higher": high, "midpoint": 0.5 * (low + high), "nearest": x[round(place)]}[method]
+        return np.quantile(x, q, axis=-1)
+    x, place = np.sort(x, axis=-1), q * (n - 1)
+    low, high = x[..., math.floor(place)], x[..., math.ceil(place)]
+    return {"lower": low, "higher": high, "midpoint": 0.5 * (low + high), "nearest": x[..., round(place)]}[method]
 
 
 def _first(x: Any, k: int = 0) -> Any:
-    return x[k] if len(x) else np.nan
+    return x[..., k] if x.shape[-1] else np.nan
+
+
+def by_rows(f: Callable[..., Any], arrays: tuple[Any, ...], rows: list[Any], **options: Any) -> RealArray:
+    """f of the numbers of each list of rows: a call for all lists of the same length."""
+    lengths = np.array([len(row) for row in rows], dtype=int)
+    made = RealArray(np.full(len(rows), np.nan))
+    for n in np.unique(lengths):
+        which = np.flatnonzero(lengths == n)
+        index = np.array([rows[k] for k in which], dtype=int).reshape(len(which), n)
+        with np.errstate(all="ignore"):
+            made[which] = f(*(as_numbers(x)[index] for x in arrays), **options)
+    return made
 
 
 REDUCED: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
@@ -138,7 +163,7 @@ REDUCED: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "kurt": (_kurt, ()),
     "any": (lambda x: bool(np.any(plain(x))), ()),
     "all": (lambda x: bool(np.all(plain(x))), ()),
-    "count": (len, ()),
+    "count": (lambda x: x.shape[-1], ()),
 }
 #: Statistics of numbers without NaN.
 STATISTICS: dict[str, Callable[..., Any]] = {

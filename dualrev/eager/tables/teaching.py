@@ -23,7 +23,7 @@ from pandas.core.window import rolling
 
 from dualrev.eager.tables.arrays import constructing_frames, constructing_series, interleaving, sanitizing, squeezing
 from dualrev.eager.tables.groups import combining, describing, quantiles
-from dualrev.eager.tables.matrices import correlating, finding_missing
+from dualrev.eager.tables.matrices import correlating, finding_missing, reducing
 from dualrev.eager.tables.methods import (
     BOXING,
     IN_PLACE,
@@ -50,6 +50,7 @@ _FUNCTIONS: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     (generic.DataFrameGroupBy, "_wrap_applied_output_series", combining),
     (groupby.GroupBy, "quantile", quantiles),
     (pd.DataFrame, "sort_values", sorting),
+    (pd.DataFrame, "_reduce", reducing),
     (methods_of_describe, "describe_numeric_1d", describing),
     (algos, "nancorr", correlating),
     (missing, "_isna", finding_missing),

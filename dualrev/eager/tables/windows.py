@@ -17,10 +17,11 @@ import numpy as np
 import pandas as pd
 
 from dualrev.eager.arrays.memory.storage import RealArray
+from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.tables.boxes import as_numbers
 from dualrev.eager.tables.column import Column
 from dualrev.eager.tables.kinds import holds_numbers, refused
-from dualrev.eager.tables.statistics import STATISTICS, with_values
+from dualrev.eager.tables.statistics import STATISTICS, by_rows, with_values
 
 __all__ = ["KERNELS", "prepared_values"]
 
@@ -52,8 +53,14 @@ def _plain(u: Any) -> np.ndarray:
     return u.numbers.x if isinstance(u, Column) else np.asarray(u, float)
 
 
-def _made(numbers: list[Any], values: np.ndarray, name: str) -> Column:
-    return Column(with_values(numbers, values, f"rolling(...).{name}()"))
+def _of_rows(f: Any, arrays: tuple[Any, ...], start: Any, end: Any, values: Any, name: str, **options: Any) -> Column:
+    """A statistic of the numbers in each window, where pandas has one, with pandas' values."""
+    known = ~np.isnan(sum(map(_plain, arrays)))
+    there = np.flatnonzero(~np.isnan(values))
+    rows = [np.flatnonzero(known[start[k] : end[k]]) + start[k] for k in there]
+    made = RealArray(np.full(len(values), np.nan))
+    made[there] = by_rows(f, arrays, rows, **options)
+    return Column(with_values(made, values, f"rolling(...).{name}()"))
 
 
 def _statistic(name: str, kernel: Callable[..., Any]) -> Any:
@@ -72,14 +79,13 @@ def _statistic(name: str, kernel: Callable[..., Any]) -> Any:
         elif name == "quantile":
             given = dict(zip(("quantile", "interpolation"), args, strict=False)) | kwargs
             options = {"q": given["quantile"], "method": given["interpolation"]}
-        known = ~np.isnan(values.numbers.x)
-        made: list[Any] = []
-        for a, b, y in zip(start, end, plain, strict=True):
-            x = values.numbers[a:b]
-            made.append(np.nan if y != y else STATISTICS[name](x if known[a:b].all() else x[known[a:b]], **options))
-        return _made(made, plain, name)
+        return _of_rows(STATISTICS[name], (values,), start, end, plain, name, **options)
 
     return of_windows
+
+
+class _TracedResultError(Exception):
+    """A function of the user gives a traced number for a window of constants."""
 
 
 def _applied(kernel: Callable[..., Any]) -> Any:
@@ -87,14 +93,26 @@ def _applied(kernel: Callable[..., Any]) -> Any:
 
     def roll_apply(obj: Any, start: Any, end: Any, minp: int, function: Any, raw: bool, args: Any, kwargs: Any) -> Any:
         """Call the function as pandas does, for windows with enough numbers."""
-        values = obj.array if isinstance(obj, pd.Series) else obj
+
+        def of_constants(*given: Any, **options: Any) -> Any:
+            """Call the function; stop at a traced number, which the kernel cannot store."""
+            made = function(*given, **options)
+            if isinstance(made, DualNumber):
+                raise _TracedResultError
+            return made
+
+        values = obj.array if isinstance(obj, pd.Series) and holds_numbers(obj) else obj
         if not _traced(values):
-            return kernel(obj, start, end, minp, function, raw, args, kwargs)
-        known = ~np.isnan(values.numbers.x)
+            try:
+                return kernel(obj, start, end, minp, of_constants, raw, args, kwargs)
+            except _TracedResultError:
+                values = np.asarray(obj)
+        known = ~np.isnan(_plain(values))
+        numbers = values.numbers if _traced(values) else values
         made: list[Any] = []
         for a, b in zip(start, end, strict=True):
             enough = known[a:b].sum() >= minp and b > a
-            window = values.numbers[a:b] if raw else obj.iloc[a:b]
+            window = numbers[a:b] if raw else obj.iloc[a:b]
             made.append(function(window, *args, **kwargs) if enough else np.nan)
         return Column(as_numbers(made))
 
@@ -110,26 +128,24 @@ def _of_pairs(name: str, kernel: Callable[..., Any]) -> Any:
             return kernel(x, y, start, end, minp, *args, **kwargs)
         plain = kernel(_plain(x), _plain(y), start, end, minp, *args, **kwargs)
         ddof = args[0] if args else kwargs.get("ddof", 1)
-        known = ~np.isnan(_plain(x) + _plain(y))
-        u, v = as_numbers(x), as_numbers(y)
-        made: list[Any] = []
-        for a, b, z in zip(start, end, plain, strict=True):
-            there = known[a:b]
-            made.append(np.nan if z != z else _PAIRS[name](u[a:b][there], v[a:b][there], ddof))
-        return _made(made, plain, name)
+        return _of_rows(_PAIRS[name], (x, y), start, end, plain, name, ddof=ddof)
 
     return of_windows
 
 
+def _deviations(x: Any) -> Any:
+    return x - np.mean(x, axis=-1, keepdims=True)
+
+
 def covariance(x: Any, y: Any, ddof: int) -> Any:
-    """The covariance of two vectors without NaN."""
-    return np.sum((x - np.mean(x)) * (y - np.mean(y))) / (len(x) - ddof)
+    """The covariance of vectors without NaN."""
+    return np.sum(_deviations(x) * _deviations(y), axis=-1) / (x.shape[-1] - ddof)
 
 
 def correlation(x: Any, y: Any, ddof: int = 0) -> Any:
-    """Pearson's correlation of two vectors without NaN."""
-    dx, dy = x - np.mean(x), y - np.mean(y)
-    return np.sum(dx * dy) / np.sqrt(np.sum(dx * dx) * np.sum(dy * dy))
+    """Pearson's correlation of vectors without NaN."""
+    u, v = _deviations(x), _deviations(y)
+    return np.sum(u * v, axis=-1) / np.sqrt(np.sum(u * u, axis=-1) * np.sum(v * v, axis=-1))
 
 
 _PAIRS = {"cov": covariance, "corr": correlation}
@@ -152,6 +168,7 @@ def _of_weights(name: str, kernel: Callable[..., Any]) -> Any:
 
 def _weights(
     known: np.ndarray,
+    offset: int,
     com: float,
     adjust: bool,
     ignore_na: bool,
@@ -159,7 +176,7 @@ def _weights(
     deltas: Any = None,
     normalize: bool = True,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """For each row, the rows that it has a weight for, and these weights, which decay by 1 - 1 / (1 + com).
+    """For each row, the rows (plus an offset) that have a weight, and the weights, which decay by 1 - 1 / (1 + com).
 
     Without `adjust`, the last number has the weight 1 / (1 + com), or with `shares` what the others have lost.
     """
@@ -177,7 +194,7 @@ def _weights(
             rows, weights = rows[kept], weights[kept]
             if not adjust and normalize:
                 weights = weights / weights.sum()
-        yield rows, weights
+        yield rows + offset, weights
 
 
 _GAP, _START, _END = np.array([1.0, np.nan, 0.0]), np.array([0]), np.array([3])
@@ -195,14 +212,15 @@ def _exponential(kernel: Callable[..., Any]) -> Any:
         plain = kernel(_plain(vals), start, end, minp, *args, **kwargs)
         given = dict(zip(("com", "adjust", "ignore_na", "deltas", "normalize"), args, strict=False)) | kwargs
         deltas = given.pop("deltas", None)
-        made: list[Any] = []
-        for a, b in zip(start, end, strict=True):
-            steps = None if deltas is None else deltas[a : b - 1]
-            x = vals.numbers[a:b]
-            for rows, weights in _weights(~np.isnan(x.x), shares=shares, deltas=steps, **given):
-                total = weights.sum() if given.get("normalize", True) else 1.0
-                made.append(np.nan if plain[len(made)] != plain[len(made)] else np.dot(weights / total, x[rows]))
-        return Column(with_values(made, plain, "ewm"))
+        weights = [
+            pair
+            for a, b in zip(start, end, strict=True)
+            for pair in _weights(
+                ~np.isnan(_plain(vals)[a:b]), a, shares=shares, deltas=None if deltas is None else deltas[a:], **given
+            )
+        ]
+        sums = not given.get("normalize", True)
+        return _of_weights_by_row(functools.partial(_weighted_mean, sums=sums), (vals,), weights, plain)
 
     return ewm
 
@@ -228,20 +246,38 @@ def _exponential_pairs(kernel: Callable[..., Any]) -> Any:
             return kernel(input_x, start, end, minp, input_y, *options)
         plain = kernel(_plain(input_x), start, end, minp, _plain(input_y), *options)
         known = ~np.isnan(_plain(input_x) + _plain(input_y))
-        made: list[Any] = []
-        for a, b in zip(start, end, strict=True):
-            x, y = as_numbers(input_x)[a:b], as_numbers(input_y)[a:b]
-            for rows, weights in _weights(known[a:b], com, adjust, ignore_na, shares):
-                missing = plain[len(made)] != plain[len(made)]
-                made.append(np.nan if missing else _weighted(weights / weights.sum(), x[rows], y[rows], bias))
-        return Column(with_values(made, plain, "ewm"))
+        weights = [
+            pair
+            for a, b in zip(start, end, strict=True)
+            for pair in _weights(known[a:b], a, com, adjust, ignore_na, shares)
+        ]
+        return _of_weights_by_row(functools.partial(_weighted_cov, bias=bias), (input_x, input_y), weights, plain)
 
     return ewmcov
 
 
-def _weighted(weights: np.ndarray, x: Any, y: Any, bias: bool) -> Any:
-    made = np.dot(weights, (x - np.dot(weights, x)) * (y - np.dot(weights, y)))
-    return made if bias else made / (1.0 - float(np.sum(weights**2)))
+def _weighted_mean(weights: np.ndarray, x: Any, sums: bool) -> Any:
+    return np.sum((weights if sums else weights / np.sum(weights, axis=-1, keepdims=True)) * x, axis=-1)
+
+
+def _weighted_cov(weights: np.ndarray, x: Any, y: Any, bias: bool) -> Any:
+    weights = weights / np.sum(weights, axis=-1, keepdims=True)
+    x, y = (u - np.sum(weights * u, axis=-1, keepdims=True) for u in (x, y))
+    made = np.sum(weights * x * y, axis=-1)
+    return made if bias else made / (1.0 - np.sum(weights**2, axis=-1))
+
+
+def _of_weights_by_row(f: Any, arrays: tuple[Any, ...], weights: list[Any], values: np.ndarray) -> Column:
+    """A weighted statistic for each row where pandas has one: of many rows at once, which have weights of 0 more."""
+    made = RealArray(np.full(len(values), np.nan))
+    there = np.flatnonzero(~np.isnan(values))
+    for part in np.array_split(there, -(-len(there) // 256)) if len(there) else ():
+        pairs = [weights[k] for k in part]
+        n = max(len(rows) for rows, _ in pairs)
+        index = np.array([np.pad(rows, (n - len(rows), 0), mode="edge") for rows, _ in pairs])
+        w = np.array([np.pad(u, (n - len(u), 0)) for _, u in pairs])
+        made[part] = f(w, *(as_numbers(x)[index] for x in arrays))
+    return Column(with_values(made, values, "ewm(...)"))
 
 
 #: What takes the place of the functions of pandas._libs.window.aggregations.
