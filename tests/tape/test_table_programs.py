@@ -20,20 +20,20 @@ def same(found, expected):
     if isinstance(expected, pd.Series):
         assert type(found) is pd.Series
         expected = expected.astype(float) if expected.dtype.kind == "O" and found.dtype.kind == "f" else expected
-        pd.testing.assert_series_equal(found, expected, rtol=1e-9)
+        pd.testing.assert_series_equal(found, expected, rtol=1e-12)
     elif isinstance(expected, pd.DataFrame):
         assert type(found) is pd.DataFrame
         expected = expected.copy()
         for k in range(expected.shape[1]):  # a column of floats may be one of objects for pandas, not the other way
             if expected.dtypes.iloc[k].kind == "O" and found.dtypes.iloc[k].kind == "f":
                 expected.isetitem(k, expected.iloc[:, k].astype(float))
-        pd.testing.assert_frame_equal(found, expected, rtol=1e-9)
+        pd.testing.assert_frame_equal(found, expected, rtol=1e-12)
     elif isinstance(expected, np.ndarray):
         assert type(found) is np.ndarray
-        np.testing.assert_allclose(found, expected.astype(float), rtol=1e-9)
+        np.testing.assert_allclose(found, expected.astype(float), rtol=1e-12)
     else:
         assert isinstance(found, float)
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def numbers(y):
@@ -114,4 +114,4 @@ def test_random_programs_are_right_or_refused():
                 outcomes.append(outcome(seed))
             except Exception as error:
                 raise AssertionError(f"seed {seed}:\n{Program(seed).source}") from error
-    assert outcomes.count("right") > 0.4 * PROGRAMS  # of all that pandas can do, not of what people write
+    assert outcomes.count("right") > 0.9 * PROGRAMS

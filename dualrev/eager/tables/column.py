@@ -390,7 +390,7 @@ def of_values(table: Any) -> Any:
     if table.ndim == 1:
         return pd.Series(table.array.numbers.x, index=table.index, name=table.name)
     columns = [table.iloc[:, k] for k in range(table.shape[1])]
-    made = pd.DataFrame({k: of_values(u) if u.dtype == DTYPE else u for k, u in enumerate(columns)}, index=table.index)
+    made = pd.DataFrame({k: of_values(u) if hasattr(u.dtype, "of_dualrev") else u for k, u in enumerate(columns)}, index=table.index)
     made.columns = table.columns
     return made
 

@@ -104,6 +104,6 @@ def _of_floats(how: str, x: np.ndarray, ids: np.ndarray, ngroups: int, has_dropp
     """What pandas' function in C gives for plain floats."""
     arguments: dict[str, Any] = {"how": how, "has_dropped_na": has_dropped_na}
     if "kind" in inspect.signature(WrappedCythonOp.__init__).parameters:
-        arguments["kind"] = WrappedCythonOp.get_kind_from_how(how)  # type: ignore[attr-defined]
+        arguments["kind"] = WrappedCythonOp.get_kind_from_how(how)
     op = WrappedCythonOp(**arguments)
     return op._cython_op_ndim_compat(x, ngroups=ngroups, comp_ids=ids, mask=None, **options)

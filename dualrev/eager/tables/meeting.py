@@ -104,7 +104,7 @@ def _is_flexible(frame: FrameType | None) -> bool:
 
 _PREPARED: list[bool] = []
 #: Here pandas asks what class a function's results are of, before it puts them together.
-_COLLECTING = ("pandas.core.apply", "pandas.core.groupby", "pandas.core.construction")
+_COLLECTING: tuple[str, ...] = ("pandas.core.apply", "pandas.core.groupby", "pandas.core.construction")
 _COLLECTING += ("pandas.core.internals",)
 #: Functions that take a table for the array of its values, and give an array.
 _OF_VALUES = {np.where, np.dot, np.vdot, np.inner, np.outer, np.interp, np.concatenate, np.stack, np.hstack, np.vstack}
