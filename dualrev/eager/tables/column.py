@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pandas._libs import lib
-from pandas.api.extensions import ExtensionArray, ExtensionDtype, ExtensionScalarOpsMixin, take
+from pandas.api.extensions import ExtensionArray, ExtensionScalarOpsMixin, take
 
 from dualrev.diagnostics.user_lines import is_of_user
 from dualrev.eager.arrays.memory.storage import Holder, RealArray, real_array, to_objects
@@ -36,6 +36,7 @@ from dualrev.eager.tables.callers import (
     for_xarray,
     in_a_row_of_objects,
 )
+from dualrev.eager.tables.dtype import DTYPE, ColumnDtype
 from dualrev.eager.tables.groups import of_groups
 from dualrev.eager.tables.kinds import refused
 from dualrev.eager.tables.statistics import (
@@ -49,60 +50,7 @@ from dualrev.eager.tables.statistics import (
 )
 from dualrev.errors import UnsupportedError
 
-__all__ = ["DTYPE", "Column", "ColumnDtype", "of_values"]
-
-
-class ColumnDtype(ExtensionDtype):
-    """The type of such columns: floats, for whoever asks for the kind."""
-
-    name = "float64"
-    type = np.float64
-    kind = "f"
-    na_value = np.nan
-    of_dualrev = True  # for who does not import this module
-    _is_numeric = True
-
-    @classmethod
-    def construct_array_type(cls) -> type[Column]:  # type: ignore[valid-type]
-        """The class of arrays of this type."""
-        return Column
-
-    @property
-    def index_class(self) -> Any:
-        """Refused."""
-        raise refused("an index", "labels are constants", "dualrev.value(s) for a column s of labels")
-
-    @classmethod
-    def construct_from_string(cls, string: str) -> ColumnDtype:
-        """TypeError: the name is that of plain floats."""
-        raise TypeError(f"{string!r} is a type of plain numbers")
-
-    def _get_common_dtype(self, dtypes: list[Any]) -> Any:
-        for dtype in dtypes:
-            if getattr(dtype, "kind", "") == "c" or (dtype != self and getattr(dtype, "_is_numeric", False)):
-                raise refused(f"a column of floats beside one of {dtype}")
-        return self if all(dtype == self or _is_number(dtype) for dtype in dtypes) else None
-
-    def __eq__(self, other: object) -> bool:
-        frame = sys._getframe(1)
-        if isinstance(other, ColumnDtype):
-            if "convert_dtypes" in (frame.f_code.co_name, getattr(frame.f_back, "f_code", frame.f_code).co_name):
-                raise refused("convert_dtypes", "pandas' own types of floats hold plain floats")
-            return True
-        asks = frame.f_globals.get("__name__", "")
-        if asks.startswith("pandas.") and not asks.startswith("pandas.core.ops."):  # it asks which class computes
-            return False
-        return bool(np.dtype(float) == other)
-
-    def __hash__(self) -> int:
-        return hash(ColumnDtype)
-
-
-def _is_number(dtype: Any) -> bool:
-    return isinstance(dtype, np.dtype) and dtype.kind in "iuf"
-
-
-DTYPE = ColumnDtype()
+__all__ = ["Column", "of_values"]
 
 
 class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
@@ -390,7 +338,9 @@ def of_values(table: Any) -> Any:
     if table.ndim == 1:
         return pd.Series(table.array.numbers.x, index=table.index, name=table.name)
     columns = [table.iloc[:, k] for k in range(table.shape[1])]
-    made = pd.DataFrame({k: of_values(u) if hasattr(u.dtype, "of_dualrev") else u for k, u in enumerate(columns)}, index=table.index)
+    made = pd.DataFrame(
+        {k: of_values(u) if hasattr(u.dtype, "of_dualrev") else u for k, u in enumerate(columns)}, index=table.index
+    )
     made.columns = table.columns
     return made
 

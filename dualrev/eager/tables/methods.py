@@ -18,7 +18,8 @@ from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.numbers.dual import DualNumber, value
 from dualrev.eager.tables.arrays import as_column
 from dualrev.eager.tables.boxes import Box, as_numbers, is_scalar
-from dualrev.eager.tables.column import DTYPE, Column, of_values
+from dualrev.eager.tables.column import Column, of_values
+from dualrev.eager.tables.dtype import DTYPE
 from dualrev.eager.tables.kinds import holds_numbers, refused
 from dualrev.errors import UnsupportedError
 

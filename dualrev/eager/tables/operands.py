@@ -17,10 +17,12 @@ from pandas.core.ops import array_ops
 
 from dualrev.eager.arrays.memory.storage import RealArray, adopt, holds_duals
 from dualrev.eager.numbers.dual import DualNumber
-from dualrev.eager.tables.boxes import Box, as_numbers, is_scalar
-from dualrev.eager.tables.column import DTYPE, Column
+from dualrev.eager.tables.boxes import Box, as_numbers, is_scalar, unboxed
+from dualrev.eager.tables.column import Column
+from dualrev.eager.tables.dtype import DTYPE
+from dualrev.eager.tables.kinds import holds_numbers
 from dualrev.eager.tape.tape import Real
-from dualrev.errors import UnsupportedError
+from dualrev.errors import ConversionError, UnsupportedError
 
 __all__ = ["TAUGHT", "under", "with_columns"]
 
@@ -108,12 +110,27 @@ def _applying(apply: Callable[..., Any]) -> Any:
     """A ufunc with a table among its inputs: numpy's own loops over objects would lose the NaN of a DataFrame."""
 
     def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Apply a ufunc as pandas does; refuse traced numbers in more than one axis."""
+        """Apply a ufunc as pandas does; of traced DataFrames with the same labels, to their arrays."""
         if self.ndim > 1 and any(map(_are_objects, inputs)):
             raise _of_objects()
-        return apply(self, ufunc, method, *inputs, **kwargs)
+        try:
+            return apply(self, ufunc, method, *inputs, **kwargs)
+        except (ConversionError, TypeError):
+            if method != "__call__" or kwargs or not _are_alike(inputs):
+                raise
+        made = ufunc(*(u.to_numpy() if isinstance(u, pd.DataFrame) else unboxed(u) for u in inputs))
+        parts = made if isinstance(made, tuple) else (made,)
+        tables = tuple(self._constructor(part, index=self.index, columns=self.columns) for part in parts)
+        return tables if isinstance(made, tuple) else tables[0]
 
     return array_ufunc
+
+
+def _are_alike(inputs: tuple[Any, ...]) -> bool:
+    """Whether all tables among them are DataFrames with the same labels."""
+    frames = [u for u in inputs if isinstance(u, pd.DataFrame)]
+    same = all(u.index.equals(frames[0].index) and u.columns.equals(frames[0].columns) for u in frames)
+    return same and any(map(holds_numbers, frames)) and not any(isinstance(u, pd.Series) for u in inputs)
 
 
 def _of_objects() -> UnsupportedError:
