@@ -68,6 +68,7 @@ def is_scalar(u: Any) -> bool:
 def as_number(u: Any) -> Any:
     """A number of a column."""
     u = unboxed(u)
+    u = u[()] if isinstance(u, RealArray) and not u.ndim else u
     return np.nan if is_missing(u) else u
 
 

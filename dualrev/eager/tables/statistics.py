@@ -129,12 +129,12 @@ def quantile(x: Any, q: float, method: str = "linear") -> Any:
     if method == "linear":
         return np.quantile(x, q, axis=-1)
     x, place = np.sort(x, axis=-1), q * (n - 1)
-    low, high = x[..., math.floor(place)], x[..., math.ceil(place)]
-    return {"lower": low, "higher": high, "midpoint": 0.5 * (low + high), "nearest": x[..., round(place)]}[method]
+    low, high = _first(x, math.floor(place)), _first(x, math.ceil(place))
+    return {"lower": low, "higher": high, "midpoint": 0.5 * (low + high), "nearest": _first(x, round(place))}[method]
 
 
 def _first(x: Any, k: int = 0) -> Any:
-    return x[..., k] if x.shape[-1] else np.nan
+    return (x[k] if x.ndim == 1 else x[..., k]) if x.shape[-1] else np.nan
 
 
 def by_rows(f: Callable[..., Any], arrays: tuple[Any, ...], rows: list[Any], **options: Any) -> RealArray:
