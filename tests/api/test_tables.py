@@ -9,6 +9,7 @@ from dualrev import numpy as dnp
 
 pd = pytest.importorskip("pandas")
 
+IN_PLACE = pytest.mark.skipif(pd.__version__ < "3", reason="tables of pandas 2 share memory: an operation is refused")
 RETURNS = pd.Series([0.1, -0.2, 0.05], index=["mon", "tue", "wed"], name="returns")
 FRAME = pd.DataFrame({"x": [1.0, 2.0, 3.0], "n": [1, 2, 3], "y": [0.5, 0.1, 0.2], "s": list("abc")}, index=list("pqr"))
 
@@ -147,8 +148,8 @@ MISSING = pd.Series([1.0, np.nan, 3.0])
         lambda b: ORDERED.where(ORDERED > 1.0, b).sum(),
         lambda b: ORDERED.fillna(b).sum() + MISSING.fillna(b).sum(),
         lambda b: KNOWN.assign(z=b).sum().sum(),
-        lambda b: changed(ORDERED, lambda s: s.__setitem__(0, b)).sum(),
-        lambda b: changed(ORDERED, lambda s: s.__imul__(b)).sum(),
+        pytest.param(lambda b: changed(ORDERED, lambda s: s.__setitem__(0, b)).sum(), marks=IN_PLACE),
+        pytest.param(lambda b: changed(ORDERED, lambda s: s.__imul__(b)).sum(), marks=IN_PLACE),
         lambda b: np.clip(ORDERED, b, 2.0).sum(),
         lambda b: pd.Series(b * np.arange(2.0)).std(),
         lambda b: pd.Series(b, index=[0, 1]).mean(),

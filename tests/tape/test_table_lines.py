@@ -89,7 +89,8 @@ def failures(lines, test):
             try:
                 test(line)
             except Exception as error:
-                if PANDAS_3 or not isinstance(error, dr.DualrevError):  # pandas 2 computes less of extension arrays
+                # pandas 2 computes less of extension arrays, and tries agg(f) with each number first
+                if PANDAS_3 or not (isinstance(error, dr.DualrevError) or "S0.agg(" in line):
                     found.append(f"{line}: {type(error).__name__}: {error}")
     return "\n".join(found)
 

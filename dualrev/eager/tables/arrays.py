@@ -102,7 +102,7 @@ def squeezing(squeeze: Callable[..., Any]) -> Any:
     def _maybe_squeeze_arg(self: Any, arg: Any) -> Any:
         """Return the column of a traced matrix that has one."""
         if isinstance(arg, RealArray) and arg.ndim == 2:
-            return Column(arg[:, 0])
+            return Column(arg[:, 0] if len(arg) == len(self.values) else arg[0])
         return squeeze(self, arg)
 
     return _maybe_squeeze_arg

@@ -128,10 +128,21 @@ def boxing(method: Callable[..., Any]) -> Any:
             _become_traced(self)
         if not holds_numbers(table) and any(map(_is_number, (*args, *kwargs.values()))):
             raise _of_no_floats(method.__name__)
+        if self.ndim == 2 and method.__name__ in ("where", "mask") and kwargs.get("axis") in (0, "index"):
+            args = tuple(_repeated(u, self) for u in args)
         made = method(table, *(_boxed(u, self) for u in args), **{key: _boxed(u, self) for key, u in kwargs.items()})
         return _checked(made, method.__name__)
 
     return boxed
+
+
+def _repeated(other: Any, table: Any) -> Any:
+    """A traced Series as a DataFrame with the columns of a table: pandas would make an array of it."""
+    if not isinstance(other, pd.Series) or not holds_numbers(other):
+        return other
+    made = pd.DataFrame(dict.fromkeys(range(table.shape[1]), other.reindex(table.index)), index=table.index)
+    made.columns = table.columns
+    return made
 
 
 def _become_traced(table: Any) -> None:
