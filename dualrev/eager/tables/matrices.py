@@ -15,7 +15,7 @@ from dualrev.eager.tables.kinds import holds_numbers, refused
 from dualrev.eager.tables.statistics import with_value, with_values
 from dualrev.eager.tables.windows import correlation, covariance
 
-__all__ = ["correlating", "finding_missing", "reducing"]
+__all__ = ["correlating", "finding_missing", "reducing", "trusting"]
 
 
 def correlating(kernel: Callable[..., Any]) -> Any:
@@ -53,6 +53,16 @@ def finding_missing(isna: Callable[..., Any]) -> Any:
         return bool(np.isnan(value(obj))) if isinstance(obj, DualNumber) else isna(obj)
 
     return _isna
+
+
+def trusting(ensure_numeric: Callable[..., Any]) -> Any:
+    """The check of pandas' statistics that an array holds numbers."""
+
+    def _ensure_numeric(x: Any) -> Any:
+        """Return a traced array as it is."""
+        return x if isinstance(x, RealArray) else ensure_numeric(x)
+
+    return _ensure_numeric
 
 
 def reducing(reduce: Callable[..., Any]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 from pandas._libs import algos
 from pandas._libs.window import aggregations
-from pandas.core import construction, indexing
+from pandas.core import construction, indexing, nanops
 from pandas.core.dtypes import missing
 from pandas.core.groupby import generic, groupby
 from pandas.core.internals import blocks, managers
@@ -23,7 +23,7 @@ from pandas.core.window import rolling
 
 from dualrev.eager.tables.arrays import constructing_frames, constructing_series, interleaving, sanitizing, squeezing
 from dualrev.eager.tables.groups import combining, describing, quantiles
-from dualrev.eager.tables.matrices import correlating, finding_missing, reducing
+from dualrev.eager.tables.matrices import correlating, finding_missing, reducing, trusting
 from dualrev.eager.tables.methods import (
     BOXING,
     IN_PLACE,
@@ -53,6 +53,7 @@ _FUNCTIONS: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     (pd.DataFrame, "_reduce", reducing),
     (methods_of_describe, "describe_numeric_1d", describing),
     (algos, "nancorr", correlating),
+    (nanops, "_ensure_numeric", trusting),
     (missing, "_isna", finding_missing),
     (construction, "sanitize_array", sanitizing),
     (rolling.BaseWindow, "_prep_values", prepared_values),
