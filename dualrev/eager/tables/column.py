@@ -384,3 +384,4 @@ for _op in (operator.add, operator.sub, operator.mul, operator.truediv, operator
     setattr(Column, f"__i{_op.__name__}__", _in_place(_op))
 Column._add_arithmetic_ops()
 Column._add_comparison_ops()
+ColumnDtype.column = Column

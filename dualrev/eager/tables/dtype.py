@@ -6,7 +6,7 @@ This module imports pandas: it is imported for who has done so.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from pandas.api.extensions import ExtensionDtype
@@ -23,15 +23,14 @@ class ColumnDtype(ExtensionDtype):
     type = np.float64
     kind = "f"
     na_value = np.nan
+    column: ClassVar[Any] = None  # column.py says which
     of_dualrev = True  # for who does not import this module
     _is_numeric = True
 
     @classmethod
     def construct_array_type(cls) -> Any:
         """The class of arrays of this type."""
-        from dualrev.eager.tables.column import Column  # it asks for its type
-
-        return Column
+        return cls.column
 
     @property
     def index_class(self) -> Any:

@@ -11,6 +11,7 @@ pandas asks what it is given for `_typ`, to know its own classes, before it comp
 from __future__ import annotations
 
 import sys
+import threading
 from types import FrameType
 from typing import Any
 
@@ -71,8 +72,10 @@ def prepare() -> None:
     if "pandas" in sys.modules and not _PREPARED:
         from dualrev.eager.tables.teaching import teach  # imports pandas, as who has a table has done
 
-        teach()
-        _PREPARED.append(True)
+        with _PREPARING:
+            if not _PREPARED:
+                teach()
+                _PREPARED.append(True)
 
 
 def _in_pandas(self: Any) -> str:
@@ -103,6 +106,7 @@ def _is_flexible(frame: FrameType | None) -> bool:
 
 
 _PREPARED: list[bool] = []
+_PREPARING = threading.Lock()
 #: Here pandas asks what class a function's results are of, before it puts them together.
 _COLLECTING: tuple[str, ...] = ("pandas.core.apply", "pandas.core.groupby", "pandas.core.construction")
 _COLLECTING += ("pandas.core.internals",)

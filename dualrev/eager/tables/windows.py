@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 
 from dualrev.eager.arrays.memory.storage import RealArray
-from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.tables.boxes import as_numbers
 from dualrev.eager.tables.column import Column
 from dualrev.eager.tables.kinds import holds_numbers, refused
 from dualrev.eager.tables.statistics import STATISTICS, by_rows, with_values
+from dualrev.errors import ConversionError
 
 __all__ = ["KERNELS", "prepared_values"]
 
@@ -84,28 +84,16 @@ def _statistic(name: str, kernel: Callable[..., Any]) -> Any:
     return of_windows
 
 
-class _TracedResultError(Exception):
-    """A function of the user gives a traced number for a window of constants."""
-
-
 def _applied(kernel: Callable[..., Any]) -> Any:
     """A function of the user for each window."""
 
     def roll_apply(obj: Any, start: Any, end: Any, minp: int, function: Any, raw: bool, args: Any, kwargs: Any) -> Any:
         """Call the function as pandas does, for windows with enough numbers."""
-
-        def of_constants(*given: Any, **options: Any) -> Any:
-            """Call the function; stop at a traced number, which the kernel cannot store."""
-            made = function(*given, **options)
-            if isinstance(made, DualNumber):
-                raise _TracedResultError
-            return made
-
         values = obj.array if isinstance(obj, pd.Series) and holds_numbers(obj) else obj
         if not _traced(values):
             try:
-                return kernel(obj, start, end, minp, of_constants, raw, args, kwargs)
-            except _TracedResultError:
+                return kernel(obj, start, end, minp, function, raw, args, kwargs)
+            except ConversionError:  # the function gives traced numbers
                 values = np.asarray(obj)
         known = ~np.isnan(_plain(values))
         numbers = values.numbers if _traced(values) else values
