@@ -170,6 +170,21 @@ def test_pandas_is_the_same_outside_of_derivatives():
     assert type(xr.DataArray(S).data) is np.ndarray
 
 
+def test_the_value_of_a_table_is_a_plain_one():
+    def f(t):
+        plain = dr.value(t)
+        pd.testing.assert_frame_equal(plain, T)
+        assert isinstance(plain["u"].dtype, np.dtype)
+        pd.testing.assert_series_equal(dr.value(t["u"]), T["u"])
+        assert plain.to_csv() == T.to_csv()
+        by = t.groupby(dr.value(t["u"]))["w"].sum()
+        return by.loc[0.3] + t.set_index(plain["w"])["u"].loc[0.6]
+
+    gradient = dr.grad(f)(T)
+    assert (gradient.loc["f", "w"], gradient.loc["a", "u"], gradient.sum().sum()) == (1.0, 1.0, 2.0)
+    assert dr.value(T) is T
+
+
 def test_labels_are_constants():
     with pytest.raises(dr.UnsupportedError, match=r"labels are constants. Write dualrev.value\(s\)"):
         dr.grad(lambda t: t.set_index("u")["w"].sum())(T)

@@ -338,7 +338,7 @@ def _as_column(made: Any) -> Any:
 def of_values(table: Any) -> Any:
     """The table with the values of its columns of ours, as constants."""
     if table.ndim == 1:
-        return pd.Series(table.array.numbers.x, index=table.index, name=table.name)
+        return pd.Series(table.array.numbers.x.copy(), index=table.index, name=table.name)
     columns = [table.iloc[:, k] for k in range(table.shape[1])]
     made = pd.DataFrame(
         {k: of_values(u) if hasattr(u.dtype, "of_dualrev") else u for k, u in enumerate(columns)}, index=table.index
