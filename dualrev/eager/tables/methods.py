@@ -146,11 +146,12 @@ def _repeated(other: Any, table: Any) -> Any:
 
 
 def _become_traced(table: Any) -> None:
-    if int(pd.__version__.split(".")[0]) < 3:  # another table may be a view of this one
-        raise refused(
-            "an operation in place", "pandas 2 shares memory between tables", "s = s.clip(upper=x) and the like"
-        )
-    table._update_inplace(_with_columns(table))
+    """Put columns of ours in place of those of floats. pandas 3 copies on write: no other table sees it."""
+    if int(pd.__version__.split(".")[0]) >= 3:
+        table._update_inplace(_with_columns(table))
+    elif not holds_numbers(table):  # another table may share its memory
+        cure = "s = s * x, t = t.assign(z=x), or s = s.where(c, x), which make another table"
+        raise refused("an operation in place", "pandas 2 shares memory between tables", cure)
 
 
 def updating(method: Callable[..., Any]) -> Any:
@@ -214,6 +215,7 @@ def computing_in_place(op: Callable[..., Any]) -> Callable[..., Any]:
             """Compute, and store the result in the same table."""
             if not _is_number(other):
                 return method(self, other)
+            _become_traced(self)
             self._update_inplace(op(self, other).reindex_like(self))
             return self
 

@@ -68,9 +68,6 @@ _FUNCTIONS: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     *((kind, name, selecting) for kind in (pd.Series, pd.DataFrame) for name in ("nlargest", "nsmallest")),
     *((pd.DataFrame, name, discrete) for name in ("rank", "isin", "nunique", "idxmax", "idxmin")),
     (pd.DataFrame, "to_numpy", as_traced_array),
-)
-#: What changes a table in place: pandas 3 copies on write, so no other table sees that a column is another one.
-_IN_PLACE: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     *((kind, name, computing_in_place(op)) for kind in (pd.Series, pd.DataFrame) for name, op in IN_PLACE.items()),
     *((kind, "update", updating) for kind in (pd.Series, pd.DataFrame)),
     (pd.Series, "__setitem__", updating),
@@ -83,8 +80,7 @@ _IN_PLACE: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
 
 def teach() -> None:
     """Teach pandas that numbers under differentiation are floats, in the functions where it looks at objects."""
-    functions = _FUNCTIONS + (_IN_PLACE if int(pd.__version__.split(".")[0]) >= 3 else ())
-    for owner, name, taught in functions:
+    for owner, name, taught in _FUNCTIONS:
         function = getattr(owner, name, None)  # no other pandas may break a derivative that has no table in it
         if function is None or hasattr(function, "of_dualrev"):
             continue
