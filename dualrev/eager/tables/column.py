@@ -31,7 +31,6 @@ from dualrev.eager.tables.boxes import as_number, as_numbers, is_missing, is_sca
 from dualrev.eager.tables.callers import (
     beside_constants,
     called_by,
-    for_array_of_frame,
     for_text,
     for_xarray,
     in_a_row_of_objects,
@@ -141,8 +140,6 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
             raise refused("a function in C")
         if dtype is not None and np.dtype(dtype) != np.float64:
             return self.astype(dtype)
-        if dtype is None and for_array_of_frame():
-            return self.astype(object)  # as of several columns
         made = self.numbers.copy() if copy or isinstance(na_value, (int, float)) else self.numbers[:]
         if isinstance(na_value, (int, float)):
             made[self.isna()] = na_value

@@ -4,8 +4,9 @@ A table keeps its labels, and its package says what an operation on it means. pa
 column of numbers (column.py); xarray takes arrays of ours as they are. Functions of numpy that take a table for its
 values get these. All else that would meet a table is an error, because it would leave out what the table knows.
 
-pandas asks what it is given for `_typ`, to know its own classes, before it computes with it: in `df.mul(x)`, in
-`df.clip(upper=x)`. A number under differentiation would go on as an object there, or an array as a block of a table.
+pandas asks what it is given for `_typ`, to know its own classes, before it computes with it. methods.py prepares the
+numbers for the methods that it knows. In all others, a number under differentiation would go on as an object, or an
+array as a block of a table: there, `_typ` raises an error.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ def _in_pandas(self: Any) -> str:
     why = "pandas would take them for objects, and computes with these otherwise than with floats"
     cure = "numpy's function of t.to_numpy() for a table t, as in t.to_numpy() @ x"
     more = (
-        "s * x, s + x and the like with a table s keep its labels; write s = s * x for s *= x. For an array x with"
-        " labels, write pd.Series(list(x), index=labels); for a number, pd.Series([x] * n, index=labels)."
+        "s * x, s + x and the like with a table s keep its labels. For an array x with labels, write"
+        " pd.Series(x, index=labels)."
     )
     raise UnsupportedError("a method of a table", cure, why, more)
 
