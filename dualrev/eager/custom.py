@@ -26,6 +26,7 @@ from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.numbers.dual import value as value_of_number
 from dualrev.eager.numbers.primitive_functions import contribute
 from dualrev.eager.py_func_globals import numeric
+from dualrev.eager.tables.kinds import holds_numbers, is_table
 from dualrev.eager.tape import engine
 from dualrev.eager.tape.blocks import Rule
 from dualrev.eager.tape.tape import Tape
@@ -47,13 +48,14 @@ def value(x: T) -> T: ...
 
 
 def value(x: Any) -> Any:
-    """Plain number inside of a traced number, or plain array inside of a traced array.
+    """Plain number inside of a traced number, or plain array or table inside of a traced one.
 
     Args:
-        x: Number or array; anything else is returned unchanged. For nested data, see `stop_gradient`.
+        x: Number, array, or pandas' Series or DataFrame; anything else is returned unchanged. For nested data, see
+            `stop_gradient`.
 
     Returns:
-        A float, a complex number or an array. Derivatives do not flow through it. An array is a copy.
+        A float, a complex number, an array or a table. Derivatives do not flow through it. An array is a copy.
 
     >>> import dualrev as dr
     >>> dr.value(2.5)
@@ -63,6 +65,10 @@ def value(x: Any) -> Any:
     """
     if isinstance(x, RealArray):
         return x.x.copy()
+    if is_table(x) and holds_numbers(x):
+        from dualrev.eager.tables.column import of_values  # imports pandas, as who has a table has done
+
+        return of_values(x)
     if is_complex(x):
         return values(x)
     return plain(x) if isinstance(x, np.ndarray) and holds_duals(x) else value_of_number(x)

@@ -317,10 +317,10 @@ LIBRARIES = {
         " or write it with functions of scipy.special, as ndtri(p) for norm.ppf(p).",
     ),
     "a table": (
-        lambda b: (TABLE @ b).sum(),
-        np.ones(2),
+        lambda b: np.asarray(TABLE * b).sum(),
+        np.ones((2, 2)),
         plain_array,
-        "pandas.DataFrame.dot",
+        "pandas",
         "Write t.to_numpy() for the table t that the array meets there, as in t.to_numpy() @ x.",
     ),
 }
@@ -338,8 +338,7 @@ def test_a_function_of_a_library_is_answered_with_the_drop_in(f, x, what, functi
 
 TABLES = {
     "groupby": (lambda b: TABLE.groupby(b)["a"].sum().sum(), "DataFrame.groupby"),
-    "assign": (lambda b: TABLE.assign(c=b)["c"].sum(), "DataFrame.assign"),
-    "a new one": (lambda b: pd.Series(b).sum(), "Series"),
+    "value_counts": (lambda b: TABLE["a"].value_counts(bins=b).sum(), "Series.value_counts"),
 }
 
 

@@ -29,12 +29,31 @@ def constants():
         "T": pd.DataFrame({"u": [1.0, 0.2, -0.4, 0.9], "w": [0.6, 2.1, 1.4, -0.3]}, index=list("abcd")),
         "U": pd.DataFrame({"w": [0.5, NAN, 0.8], "u": [1.9, 0.1, NAN]}, index=list("dab")),
         "M": pd.DataFrame({"u": [1.0, 2.0, 0.5, 0.3], "n": [1, 2, 3, 4], "g": list("xyxy")}, index=list("abcd")),
+        "D": pd.Series([0.7, NAN, 1.9, -0.4], index=pd.date_range("2026-03-01", periods=4, freq="12h")),
+        "L": pd.Series([1.3, 0.4, NAN, 0.8], index=pd.MultiIndex.from_product([["p", "q"], [1, 2]], names=["k", "n"])),
+        "E": pd.Series([0.6, 1.8, -0.9, 0.2], index=list("abab")),  # labels that occur twice
         "A": np.array([0.4, -1.2, 0.9, 1.6]),
         "G": ["x", "y", "x", "x"],
     }
 
 
 NUMBER = [
+    *("{s}.sum(min_count=3)", "{s}.max(skipna=False)", "{s}.var(ddof=0)", "{s}.kurt()", "{s}.sem(ddof=0)", "{x} + 1.0"),
+    *(
+        "{s}.quantile(0.4, interpolation='lower')",
+        "{t}.stack().std()",
+        "{t}.corr().iloc[0, 1]",
+        "{t}.cov().sum().sum()",
+    ),
+    *(
+        "np.quantile({s}, 0.3)",
+        "np.nansum({s})",
+        "np.nanmean({s})",
+        "np.dot({s}, {s})",
+        "np.ptp({s})",
+        "{s}.iloc[2] * {x}",
+    ),
+    *("{s}.describe()['75%']", "{s}.rolling(2).std().max()", "{s}.nlargest(2).sum()", "{s}.ewm(com=1).mean().iloc[-1]"),
     *("{s}.sum()", "{s}.mean()", "{s}.std()", "{s}.var()", "{s}.max()", "{s}.min()", "{s}.median()", "{s}.prod()"),
     *("{s}.std(ddof=0)", "{s}.sum(skipna=False)", "{s}.mean(skipna=False)", "{s}.sem()", "{s}.skew()", "{s}.kurt()"),
     *("np.sum({s})", "np.mean({s})", "np.std({s})", "np.var({s})", "np.max({s})", "np.median({s})", "np.prod({s})"),
@@ -48,6 +67,69 @@ NUMBER = [
     *("{x} * {x}", "{x} + 0.5", "np.exp(0.1 * {x})", "{x} - {a}.sum()", "np.dot({s}, {a})", "{a}.std()", "{a} @ {s}"),
 ]
 SERIES = [
+    *(
+        "{s}.rolling(3, min_periods=1).sum()",
+        "{s}.rolling(2).std()",
+        "{s}.rolling(3, center=True, min_periods=2).median()",
+    ),
+    *("{s}.rolling(2).max()", "{s}.expanding(2).mean()", "{s}.expanding().var()", "{s}.rolling(3).quantile(0.4)"),
+    *("{s}.ewm(span=3, adjust=False).mean()", "{s}.ewm(com=1, ignore_na=True).std()", "{s}.rolling(2).corr({s})"),
+    *("{s}.rolling(3, min_periods=2).cov({s}, ddof=0)", "{s}.rolling(2).apply(lambda v: v.prod() * {x})"),
+    *("{s}.groupby(level=0).sum()", "{s}.groupby(level=0).transform('mean')", "{s}.groupby(level=0).cumsum()"),
+    *("{s}.groupby(G[: len({s})]).first()", "{s}.groupby(G[: len({s})]).last()", "{s}.groupby(G[: len({s})]).sem()"),
+    *("{s}.groupby(G[: len({s})]).sum(min_count=2)", "{s}.groupby(G[: len({s})]).var(ddof=0)"),
+    *("{s}.groupby(G[: len({s})]).rolling(2, min_periods=1).mean()", "{s}.groupby(G[: len({s})]).shift()"),
+    *("{s}.groupby(G[: len({s})]).quantile(0.3)", "{s}.groupby(G[: len({s})]).skew()", "{s}.bfill()"),
+    *("{s}.groupby(level='k').mean()", "{s}.groupby(level=['k', 'n']).sum()", "{s}.xs('p')", "{s}.swaplevel()"),
+    *("{s}.resample('D').sum()", "{s}.resample('D').mean()", "{s}.resample('6h').ffill()", "{s}.rolling('1D').mean()"),
+    *("{s}.resample('D').std(ddof=0)", "{s}.interpolate(limit_direction='both')", "{s}.interpolate(limit=1)"),
+    *(
+        "D * {x}",
+        "L * {x}",
+        "E * {x}",
+        "D - D.shift(1) * {x}",
+        "L.mul({x}).fillna({x})",
+        "E + {s}",
+        "E.mul({x}).loc['a']",
+    ),
+    *(
+        "{s}.drop_duplicates()",
+        "{s}.sort_values(ascending=False)",
+        "{s}.sort_values(na_position='first')",
+        "{s}.where({s} > {s})",
+    ),
+    *(
+        "{s}.clip({x}, 1.5)",
+        "{s}.clip(upper={s})",
+        "{s}.reindex(list('abz'), fill_value={x})",
+        "{s}.shift(1, fill_value={x})",
+    ),
+    *(
+        "{s}.combine({s}, lambda a, b: a * b)",
+        "{s}.nsmallest(2)",
+        "{s}.quantile([0.2, 0.7])",
+        "{s}.describe()",
+        "{s}.update({s}) or {s}",
+    ),
+    *(
+        "{t}.sum(axis=1, skipna=False)",
+        "{t}.sum(axis=1, min_count=2)",
+        "{t}.std(ddof=0)",
+        "{t}.sem(axis=1)",
+        "{t}.corrwith({s})",
+    ),
+    *(
+        "{t}.mean(axis=1, skipna=False)",
+        "{t}.kurt()",
+        "{t}.stack().groupby(level=1).mean()",
+        "{t}.unstack()",
+        "{t}.dot({t}.mean())",
+    ),
+    *(
+        "{t}.apply(lambda r: r.max() - r.min(), axis=1)",
+        "{t}.groupby(G[: len({t})])['u'].agg('std')",
+        "{t}.agg('median')",
+    ),
     *("{s} * {x}", "{x} * {s}", "{s} + {x}", "{x} - {s}", "{s} / {x}", "{x} / {s}", "{s} ** 2", "{s} - {s}.mean()"),
     *("{s} + {s}", "{s} * {s}", "{s} - {s}", "{s} / {s}", "{s} * {a}", "{a} - {s}", "{a} * {s}", "-{s}", "abs({s})"),
     *(
@@ -124,6 +206,64 @@ SERIES = [
     *("{t}.select_dtypes('number').sum()", "{t}.xs('b')", "{t}.pop('u')", "{t}.squeeze()", "{t}.skew()"),
 ]
 FRAME = [
+    *(
+        "{t}.rolling(2).agg({{'u': 'sum', 'w': 'std'}})",
+        "{t}.expanding().max()",
+        "{t}.ewm(alpha=0.4).mean()",
+        "{t}.rolling(3, min_periods=1).var()",
+    ),
+    *(
+        "{t}.groupby(G[: len({t})]).agg(['sum', 'mean'])",
+        "{t}.groupby(G[: len({t})]).agg(a=('u', 'max'), b=('w', 'median'))",
+    ),
+    *(
+        "{t}.groupby(G[: len({t})]).transform('mean')",
+        "{t}.groupby(G[: len({t})]).cumsum()",
+        "{t}.groupby(G[: len({t})]).first()",
+    ),
+    *(
+        "{t}.groupby(G[: len({t})]).apply(lambda g: g.mean() * {x})",
+        "{t}.groupby(G[: len({t})]).rolling(2).sum()",
+        "{t}.groupby(level=0).sum()",
+    ),
+    *(
+        "{t}.merge(M[['u', 'n']], on='u', how='outer', suffixes=('', '_'))",
+        "{t}.join(T, rsuffix='_t')",
+        "{t}.assign(k=list('xyxy')[: len({t})]).merge(pd.DataFrame({{'k': ['x', 'y'], 'b': [0.5, 1.5]}}), on='k')",
+    ),
+    *(
+        "{t}.ffill()",
+        "{t}.bfill(axis=1)",
+        "{t}.interpolate()",
+        "{t}.quantile([0.2, 0.6])",
+        "{t}.nlargest(2, 'u')",
+        "{t}.where({t} > {x}, {x})",
+        "{t}.mask({t} > 0.9, {s}, axis=0)",
+    ),
+    *(
+        "{t}.clip(upper={x})",
+        "{t}.clip(lower={s}, axis=0)",
+        "{t}.fillna({x})",
+        "{t}.fillna({t}.mean())",
+        "{t}.diff(axis=1)",
+        "{t}.cumsum(axis=1)",
+        "{t}.combine_first(T)",
+    ),
+    *(
+        "{t}.sub({t}.mean(axis=1), axis=0)",
+        "{t}.unstack().unstack(0)",
+        "{s}.unstack()",
+        "pd.DataFrame({t}.to_numpy())",
+        "{t}.sort_values(['w', 'u'])",
+        "{t}.dropna(thresh=2)",
+    ),
+    *(
+        "{t}.pipe(lambda q: (q - q.mean()) / q.std())",
+        "{t}.transform(lambda c: c - c.mean())",
+        "{t}.shift(1, fill_value={x})",
+        "pd.concat([{s}, {s}], axis=1, keys=['u', 'w'])",
+        "{t}.stack().to_frame('u')",
+    ),
     *("{t} * {x}", "{x} - {t}", "{t} + {t}", "{t} * {t}", "{t} / {t}", "{t} - {t}.mean()", "{t} - {t}.iloc[0]"),
     *(
         "{t} * {t}.to_numpy()",
@@ -202,7 +342,12 @@ class Program:
         self.argument = ARGUMENTS[letter]
         self.first = f"{letter}0"
         self.lines = []
-        self.known = {"s": ["S", "R", "P", "N", "I", "O"], "t": ["T", "U", "M"], "x": ["0.8"], "a": ["A"]}
+        self.known = {
+            "s": ["S", "R", "P", "N", "I", "O", "D", "L", "E"],
+            "t": ["T", "U", "M"],
+            "x": ["0.8"],
+            "a": ["A"],
+        }
         names = {**constants(), "NAN": NAN, self.first: copy(self.argument)}
         depends = {self.first}
         made = 0

@@ -1,5 +1,7 @@
 """Refusals of pandas tables that other tests do not reach: the message has the operation and the line."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -37,8 +39,8 @@ REFUSED = {
     "single precision": (lambda x: (S * x).astype("float32").sum(), "astype(float32)"),
     "a view of bits": (lambda x: (S * x).array.view("int64").sum() * x[0], "a view as int64"),
     "the most frequent number": (lambda x: (S * x).mode()[0], "mode"),
-    "a dict in map": (lambda x: (S * x).map({1.5: 2.0}).sum(), "map by a table, or with na_action,"),
-    "groups by numbers": (lambda x: (S * x).groupby(S * x).sum().sum(), "a grouping by numbers"),
+    "a dict in map": (lambda x: (S * x).map({1.5: 2.0}).sum(), "map by a table"),
+    "groups by numbers": (lambda x: (S * x).groupby(S * x).sum().sum(), "labels are constants"),
     "an option of a statistic": (
         lambda x: (S * x).array._reduce("std", min_count=3),
         "std with min_count",
@@ -54,7 +56,7 @@ def test_a_refusal_names_the_line(name):
     f, words = REFUSED[name]
     with pytest.raises(UnsupportedError) as refused:
         dr.grad(f)(V)
-    assert words in str(refused.value)
+    assert words in re.sub("`.*?`", "", str(refused.value)), refused.value  # the line has the words, too
     assert "test_refusals_of_tables.py:" in str(refused.value)
     assert "Write " in str(refused.value)
 

@@ -20,20 +20,20 @@ def same(found, expected):
     if isinstance(expected, pd.Series):
         assert type(found) is pd.Series
         expected = expected.astype(float) if expected.dtype.kind == "O" and found.dtype.kind == "f" else expected
-        pd.testing.assert_series_equal(found, expected, rtol=1e-9)
+        pd.testing.assert_series_equal(found, expected, rtol=1e-12)
     elif isinstance(expected, pd.DataFrame):
         assert type(found) is pd.DataFrame
         expected = expected.copy()
         for k in range(expected.shape[1]):  # a column of floats may be one of objects for pandas, not the other way
             if expected.dtypes.iloc[k].kind == "O" and found.dtypes.iloc[k].kind == "f":
                 expected.isetitem(k, expected.iloc[:, k].astype(float))
-        pd.testing.assert_frame_equal(found, expected, rtol=1e-9)
+        pd.testing.assert_frame_equal(found, expected, rtol=1e-12)
     elif isinstance(expected, np.ndarray):
         assert type(found) is np.ndarray
-        np.testing.assert_allclose(found, expected.astype(float), rtol=1e-9)
+        np.testing.assert_allclose(found, expected.astype(float), rtol=1e-12)
     else:
         assert isinstance(found, float)
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def numbers(y):
@@ -54,6 +54,8 @@ def moved(x, by):
 def slope(f, x, direction):
     """Central differences of all numbers of f's value, NaN where they are, and where a branch changes."""
     behind, here, ahead = (numbers(f(moved(copy(x), k * STEP * direction))) for k in (-1.0, 0.0, 1.0))
+    if not len(behind) == len(here) == len(ahead):
+        return np.full(len(here), np.nan)
     made = (ahead - behind) / (2.0 * STEP)
     smooth = np.abs(ahead - 2.0 * here + behind) <= 1e-3 * STEP * (1.0 + np.abs(made))
     return np.where(smooth, made, np.nan)
@@ -96,7 +98,7 @@ def outcome(seed):
     wanted = slope(f, x, direction)
     found = numbers(found)
     there = np.isfinite(wanted)
-    if any(name in program.source for name in ("std", "sem")):  # a deviation of 0 has no derivative
+    if any(name in program.source for name in ("std", "sem", "describe", "corr")):  # a deviation of 0 has no derivative
         there &= ~np.isnan(found)
     np.testing.assert_allclose(found[there], wanted[there], rtol=2e-5, atol=2e-5)
     if gradient is not None:
@@ -114,4 +116,4 @@ def test_random_programs_are_right_or_refused():
                 outcomes.append(outcome(seed))
             except Exception as error:
                 raise AssertionError(f"seed {seed}:\n{Program(seed).source}") from error
-    assert outcomes.count("right") > 0.4 * PROGRAMS  # of all that pandas can do, not of what people write
+    assert outcomes.count("right") > 0.85 * PROGRAMS

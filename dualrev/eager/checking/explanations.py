@@ -97,11 +97,19 @@ def _of_a_table(error: Exception) -> Exception | None:
     if not isinstance(error, _IN_TABLES) or (isinstance(error, AttributeError) and is_table(error.obj)):
         return None
     evaluated = any(frame.f_globals["__name__"].startswith("pandas.core.computation") for frame in frames)  # text
-    if not evaluated and not any(holds_numbers(x) for frame in frames for x in frame.f_locals.values()):
+    if not evaluated and not any(_is_traced(x) for frame in frames for x in frame.f_locals.values()):
         return None
     user, below, _ = _place(error.__traceback__)
     why = f"pandas computes it of plain floats ({type(error).__name__}: {error})"
     return UnsupportedError.at(user + (below or ""), "this method of a table", why, CURE)
+
+
+def _is_traced(x: object) -> bool:
+    """Whether x holds traced numbers; a table that pandas has not finished making may not know."""
+    try:
+        return holds_numbers(x)
+    except Exception:  # pandas' own
+        return False
 
 
 def _refusal(text: str, place: str, package: str, called: library_calls.Called | None) -> UnsupportedError | None:

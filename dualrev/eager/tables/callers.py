@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["beside_constants", "called_by", "for_array_of_frame", "for_text", "for_xarray", "in_a_row_of_objects"]
+__all__ = ["beside_constants", "called_by", "for_text", "for_xarray", "in_a_row_of_objects"]
 
 
 def called_by(name: str) -> bool:
@@ -50,9 +50,3 @@ def in_a_row_of_objects() -> bool:
 def for_text() -> bool:
     """Whether pandas prints a table."""
     return bool(sys._getframe(2).f_globals.get("__name__") == "pandas.io.formats.format")
-
-
-def for_array_of_frame() -> bool:
-    """Whether pandas makes a plain array of a DataFrame with this column alone, for the user or for its rows."""
-    asks: Any = sys._getframe(2)
-    return asks.f_code.co_name == "as_array" and (asks.f_back.f_code.co_name == "to_numpy" or called_by("iterrows"))

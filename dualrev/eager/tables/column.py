@@ -22,81 +22,34 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pandas._libs import lib
-from pandas.api.extensions import ExtensionArray, ExtensionDtype, ExtensionScalarOpsMixin, take
+from pandas.api.extensions import ExtensionArray, ExtensionScalarOpsMixin, take
 
 from dualrev.diagnostics.user_lines import is_of_user
-from dualrev.eager.arrays.memory.storage import Holder, RealArray, adopt, real_array, to_objects
+from dualrev.eager.arrays.memory.storage import Holder, RealArray, real_array, to_objects
 from dualrev.eager.numbers.dual import DualNumber, value
+from dualrev.eager.tables.boxes import as_number, as_numbers, is_missing, is_scalar, opened, unboxed
 from dualrev.eager.tables.callers import (
     beside_constants,
     called_by,
-    for_array_of_frame,
     for_text,
     for_xarray,
     in_a_row_of_objects,
 )
+from dualrev.eager.tables.dtype import DTYPE, ColumnDtype
+from dualrev.eager.tables.groups import of_groups
 from dualrev.eager.tables.kinds import refused
-from dualrev.eager.tables.statistics import REDUCED, accumulated, reduced
+from dualrev.eager.tables.statistics import (
+    REDUCED,
+    accumulated,
+    interpolated,
+    quantile,
+    reduced,
+    with_value,
+    with_values,
+)
 from dualrev.errors import UnsupportedError
 
-__all__ = ["DTYPE", "Box", "Column", "ColumnDtype", "as_numbers", "is_scalar"]
-
-
-class ColumnDtype(ExtensionDtype):
-    """The type of such columns: floats, for whoever asks for the kind."""
-
-    name = "float64"
-    type = np.float64
-    kind = "f"
-    na_value = np.nan
-    of_dualrev = True  # for who does not import this module
-    _is_numeric = True
-
-    @classmethod
-    def construct_array_type(cls) -> type[Column]:  # type: ignore[valid-type]
-        """The class of arrays of this type."""
-        return Column
-
-    @classmethod
-    def construct_from_string(cls, string: str) -> ColumnDtype:
-        """TypeError: the name is that of plain floats."""
-        raise TypeError(f"{string!r} is a type of plain numbers")
-
-    def _get_common_dtype(self, dtypes: list[Any]) -> Any:
-        for dtype in dtypes:
-            if getattr(dtype, "kind", "") == "c" or (dtype != self and getattr(dtype, "_is_numeric", False)):
-                raise refused(f"a column of floats beside one of {dtype}")
-        return self if all(dtype == self or _is_number(dtype) for dtype in dtypes) else None
-
-    def __eq__(self, other: object) -> bool:
-        frame = sys._getframe(1)
-        if isinstance(other, ColumnDtype):
-            if "convert_dtypes" in (frame.f_code.co_name, getattr(frame.f_back, "f_code", frame.f_code).co_name):
-                raise refused("convert_dtypes", "pandas' own types of floats hold plain floats")
-            return True
-        asks = frame.f_globals.get("__name__", "")
-        if asks.startswith("pandas.") and not asks.startswith("pandas.core.ops."):  # it asks which class computes
-            return False
-        return bool(np.dtype(float) == other)
-
-    def __hash__(self) -> int:
-        return hash(ColumnDtype)
-
-
-def _is_number(dtype: Any) -> bool:
-    return isinstance(dtype, np.dtype) and dtype.kind in "iuf"
-
-
-DTYPE = ColumnDtype()
-
-
-class Box:
-    """A number under differentiation that pandas takes for a scalar, and hands on to a column."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: Any) -> None:
-        self.number = number
+__all__ = ["Column", "of_values"]
 
 
 class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
@@ -151,7 +104,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
             return Column(self.numbers[places])
         made = RealArray(np.full(len(places), np.nan))
         made[places >= 0] = self.numbers[places[places >= 0]]
-        if fill_value is not None and not _is_missing(fill_value):
+        if fill_value is not None and not is_missing(fill_value):
             made[places < 0] = as_number(fill_value)
         return Column(made)
 
@@ -187,8 +140,6 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
             raise refused("a function in C")
         if dtype is not None and np.dtype(dtype) != np.float64:
             return self.astype(dtype)
-        if dtype is None and for_array_of_frame():
-            return self.astype(object)  # as of several columns
         made = self.numbers.copy() if copy or isinstance(na_value, (int, float)) else self.numbers[:]
         if isinstance(na_value, (int, float)):
             made[self.isna()] = na_value
@@ -214,6 +165,24 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     def _values_for_factorize(self) -> tuple[np.ndarray, Any]:
         raise refused("a grouping by numbers, or which of them are equal,")
+
+    def factorize(self, use_na_sentinel: bool = True) -> tuple[np.ndarray, Column]:
+        """Codes of equal numbers, and the first number of each code."""
+        codes, _ = pd.factorize(self.numbers.x, use_na_sentinel=use_na_sentinel)
+        known, first = np.unique(codes, return_index=True)
+        return codes, Column(self.numbers[first[known >= 0]])
+
+    def unique(self) -> Column:
+        """The first of each number."""
+        return self.factorize(use_na_sentinel=False)[1]
+
+    def duplicated(self, keep: Any = "first") -> np.ndarray:
+        """Where a number occurs again."""
+        return self._plain().duplicated(keep).to_numpy()
+
+    def isin(self, values: Any) -> np.ndarray:
+        """Where a number is one of these."""
+        return self._plain().isin([value(u) for u in values]).to_numpy()
 
     # Elementwise
 
@@ -269,7 +238,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func.__name__ in _APART:
             self._not_apart(func.__name__, "ddof" in kwargs or func in (np.std, np.var))
-        return func(*map(_opened, args), **{key: _opened(u) for key, u in kwargs.items()})
+        return func(*map(opened, args), **{key: opened(u) for key, u in kwargs.items()})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "numbers" or not hasattr(np.ndarray, name):
@@ -301,42 +270,55 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **kwargs: Any) -> Any:
         made = reduced(name, self.numbers, skipna, **kwargs)
+        if name not in ("any", "all", "count"):
+            options = {key: u for key, u in kwargs.items() if key in REDUCED[name][1] and u is not None}
+            made = with_value(made, getattr(self._plain(), name)(skipna=skipna, **options), name)
         if not keepdims:
             return made
         return np.array([made]) if name in ("any", "all", "count") else Column(as_numbers([made]))
 
+    def _plain(self) -> pd.Series:
+        """The values, of which pandas computes."""
+        return pd.Series(self.numbers.x)
+
     def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Column:
-        return Column(accumulated(name, self.numbers, skipna))
+        made = accumulated(name, self.numbers, skipna)
+        return Column(with_values(made, getattr(self._plain(), name)(skipna=skipna), name))
 
     def _groupby_op(
         self, *, how: str, has_dropped_na: bool, min_count: int, ngroups: int, ids: Any, **kwargs: Any
     ) -> Any:
-        if how not in REDUCED:
-            raise refused(f"groupby(...).{how}()")
-        kwargs = {"skipna": True, **kwargs}
-        if how in ("sum", "prod", "min", "max"):
-            kwargs["min_count"] = max(min_count, 0)
-        made = [reduced(how, self.numbers[ids == k], **kwargs) for k in range(ngroups)]
-        return np.array(made) if how in ("any", "all") else Column(as_numbers(made))
+        given = {"has_dropped_na": has_dropped_na, "min_count": min_count, **kwargs}
+        return _as_column(of_groups(how, self.numbers, ids, ngroups, **given))
 
     def _quantile(self, qs: Any, interpolation: str) -> Any:
-        raise refused("a quantile")
+        x = self.numbers[~self.isna()]
+        made = [quantile(x, q, interpolation) for q in qs]
+        return Column(with_values(made, self._plain().quantile(qs, interpolation), "quantile"))
 
     def _rank(self, **kwargs: Any) -> Any:
-        return pd.Series(self.numbers.x).rank(**{"axis": 0, **kwargs}).to_numpy()
+        return self._plain().rank(**{"axis": 0, **kwargs}).to_numpy()
 
     def _mode(self, dropna: bool = True) -> Any:
         raise refused("mode")
 
-    def interpolate(self, **kwargs: Any) -> Any:
-        """Refused."""
-        raise refused("interpolate")
+    def interpolate(self, *, method: str = "linear", index: Any, copy: bool = True, **kwargs: Any) -> Any:
+        """Linear interpolation between the numbers around a gap."""
+        options = {key: u for key, u in kwargs.items() if key.startswith("limit")}
+        if kwargs.get("mask") is not None or method not in ("linear", "time", "index", "values"):
+            raise refused(f"interpolate with method={method!r}")
+        plain = pd.Series(self.numbers.x, index=index).interpolate(method=method, **options).to_numpy()
+        return Column(interpolated(self.numbers, plain, None if method == "linear" else index))
 
     def map(self, mapper: Any, na_action: Any = None) -> Any:
         """mapper(number) of each, if it is a function."""
-        if not callable(mapper) or na_action is not None:
-            raise refused("map by a table, or with na_action,")
-        return self._cast_pointwise_result([mapper(u) for u in self.numbers])
+        if not callable(mapper):
+            raise refused("map by a table")
+        if len(self) and called_by("agg"):  # pandas 2 tries agg(f) with each number, and goes on if that fails
+            mapper(float(self.numbers.x[0]))
+        kept = self.isna() if na_action == "ignore" else np.zeros(len(self), bool)
+        pairs = zip(self.numbers, kept, strict=True)
+        return self._cast_pointwise_result([u if keep else mapper(u) for u, keep in pairs])
 
     def _cast_pointwise_result(self, values: Any) -> Any:
         made = list(values)
@@ -350,46 +332,16 @@ def _as_column(made: Any) -> Any:
     return Column(made) if isinstance(made, RealArray) and made.ndim == 1 else made
 
 
-def _opened(u: Any) -> Any:
-    """Nested lists and tuples with the RealArray in place of each column."""
-    if isinstance(u, (list, tuple)) and type(u) in (list, tuple):
-        return type(u)(map(_opened, u))
-    return u.numbers if isinstance(u, Holder) else u
-
-
-def unboxed(u: Any) -> Any:
-    """Return the number in a Box, the RealArray in a column, or u itself."""
-    return u.number if isinstance(u, Box) else u.numbers if isinstance(u, Holder) else u
-
-
-def _is_missing(u: Any) -> bool:
-    return u is None or u is pd.NA or (isinstance(u, float) and u != u)
-
-
-def is_scalar(u: Any) -> bool:
-    """Whether u can be in a column: a float or an int, or None for a missing one."""
-    return (isinstance(u, (DualNumber, int, float, np.floating, np.integer)) and not isinstance(u, bool)) or u is None
-
-
-def as_number(u: Any) -> Any:
-    """A number of a column."""
-    u = unboxed(u)
-    return np.nan if _is_missing(u) else u
-
-
-def as_numbers(scalars: Any) -> RealArray:
-    """Return the RealArray of the scalars that pandas makes a column of."""
-    scalars = unboxed(scalars)
-    if isinstance(scalars, (pd.Series, pd.Index)):
-        scalars = scalars.array
-    scalars = scalars.to_numpy() if isinstance(scalars, ExtensionArray) else scalars
-    if isinstance(scalars, RealArray):
-        return scalars
-    if isinstance(scalars, np.ndarray) and scalars.dtype.kind in "biuf":
-        return RealArray(scalars.astype(float))
-    made = np.empty(len(scalars), dtype=object)
-    made[:] = [as_number(u) for u in scalars]
-    return adopt(made)
+def of_values(table: Any) -> Any:
+    """The table with the values of its columns of ours, as constants."""
+    if table.ndim == 1:
+        return pd.Series(table.array.numbers.x.copy(), index=table.index, name=table.name)
+    columns = [table.iloc[:, k] for k in range(table.shape[1])]
+    made = pd.DataFrame(
+        {k: of_values(u) if hasattr(u.dtype, "of_dualrev") else u for k, u in enumerate(columns)}, index=table.index
+    )
+    made.columns = table.columns
+    return made
 
 
 _APART = {"sum", "prod", "mean", "median", "min", "max", "amin", "amax", "std", "var", "any", "all", "argmin", "argmax"}
@@ -429,3 +381,4 @@ for _op in (operator.add, operator.sub, operator.mul, operator.truediv, operator
     setattr(Column, f"__i{_op.__name__}__", _in_place(_op))
 Column._add_arithmetic_ops()
 Column._add_comparison_ops()
+ColumnDtype.column = Column

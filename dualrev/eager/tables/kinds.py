@@ -15,8 +15,7 @@ __all__ = ["CURE", "LABELLED", "holds_numbers", "is_table", "is_table_class", "r
 #: Packages whose tables hold arrays, and would take our numbers for objects.
 LABELLED = ("pandas", "xarray")
 CURE = (
-    "it with numpy, as np.quantile(s.to_numpy(), 0.5); for s.rolling(n), np.lib.stride_tricks.sliding_window_view"
-    "(s.to_numpy(), n); of a table t, s = t['x'], or np.column_stack([t[c].to_numpy() for c in t])"
+    "it with numpy, of s.to_numpy() for a Series s or t.to_numpy() for a DataFrame t, as np.quantile(s.to_numpy(), 0.5)"
 )
 _CLASSES = {
     "pandas": ("Series", "DataFrame", "Index", "api.extensions.ExtensionArray"),
@@ -60,6 +59,6 @@ def holds_numbers(x: Any) -> bool:
     return any(hasattr(dtype, "of_dualrev") for dtype in (dtypes if is_table(dtypes) else [dtypes]))
 
 
-def refused(what: str, why: str = "pandas computes it of plain floats") -> UnsupportedError:
+def refused(what: str, why: str = "pandas computes it of plain floats", cure: str = CURE) -> UnsupportedError:
     """The refusal of an operation on a table."""
-    return UnsupportedError.at(f"{where().removeprefix(' at ')}{library()}", f"{what} of a table", why, CURE)
+    return UnsupportedError.at(f"{where().removeprefix(' at ')}{library()}", f"{what} of a table", why, cure)

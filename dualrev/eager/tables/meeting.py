@@ -4,20 +4,22 @@ A table keeps its labels, and its package says what an operation on it means. pa
 column of numbers (column.py); xarray takes arrays of ours as they are. Functions of numpy that take a table for its
 values get these. All else that would meet a table is an error, because it would leave out what the table knows.
 
-pandas asks what it is given for `_typ`, to know its own classes, before it computes with it: in `df.mul(x)`, in
-`df.clip(upper=x)`. A number under differentiation would go on as an object there, or an array as a block of a table.
+pandas asks what it is given for `_typ`, to know its own classes, before it computes with it. methods.py prepares the
+numbers for the methods that it knows. In all others, a number under differentiation would go on as an object, or an
+array as a block of a table: there, `_typ` raises an error.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from dualrev.eager.arrays.memory.storage import Holder, RealArray
-from dualrev.eager.tables.kinds import is_table, is_table_class
+from dualrev.eager.tables.kinds import holds_numbers, is_table, is_table_class
 from dualrev.eager.tape.tape import Real
 from dualrev.errors import UnsupportedError
 
@@ -59,7 +61,7 @@ def _values(u: Any) -> Any:
         return type(u)(map(_values, u))
     if isinstance(u, Holder):
         return u.numbers
-    return np.asarray(u) if is_table(u) else u
+    return (u.to_numpy() if holds_numbers(u) else np.asarray(u)) if is_table(u) else u
 
 
 def _refused(what: str) -> UnsupportedError:
@@ -69,10 +71,12 @@ def _refused(what: str) -> UnsupportedError:
 def prepare() -> None:
     """Prepare pandas, once, for a function that may use it."""
     if "pandas" in sys.modules and not _PREPARED:
-        from dualrev.eager.tables.operands import teach  # imports pandas, as who has a table has done
+        from dualrev.eager.tables.teaching import teach  # imports pandas, as who has a table has done
 
-        teach()
-        _PREPARED.append(True)
+        with _PREPARING:
+            if not _PREPARED:
+                teach()
+                _PREPARED.append(True)
 
 
 def _in_pandas(self: Any) -> str:
@@ -87,8 +91,8 @@ def _in_pandas(self: Any) -> str:
     why = "pandas would take them for objects, and computes with these otherwise than with floats"
     cure = "numpy's function of t.to_numpy() for a table t, as in t.to_numpy() @ x"
     more = (
-        "s * x, s + x and the like with a table s keep its labels; write s = s * x for s *= x. For an array x with"
-        " labels, write pd.Series(list(x), index=labels); for a number, pd.Series([x] * n, index=labels)."
+        "s * x, s + x and the like with a table s keep its labels. For an array x with labels, write"
+        " pd.Series(x, index=labels)."
     )
     raise UnsupportedError("a method of a table", cure, why, more)
 
@@ -103,8 +107,10 @@ def _is_flexible(frame: FrameType | None) -> bool:
 
 
 _PREPARED: list[bool] = []
+_PREPARING = threading.Lock()
 #: Here pandas asks what class a function's results are of, before it puts them together.
-_COLLECTING = ("pandas.core.apply", "pandas.core.groupby")
+_COLLECTING: tuple[str, ...] = ("pandas.core.apply", "pandas.core.groupby", "pandas.core.construction")
+_COLLECTING += ("pandas.core.internals",)
 #: Functions that take a table for the array of its values, and give an array.
 _OF_VALUES = {np.where, np.dot, np.vdot, np.inner, np.outer, np.interp, np.concatenate, np.stack, np.hstack, np.vstack}
 _OF_VALUES |= {np.column_stack, np.append, np.linalg.solve, np.linalg.norm, np.searchsorted, np.bincount, np.polyval}

@@ -5,7 +5,6 @@ This module imports pandas: meeting.py imports it for who has done so.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +17,14 @@ from pandas.core.ops import array_ops
 
 from dualrev.eager.arrays.memory.storage import RealArray, adopt, holds_duals
 from dualrev.eager.numbers.dual import DualNumber
-from dualrev.eager.tables.column import DTYPE, Box, Column, as_numbers, is_scalar
+from dualrev.eager.tables.boxes import Box, as_numbers, is_scalar, unboxed
+from dualrev.eager.tables.column import Column
+from dualrev.eager.tables.dtype import DTYPE
+from dualrev.eager.tables.kinds import holds_numbers
 from dualrev.eager.tape.tape import Real
-from dualrev.errors import UnsupportedError
+from dualrev.errors import ConversionError, UnsupportedError
 
-__all__ = ["teach", "with_columns"]
+__all__ = ["TAUGHT", "under", "with_columns"]
 
 
 def with_columns(f: Callable[..., Any], *operands: Any) -> Any:
@@ -33,7 +35,7 @@ def with_columns(f: Callable[..., Any], *operands: Any) -> Any:
 
 def _for_pandas(u: Any, tables: list[Any]) -> Any:
     if isinstance(u, (pd.Series, pd.DataFrame)):
-        return _under(u)
+        return under(u)
     if isinstance(u, (pd.Index, ExtensionArray)) and not isinstance(u, Column):
         raise UnsupportedError(f"an operation of a {type(u).__name__} and an array", "u.to_numpy() for it", _OTHERS)
     if isinstance(u, Real) or (isinstance(u, RealArray) and not u.ndim):
@@ -54,8 +56,8 @@ def _for_pandas(u: Any, tables: list[Any]) -> Any:
 _OTHERS = "pandas has no place there for numbers under differentiation"
 
 
-def _under(table: Any) -> Any:
-    """The same table with a column of ours in place of each of numbers."""
+def under(table: Any) -> Any:
+    """Return the same table with a column of ours in place of each of numbers."""
     dtypes = [table.dtype] if table.ndim == 1 else table.dtypes.tolist()
     for dtype in dtypes:
         if dtype != DTYPE and not (isinstance(dtype, np.dtype) and dtype.kind in "biuf"):
@@ -66,16 +68,6 @@ def _under(table: Any) -> Any:
 
 
 # What pandas makes of objects
-
-
-def teach() -> None:
-    """Teach pandas that numbers under differentiation are floats, in the functions where it looks at objects."""
-    for module, name, taught in _TAUGHT:
-        function = getattr(module, name, None)  # no other pandas may break a derivative that has no table in it
-        if function is not None and not hasattr(function, "of_dualrev"):
-            made: Any = functools.wraps(function)(taught(function))
-            made.of_dualrev = True
-            setattr(module, name, made)
 
 
 def _inferring(infer: Callable[..., Any]) -> Any:
@@ -118,12 +110,27 @@ def _applying(apply: Callable[..., Any]) -> Any:
     """A ufunc with a table among its inputs: numpy's own loops over objects would lose the NaN of a DataFrame."""
 
     def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Apply a ufunc as pandas does; refuse traced numbers in more than one axis."""
+        """Apply a ufunc as pandas does; of traced DataFrames with the same labels, to their arrays."""
         if self.ndim > 1 and any(map(_are_objects, inputs)):
             raise _of_objects()
-        return apply(self, ufunc, method, *inputs, **kwargs)
+        try:
+            return apply(self, ufunc, method, *inputs, **kwargs)
+        except (ConversionError, TypeError):
+            if method != "__call__" or kwargs or not _are_alike(inputs):
+                raise
+        made = ufunc(*(u.to_numpy() if isinstance(u, pd.DataFrame) else unboxed(u) for u in inputs))
+        parts = made if isinstance(made, tuple) else (made,)
+        tables = tuple(self._constructor(part, index=self.index, columns=self.columns) for part in parts)
+        return tables if isinstance(made, tuple) else tables[0]
 
     return array_ufunc
+
+
+def _are_alike(inputs: tuple[Any, ...]) -> bool:
+    """Whether all tables among them are DataFrames with the same labels."""
+    frames = [u for u in inputs if isinstance(u, pd.DataFrame)]
+    same = all(u.index.equals(frames[0].index) and u.columns.equals(frames[0].columns) for u in frames)
+    return same and any(map(holds_numbers, frames)) and not any(isinstance(u, pd.Series) for u in inputs)
 
 
 def _of_objects() -> UnsupportedError:
@@ -131,7 +138,8 @@ def _of_objects() -> UnsupportedError:
     return UnsupportedError("an operation with a table", "dualrev.numpy.array([x, 1.0])", why)
 
 
-_TAUGHT: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
+#: Functions of pandas that look at objects: module, name, and what takes the function's place.
+TAUGHT: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     (lib, "maybe_convert_objects", _inferring),
     (array_ops, "_na_arithmetic_op", _computing),
     (arraylike, "extract_array", _extracting),
@@ -149,5 +157,5 @@ def _are_numbers(objects: np.ndarray) -> bool:
     for u in objects:
         if not is_scalar(u):
             return False
-        found = found or isinstance(u, DualNumber)
+        found = found or isinstance(u, (DualNumber, Box))
     return found

@@ -1,0 +1,84 @@
+"""Statistics of several columns: correlations, covariances, reductions; and which numbers of an array are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dualrev.eager.arrays.memory.storage import RealArray
+from dualrev.eager.numbers.dual import DualNumber, value
+from dualrev.eager.tables.column import Column, of_values
+from dualrev.eager.tables.kinds import holds_numbers, refused
+from dualrev.eager.tables.statistics import with_value, with_values
+from dualrev.eager.tables.windows import correlation, covariance
+
+__all__ = ["correlating", "finding_missing", "reducing", "trusting"]
+
+
+def correlating(kernel: Callable[..., Any]) -> Any:
+    """The matrix of `t.corr()` and `t.cov()`: of each two columns, the rows where both have a number."""
+
+    def nancorr(mat: Any, *args: Any, **kwargs: Any) -> Any:
+        """Compute as pandas does; of a traced array, a traced array."""
+        if not isinstance(mat, RealArray):
+            return kernel(mat, *args, **kwargs)
+        given = dict(zip(("cov", "minp"), args, strict=False)) | kwargs
+        plain = kernel(np.ascontiguousarray(mat.x), *args, **kwargs)
+        known = ~np.isnan(mat.x)
+        made: list[Any] = []
+        for i, j in np.ndindex(*plain.shape):
+            rows = known[:, i] & known[:, j]
+            x, y = mat[rows, i], mat[rows, j]
+            if i > j:
+                made.append(made[j * len(plain) + i])
+            elif np.isnan(plain[i, j]):
+                made.append(np.nan)
+            else:
+                made.append(covariance(x, y, 1) if given.get("cov", False) else correlation(x, y))
+        return with_values(made, plain.ravel(), "corr() or cov()").reshape(plain.shape)
+
+    return nancorr
+
+
+def finding_missing(isna: Callable[..., Any]) -> Any:
+    """`pd.isna` of a traced number or array."""
+
+    def _isna(obj: Any) -> Any:
+        """Find NaN as pandas does."""
+        if isinstance(obj, RealArray):
+            return np.isnan(obj.x)
+        return bool(np.isnan(value(obj))) if isinstance(obj, DualNumber) else isna(obj)
+
+    return _isna
+
+
+def trusting(ensure_numeric: Callable[..., Any]) -> Any:
+    """The check of pandas' statistics that an array holds numbers."""
+
+    def _ensure_numeric(x: Any) -> Any:
+        """Return a traced array as it is."""
+        return x if isinstance(x, RealArray) else ensure_numeric(x)
+
+    return _ensure_numeric
+
+
+def reducing(reduce: Callable[..., Any]) -> Any:
+    """`t.sum()`, `t.std(axis=1)` and the like: the values are those of the whole table, as pandas adds them up."""
+
+    def _reduce(self: Any, op: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Reduce as pandas does; of columns of ours, traced numbers with pandas' values."""
+        made = reduce(self, op, name, *args, **kwargs)
+        if not isinstance(made, DualNumber) and not holds_numbers(made):
+            return made
+        values = reduce(of_values(self), op, name, *args, **kwargs)
+        if isinstance(made, DualNumber):
+            return with_value(made, values, f"{name}()")
+        if not isinstance(made, pd.Series) or not made.index.equals(values.index):
+            raise refused(f"{name}()")
+        numbers = with_values(made.array, values.to_numpy(), f"{name}()")
+        return pd.Series(Column(numbers), index=values.index, name=values.name)
+
+    return _reduce
