@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays import assignment, reductions
+from dualrev.eager.arrays import assignment, reductions, shape_derivatives
 from dualrev.eager.arrays.complex.elements import complex_ufunc, refused
 from dualrev.eager.arrays.complex.pairs import ComplexArray, as_parts, imag_part, is_complex, real_part
 from dualrev.eager.arrays.elementwise import as_real_array, elementwise, in_general, of_one_run, on_arrays
@@ -128,7 +128,7 @@ def _special(name: str, args: Sequence[Any], ufunc: Any, kwargs: dict[str, Any])
     """A special function of SciPy, by its line in rules/scipy.py."""
     if not any(map(holds_duals, args)):
         return as_real_array(ufunc(*map(plain, args), **kwargs))
-    for k in scipy.UNKNOWN[name]:
+    for k in shape_derivatives.unknown(name):
         if holds_duals(args[k]):
             what = f"scipy.special.{name} by its {('first', 'second', 'third')[k]} argument"
             raise UnsupportedError(what, "dualrev.value(...) for that argument, if it is a constant")
@@ -136,8 +136,8 @@ def _special(name: str, args: Sequence[Any], ufunc: Any, kwargs: dict[str, Any])
         raise UnsupportedError(f"scipy.special.{name} in a stage of the paper", "it for the default engine")
     if all(np.ndim(u) == 0 for u in args):  # numpy's arithmetic has limits where Python's raises
         first, *rest = (real_array(u) for u in args)
-        return elementwise(scipy.lines()[name], [first.reshape(1), *rest], ufunc)[0]
-    return elementwise(scipy.lines()[name], args, ufunc)
+        return elementwise(shape_derivatives.lines()[name], [first.reshape(1), *rest], ufunc)[0]
+    return elementwise(shape_derivatives.lines()[name], args, ufunc)
 
 
 def _full_name(ufunc: Any) -> str:
