@@ -12,6 +12,7 @@ import scipy.stats
 from mpmath import mp
 
 import dualrev as dr
+from dualrev.eager.arrays.shape_derivatives import unknown
 from dualrev.rules.scipy import UNKNOWN, lines
 from dualrev.scipy import linalg, signal, special, stats
 from dualrev.scipy.stats import _FORMULAS
@@ -54,7 +55,9 @@ MPMATH = {
     "gammainc": regularized,
     "gammaincc": lambda a, x: 1 - regularized(a, x),
     "betainc": lambda a, b, x: mpmath.betainc(a, b, 0, x, regularized=True),
-    "stdtr": lambda df, t: mpmath.mpf(1) / 2 + mpmath.atan(t) / mpmath.pi,  # of one degree of freedom: Cauchy's
+    "stdtr": lambda df, t: (
+        (1 + mpmath.sign(t) * (1 - mpmath.betainc(df / 2, 0.5, 0, df / (df + t * t), regularized=True))) / 2
+    ),
     "i0": lambda x: mpmath.besseli(0, x),
     "i1": lambda x: mpmath.besseli(1, x),
     "i0e": lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)),
@@ -134,7 +137,7 @@ def test_a_special_function_has_the_derivatives_of_mpmath(name):
     xs = [rng.uniform(low, high, SAMPLES) for low, high in line.domain]
     ones = [np.ones(SAMPLES)] * len(xs)
     for k in range(len(xs)):
-        if k in UNKNOWN[name]:
+        if k in unknown(name):
             with pytest.raises(
                 dr.UnsupportedError, match=rf"scipy\.special\.{name} by its (first|second|third) argument.* at "
             ):
@@ -147,7 +150,8 @@ def test_a_special_function_has_the_derivatives_of_mpmath(name):
         found = slope(xs[k])
         second = dr.jvp(slope, (xs[k],), (ones[k],))[1]
         number = dr.grad(lambda x, k=k: f(*[x if j == k else float(u[0]) for j, u in enumerate(xs)]))(float(xs[k][0]))
-        assert number == found[0]
+        # a sum over nodes is in another order for an array
+        assert number == pytest.approx(found[0], rel=4e-15 if k in UNKNOWN[name] else 0.0, abs=0.0)
         with mp.workdps(30):
             points = [tuple(mpmath.mpf(float(x[i])) for x in xs) for i in range(SAMPLES)]
             orders = [tuple(order if j == k else 0 for j in range(len(xs))) for order in (1, 2)]

@@ -23,8 +23,9 @@ from dualrev.eager.arrays.shape_integrals import beta_integral, gamma_integral
 from dualrev.eager.arrays.special import ArrayFunction
 from dualrev.rules import scipy
 from dualrev.rules.primitives import Primitive
+from dualrev.rules.scipy_tape import MORE
 
-__all__ = ["lines", "unknown"]
+__all__ = ["NAMES", "lines", "unknown"]
 
 
 class _Slope(ArrayFunction):
@@ -77,6 +78,12 @@ def _kve(n: int, v: Any, x: Any) -> Any:
     return np.where(plain(x) == 0.0, zero, made)
 
 
+def _hermite(kind: str, n: Any, x: Any) -> Any:
+    from scipy import special
+
+    return getattr(special, f"eval_hermite{kind}")(np.asarray(n).astype(int), x)
+
+
 def _stdtr(n: int, df: Any, t: Any) -> Any:
     """n-th derivative of stdtr by the degrees of freedom, by betainc(df / 2, 1 / 2, df / (df + t * t))."""
     f = _functions()
@@ -112,6 +119,9 @@ _SLOPES = (
     _Slope("kve_a", lambda v, x: _kve(1, v, x),
            ("kve_aa(a, b)", "kve_a(a, b) - 0.5 * (kve_a(a - 1.0, b) + kve_a(a + 1.0, b))")),
     _Slope("kve_aa", lambda v, x: _kve(2, v, x)),
+    _Slope("hermite", lambda n, x: _hermite("", n, x), ("nan", "2.0 * a * hermite(a - 1.0, b) if a > 0.0 else 0.0")),
+    _Slope("hermitenorm", lambda n, x: _hermite("norm", n, x),
+           ("nan", "a * hermitenorm(a - 1.0, b) if a > 0.0 else 0.0")),
 )
 
 #: The partials and the second partials of a function; None for a text that rules/scipy.py has.
@@ -126,8 +136,6 @@ _TEXTS: dict[str, tuple[tuple[str | None, ...], tuple[str | None, ...]]] = {
             ("kve_aa(a, b)", "kve_a(a, b) - 0.5 * (kve_a(a - 1.0, b) + kve_a(a + 1.0, b))", None)),
 }
 
-#: Functions that only the tape has: intervals of the arguments in tests, and the partials.
-_MORE: dict[str, tuple[tuple[tuple[float, float], ...], tuple[str, ...]]] = {}
 # fmt: on
 
 
@@ -135,6 +143,10 @@ _MORE: dict[str, tuple[tuple[tuple[float, float], ...], tuple[str, ...]]] = {}
 def lines() -> Mapping[str, Primitive]:
     """The lines by SciPy's names; unlike those of rules/scipy.py, they may call functions of arrays in Python."""
     made = dict(scipy.lines())
+    for name, (domain, more) in MORE.items():
+        parameters = ("x",) if len(more) == 1 else tuple("abcd")[: len(more)]
+        text = f"{name}({', '.join(parameters)})"
+        made[name] = Primitive(name, text, more, domain, functions=_functions())
     for name, texts in _TEXTS.items():
         line = made[name]
         partials, second = (
@@ -147,10 +159,19 @@ def lines() -> Mapping[str, Primitive]:
 
 @functools.cache
 def _functions() -> dict[str, Callable[..., Any]]:
+    from scipy import special  # somebody who calls its functions has it
+
     known = next(iter(scipy.lines().values())).functions
-    return {**known, **{slope.name: slope for slope in _SLOPES}}
+    used = {name: getattr(special, name) for name in (*MORE, "gamma") if hasattr(special, name)}
+    return {**known, **used, **{slope.name: slope for slope in _SLOPES}}
+
+
+#: The functions that have lines.
+NAMES = frozenset({*scipy.NAMES, *MORE})
 
 
 def unknown(name: str) -> tuple[int, ...]:
     """Return the arguments, counted from 0, by which there is no derivative."""
-    return () if name in _TEXTS else scipy.UNKNOWN.get(name, ())
+    if name in MORE:
+        return tuple(k for k, text in enumerate(MORE[name][1]) if text == "nan")
+    return () if name in _TEXTS else scipy.UNKNOWN[name]

@@ -27,14 +27,15 @@ from dualrev.eager.arrays.memory.storage import (
     plain,
     real_array,
 )
+from dualrev.eager.arrays.special_composed import composed, of_whole
 from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.tables.kinds import is_table
 from dualrev.eager.tables.meeting import with_table
 from dualrev.eager.tape.tape import Tape
 from dualrev.errors import UnsupportedError
-from dualrev.rules import scipy
 from dualrev.rules.functions import TABLE
 from dualrev.rules.primitives import PRIMITIVES, Primitive
+from dualrev.rules.scipy_tape import COMPOSED
 
 __all__ = ["apply_ufunc", "as_real_array", "elementwise", "into", "on_arrays", "table_by_ufunc"]
 
@@ -107,7 +108,7 @@ def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
             )
         return getattr(products, name)(*args, **{key: u for key, u in kwargs.items() if key == "axis"})
     line = table_by_ufunc().get(name)
-    if line is None and name in scipy.NAMES:
+    if line is None and name in _SPECIAL:
         return _special(name, args, ufunc, kwargs)
     if line is None and name not in _COMPOSED:
         if any(map(holds_duals, args)):
@@ -127,7 +128,9 @@ def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
 def _special(name: str, args: Sequence[Any], ufunc: Any, kwargs: dict[str, Any]) -> Any:
     """A special function of SciPy, by its line in rules/scipy.py."""
     if not any(map(holds_duals, args)):
-        return as_real_array(ufunc(*map(plain, args), **kwargs))
+        return as_real_array(of_whole(ufunc)(*map(plain, args), **kwargs))
+    if name in COMPOSED:
+        return composed(ufunc, args)
     for k in shape_derivatives.unknown(name):
         if holds_duals(args[k]):
             what = f"scipy.special.{name} by its {('first', 'second', 'third')[k]} argument"
@@ -136,8 +139,8 @@ def _special(name: str, args: Sequence[Any], ufunc: Any, kwargs: dict[str, Any])
         raise UnsupportedError(f"scipy.special.{name} in a stage of the paper", "it for the default engine")
     if all(np.ndim(u) == 0 for u in args):  # numpy's arithmetic has limits where Python's raises
         first, *rest = (real_array(u) for u in args)
-        return elementwise(shape_derivatives.lines()[name], [first.reshape(1), *rest], ufunc)[0]
-    return elementwise(shape_derivatives.lines()[name], args, ufunc)
+        return elementwise(shape_derivatives.lines()[name], [first.reshape(1), *rest], of_whole(ufunc))[0]
+    return elementwise(shape_derivatives.lines()[name], args, of_whole(ufunc))
 
 
 def _full_name(ufunc: Any) -> str:
@@ -252,6 +255,7 @@ def table_by_ufunc() -> dict[str, Primitive]:
     return lines
 
 
+_SPECIAL = {*shape_derivatives.NAMES, *COMPOSED}
 _OF_VALUES = {f.name[3:] for f in TABLE.values() if f.discrete and isinstance(f.function, np.ufunc)}
 #: Products of matrices, with the number of axes that do not broadcast in the result.
 _CORES: dict[str, Callable[[int, int], int]] = {
