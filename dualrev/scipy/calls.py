@@ -7,15 +7,25 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, plain
+from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermost, plain, strip
 from dualrev.tree import flatten_leaves
 
-__all__ = ["instead_of", "is_plain", "like", "without_duals"]
+__all__ = ["instead_of", "is_plain", "like", "order", "without_duals"]
 
 
 def is_plain(*given: Any) -> bool:
     """Whether nested data holds no traced number."""
     return not any(map(holds_duals, flatten_leaves(given)[0]))
+
+
+def order(*given: Any) -> int:
+    """Return how many derivative calls are nested in numbers and arrays."""
+    made = 0
+    while any(map(holds_duals, given)):
+        run = innermost(given)
+        assert run is not None
+        given, made = tuple(strip(u, run) for u in given), made + 1
+    return made
 
 
 def without_duals(given: Any) -> Any:
