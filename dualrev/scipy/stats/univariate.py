@@ -27,6 +27,7 @@ __all__ = ["Distribution", "Frozen"]
 
 _OF_Z = ("cdf", "sf", "logcdf", "logsf")
 _MOMENTS = ("mean", "var", "std")
+_FROZEN = {"pdf", "logpdf", "pmf", "logpmf", "ppf", "isf", "median", "entropy", "interval", "moment", *_OF_Z, *_MOMENTS}
 
 
 class Distribution:
@@ -65,6 +66,10 @@ class Distribution:
 
     def __repr__(self) -> str:
         return f"<dualrev.scipy.stats.{self._of_scipy.name}>"
+
+    def interval(self, confidence: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Return the ends of an interval around the median that has this probability."""
+        return self.ppf((1.0 - confidence) / 2.0, *args, **kwargs), self.ppf((1.0 + confidence) / 2.0, *args, **kwargs)
 
     def _methods(self) -> Iterator[str]:
         """The methods for which there is a formula, though SciPy's may refuse traced numbers."""
@@ -258,4 +263,14 @@ class Frozen:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._of, name)
+        if name == "rvs":
+            return lambda size=1, random_state=None: method(
+                *self._args, **self._kwargs, size=size, random_state=random_state
+            )
+        if name not in _FROZEN:
+            raise UnsupportedError.call(
+                f"{name} of a frozen distribution whose parameters are being differentiated",
+                "its arguments and the parameters have another order",
+                f"a call of {name} with the parameters as arguments",
+            )
         return lambda *x, **kwargs: method(*x, *self._args, **self._kwargs, **kwargs)
