@@ -17,8 +17,8 @@ from scipy import ndimage as _ndimage
 from dualrev.eager.arrays.complex.pairs import is_complex
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
-from dualrev.scipy import signal
 from dualrev.scipy.calls import valued
+from dualrev.scipy.signal import convolutions
 
 __all__ = [
     "convolve",
@@ -74,7 +74,7 @@ def _correlated(x: Any, weights: Any, axes: Sequence[int], modes: Any, cval: Any
     for axis, n in zip(axes, weights.shape, strict=True):
         shape[axis] = n
     order = np.argsort(axes)
-    return signal.correlate(x, np.reshape(np.transpose(weights, order), shape), "valid")
+    return convolutions.correlate(x, np.reshape(np.transpose(weights, order), shape), "valid")
 
 
 def _each(given: Any, axes: Sequence[int]) -> list[Any]:
