@@ -7,7 +7,7 @@ The value is SciPy's own, and the derivative is that of the formula.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ def of_whole(ufunc: Any) -> Callable[..., Any]:
     return call
 
 
-def composed(ufunc: Any, args: tuple[Any, ...]) -> Any:
+def composed(ufunc: Any, args: Sequence[Any]) -> Any:
     """Return a function of SciPy that has a formula here, of traced arguments."""
     with np.errstate(all="ignore"):
         value = of_whole(ufunc)(*map(plain, args))

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 #: SciPy's modes, and numpy's names for them.
-_PAD = {
+_PAD: dict[str, Any] = {
     "reflect": "symmetric",
     "grid-mirror": "symmetric",
     "mirror": "reflect",
@@ -68,7 +68,7 @@ def _correlated(x: Any, weights: Any, axes: Sequence[int], modes: Any, cval: Any
     for axis, n, mode, origin in zip(axes, weights.shape, _each(modes, axes), _each(origins, axes), strict=True):
         before = n // 2 + origin
         widths = [(before, n - 1 - before) if k == axis else (0, 0) for k in range(x.ndim)]
-        options = {"constant_values": plain(cval)} if _PAD[mode] == "constant" else {}
+        options: Any = {"constant_values": plain(cval)} if _PAD[mode] == "constant" else {}
         x = np.pad(x, widths, _PAD[mode], **options)
     shape = [1] * x.ndim
     for axis, n in zip(axes, weights.shape, strict=True):

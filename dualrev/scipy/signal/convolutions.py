@@ -103,8 +103,8 @@ def _in_plane(in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any, turn
     if boundary != "fill" or np.any(values(fillvalue) != 0.0):
         if is_complex(a):
             raise UnsupportedError(f"scipy.signal.convolve2d of complex with boundary={boundary!r}", "boundary='fill'")
-        how = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}[boundary]
-        options = {"constant_values": values(fillvalue)} if boundary == "fill" else {}
+        how: Any = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}[boundary]
+        options: Any = {"constant_values": values(fillvalue)} if boundary == "fill" else {}
         padded = np.pad(a, [(n - 1, n - 1) for n in b.shape], how, **options)
         full = convolve(padded, b, "valid")
     else:

@@ -18,8 +18,14 @@ from dualrev.scipy.signal.convolutions import convolve
 
 __all__ = ["decimate", "detrend", "hilbert", "resample", "resample_poly", "savgol_filter"]
 
-#: SciPy's modes, and numpy's names for them; the polynomials at the ends replace what is padded.
-_PAD = {"mirror": "reflect", "nearest": "edge", "wrap": "wrap", "constant": "constant", "interp": "edge"}
+#: SciPy's modes, and numpy's names for them; for "interp", polynomials replace what is padded.
+_PAD: dict[str, Any] = {
+    "mirror": "reflect",
+    "nearest": "edge",
+    "wrap": "wrap",
+    "constant": "constant",
+    "interp": "edge",
+}
 _LARGEST = 4096  # samples of a signal whose map is a matrix here: 128 MB
 
 
@@ -101,8 +107,8 @@ def savgol_filter(
     weights = _signal.savgol_coeffs(window_length, polyorder, deriv=deriv, delta=values(delta))
     before = (window_length - 1) // 2
     widths = [(0, 0)] * (x.ndim - 1) + [(before, window_length - 1 - before)]
-    options = {"constant_values": values(cval)} if mode == "constant" else {}
-    padded = np.pad(x, widths, _PAD[mode], **options)
+    options: Any = {"constant_values": values(cval)} if mode == "constant" else {}
+    padded = np.pad(x, widths, _PAD.get(mode, "edge"), **options)
     made = convolve(padded, np.reshape(weights, (1,) * (x.ndim - 1) + (-1,)), "valid")
     if mode == "interp":
         ends = _signal.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, values(delta), 0)

@@ -20,10 +20,55 @@ from typing import Any
 from scipy import stats as _stats
 
 from dualrev.scipy.stats.formulas import FORMULAS
-from dualrev.scipy.stats.multivariate import dirichlet, multivariate_normal
+from dualrev.scipy.stats.kernels import gaussian_kde
+from dualrev.scipy.stats.multivariate import dirichlet, multivariate_normal, multivariate_t
+from dualrev.scipy.stats.samples import (
+    boxcox_llf,
+    entropy,
+    gmean,
+    gzscore,
+    hmean,
+    iqr,
+    kurtosis,
+    linregress,
+    median_abs_deviation,
+    moment,
+    pearsonr,
+    pmean,
+    sem,
+    skew,
+    trim_mean,
+    variation,
+    zmap,
+    zscore,
+)
 from dualrev.scipy.stats.univariate import Distribution
 
-__all__ = ["Distribution", "dirichlet", "multivariate_normal"]
+__all__ = [
+    "Distribution",
+    "boxcox_llf",
+    "dirichlet",
+    "entropy",
+    "gaussian_kde",
+    "gmean",
+    "gzscore",
+    "hmean",
+    "iqr",
+    "kurtosis",
+    "linregress",
+    "median_abs_deviation",
+    "moment",
+    "multivariate_normal",
+    "multivariate_t",
+    "pearsonr",
+    "pmean",
+    "sem",
+    "skew",
+    "trim_mean",
+    "variation",
+    "zmap",
+    "zscore",
+]
 
 #: Of these, the derivative is not known: SciPy's formulas select elements in a way that drops it.
 _LEFT_OUT = {"kappa4"}

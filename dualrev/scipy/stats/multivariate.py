@@ -13,10 +13,10 @@ from scipy import stats as _stats
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
 from dualrev.scipy import linalg
-from dualrev.scipy.calls import instead_of, is_plain, without_duals
+from dualrev.scipy.calls import is_plain, valued, without_duals
 from dualrev.scipy.stats.univariate import Frozen
 
-__all__ = ["dirichlet", "multivariate_normal"]
+__all__ = ["dirichlet", "multivariate_normal", "multivariate_t"]
 
 _LOG_2_PI = math.log(2.0 * math.pi)
 
@@ -27,9 +27,9 @@ class _Several:
     def __init__(self, name: str, logpdf: Callable[..., Any]) -> None:
         self._name = name
         self._of_scipy: Any = getattr(_stats, name)
-        self.logpdf = instead_of(self._of_scipy.logpdf)(logpdf)
+        self.logpdf = valued(self._of_scipy.logpdf)(logpdf)
         self.entropy: Callable[..., Any] = self._of_scipy.entropy
-        self.pdf = instead_of(self._of_scipy.pdf)(lambda *args, **kwargs: np.exp(logpdf(*args, **kwargs)))
+        self.pdf = valued(self._of_scipy.pdf)(lambda *args, **kwargs: np.exp(logpdf(*args, **kwargs)))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the frozen distribution with these parameters."""
@@ -104,6 +104,20 @@ def _dirichlet(x: Any, alpha: Any) -> Any:
     return np.sum(powers, axis=0) + sp.gammaln(np.sum(alpha)) - np.sum(sp.gammaln(alpha))
 
 
+def _multivariate_t(x: Any, loc: Any = None, shape: Any = 1.0, df: Any = 1.0) -> Any:
+    shape, x = _covariance(loc, shape), real_array(x)
+    n = shape.shape[0]
+    if not x.ndim or (x.ndim == 1 and n == 1):
+        x = x[..., None]
+    away = np.reshape(x if loc is None else x - real_array(loc), (-1, n))
+    factor = np.linalg.cholesky(shape)
+    white = linalg.solve_triangular(factor, away.T, lower=True)
+    square, half = np.sum(white * white, axis=0), 0.5 * (df + n)
+    constant = sp.gammaln(half) - sp.gammaln(0.5 * df) - 0.5 * n * np.log(df * np.pi) - np.sum(np.log(np.diag(factor)))
+    return real_array(np.reshape(constant - half * np.log1p(square / df), x.shape[:-1]))[()]
+
+
 multivariate_normal = _Several("multivariate_normal", _multivariate_normal)
-multivariate_normal.entropy = instead_of(_stats.multivariate_normal.entropy)(_entropy)
+multivariate_normal.entropy = valued(_stats.multivariate_normal.entropy)(_entropy)
 dirichlet = _Several("dirichlet", _dirichlet)
+multivariate_t = _Several("multivariate_t", _multivariate_t)
