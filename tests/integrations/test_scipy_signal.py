@@ -76,6 +76,7 @@ CASES = {
     "welch, two sides": (lambda x: signal.welch(x, nperseg=8, return_onesided=False, detrend=False)[1], (X,)),
     "periodogram": (lambda x: signal.periodogram(x, window="hann")[1], (XS,)),
     "csd": (lambda x, y: signal.csd(x, y, nperseg=8), (X, Y)),
+    "csd of different lengths": (lambda x, y: signal.csd(x, y, nperseg=9), (X, Y[:20])),
     "coherence": (lambda x, y: signal.coherence(x, y, nperseg=8)[1], (X, Y)),
 }
 

@@ -1,5 +1,8 @@
 """Distributions of one variable: SciPy's values, and the derivatives of differences."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -187,3 +190,13 @@ def test_far_out_in_the_tails():
     )
     near = [dr.grad(stats.genpareto.logpdf, argnums=1)(0.7, c) for c in (-1e-9, 0.0, 1e-9)]
     np.testing.assert_allclose(near, 0.7 * 0.7 / 2.0 - 0.7, rtol=1e-7)
+
+
+def test_the_page_lists_what_is_there():
+    page = Path(__file__).parents[2].joinpath("docs", "numpy.md").read_text(encoding="utf-8")
+    text = page.partition("- `stats`:")[2].partition("\n\n")[0]
+    functions, _, rest = text.partition("; and ")
+    others = {name for name in stats.__all__ if not isinstance(getattr(stats, name), stats.Distribution)}
+    assert re.findall(r"\w+", functions) == sorted(others - {"Distribution"})
+    listed = rest.partition("distributions ")[2].partition(". ")[0]
+    assert re.findall(r"\w+", listed) == sorted({*SHAPES, *DISCRETE} - {"betabinom"})

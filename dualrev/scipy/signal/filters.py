@@ -137,7 +137,7 @@ def filtfilt(
     """Signal filtered forwards and backwards.
 
     >>> filtfilt([0.5, 0.5], [1.0], [1.0, 2.0, 3.0, 2.0, 1.0, 0.0, 1.0]).round(3)
-    array([1.  , 2.  , 2.5 , 2.  , 1.  , 0.5 , 1.  ])
+    array([1. , 2. , 2.5, 2. , 1. , 0.5, 1. ])
     """
     if method != "pad":
         raise UnsupportedError(f"scipy.signal.filtfilt with method={method!r}", "it with method='pad'")
@@ -173,7 +173,7 @@ def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", p
     """Signal filtered forwards and backwards with second-order sections.
 
     >>> sosfiltfilt([[0.5, 0.5, 0.0, 1.0, 0.0, 0.0]], [1.0, 2.0, 3.0, 2.0, 1.0, 0.0, 1.0]).round(3)
-    array([1.  , 2.  , 2.5 , 2.  , 1.  , 0.5 , 1.  ])
+    array([1. , 2. , 2.5, 2. , 1. , 0.5, 1. ])
     """
     sos, x = of_matrices(sos), of_matrices(x)
     known = values(sos)

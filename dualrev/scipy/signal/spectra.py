@@ -39,6 +39,12 @@ def _segments(x: Any, given: dict[str, Any], window: Any, step: int) -> Any:
     return transform(parts * window, given["nfft"] or n, -1)
 
 
+def _filled(x: Any, length: int) -> Any:
+    """Return a signal with zeros behind it."""
+    missing = length - x.shape[-1]
+    return np.concatenate([x, np.zeros((*x.shape[:-1], missing))], -1) if missing else x
+
+
 #: Of the functions that have no such parameters.
 _DEFAULTS = {"average": "mean", "return_onesided": True, "scaling": "density"}
 
@@ -48,6 +54,9 @@ def _density(given: dict[str, Any], x: Any, y: Any = None) -> tuple[Any, Any]:
     given = {**_DEFAULTS, **given}
     x = np.moveaxis(of_matrices(x), given["axis"], -1)
     y = x if y is None else np.moveaxis(of_matrices(y), given["axis"], -1)
+    length = max(x.shape[-1], y.shape[-1])
+    same, x = y is x, _filled(x, length)
+    y = x if same else _filled(y, length)
     rate, window = values(given["fs"]), values(given["window"])
     chosen = isinstance(window, str | tuple)
     n = given["nperseg"] or (256 if chosen else len(window))
@@ -75,7 +84,7 @@ def _density(given: dict[str, Any], x: Any, y: Any = None) -> tuple[Any, Any]:
 def welch(*args: Any, **kwargs: Any) -> Any:
     """Frequencies and the spectral density of a signal, by Welch's method; SciPy's arguments.
 
-    >>> welch([1.0, 0.0, -1.0, 0.0], nperseg=4, window="boxcar")[1].round(6)
+    >>> welch(np.array([1.0, 0.0, -1.0, 0.0]), nperseg=4, window="boxcar")[1].round(6)
     array([0., 2., 0.])
     """
     given = _options(_signal.welch, args, kwargs)
@@ -112,7 +121,7 @@ def periodogram(*args: Any, **kwargs: Any) -> Any:
 def coherence(*args: Any, **kwargs: Any) -> Any:
     """Frequencies and the coherence of two signals; SciPy's arguments.
 
-    >>> coherence([1.0, 0.0, 2.0, 0.0], [1.0, 0.0, 2.0, 0.0], nperseg=2, window="boxcar", detrend=False)[1].round(6)
+    >>> coherence(np.arange(4.0), np.arange(4.0), nperseg=2, window="boxcar", detrend=False)[1].round(6)
     array([1., 1.])
     """
     given = _options(_signal.coherence, args, kwargs)

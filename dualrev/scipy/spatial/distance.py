@@ -5,8 +5,8 @@ subgradient, so that the diagonal of cdist(x, x) has no NaN. Where differences t
 the derivative equally. Every other name, and every other metric, is SciPy's own.
 
 >>> import dualrev as dr
->>> dr.grad(lambda x: euclidean(x, [0.0, 0.0]))([3.0, 4.0])
-[0.6, 0.8]
+>>> dr.grad(lambda x: sqeuclidean(x, [0.0, 0.0]))([3.0, 4.0])
+[6.0, 8.0]
 >>> dr.grad(lambda x: euclidean(x, [0.0, 0.0]))([0.0, 0.0])
 [0.0, 0.0]
 """

@@ -27,7 +27,7 @@ class gaussian_kde:  # noqa: N801 - SciPy's name
     attributes are SciPy's.
 
     >>> float(gaussian_kde([0.0, 1.0, 2.0])(1.0).round(6)[0])
-    0.374739
+    0.318156
     """
 
     def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:

@@ -257,7 +257,8 @@ def iqr(
     2.0
     """
     x = _checked("iqr", x, nan_policy)
-    low, high = (np.percentile(x, q, axis=axis, method=interpolation, keepdims=keepdims) for q in sorted(rng))
+    how: Any = interpolation
+    low, high = (np.percentile(x, q, axis=axis, method=how, keepdims=keepdims) for q in sorted(rng))
     divisor = 1.3489795003921634 if scale == "normal" else scale
     return (high - low) / divisor
 
@@ -299,7 +300,7 @@ def boxcox_llf(lmb: Any, data: Any, **kwargs: Any) -> Any:
     """Log-likelihood of the exponent of a Box-Cox transformation.
 
     >>> round(float(boxcox_llf(1.0, [1.0, 2.0, 4.0])), 6)
-    -0.665003
+    -0.662749
     """
     data = real_array(data)
     logs = np.log(data)
