@@ -18,7 +18,6 @@ STAND_INS = {
     **{f"scipy.{name}": f"scipy.{name}" for name in ("integrate", "linalg", "optimize", "signal", "special", "stats")},
     "scipy.ndimage": "scipy.ndimage",
     "scipy.spatial": "scipy.spatial",
-    "scipy.spatial.distance": "scipy.spatial.distance",
     "scipy.sparse": "scipy.sparse",
     "scipy.sparse.linalg": "scipy.sparse.linalg",
 }

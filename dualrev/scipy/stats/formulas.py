@@ -17,7 +17,7 @@ from scipy import special as sp
 from dualrev.eager.arrays.memory.storage import plain
 from dualrev.scipy.special import polygamma
 
-__all__ = ["FORMULAS", "Formulas"]
+__all__ = ["FORMULAS", "UNTRACED", "Formulas"]
 
 Formulas = Mapping[str, Callable[..., Any]]
 
@@ -219,3 +219,21 @@ FORMULAS: Mapping[str, Formulas] = {
     "geom": {"log": lambda k, p: sp.xlog1py(k - 1.0, -p) + np.log(p), "cdf": lambda k, p: -np.expm1(k * np.log1p(-p))},
 }
 # fmt: on
+
+_DENSITY, _CDF = ("pdf", "logpdf", "pmf", "logpmf"), ("cdf", "sf", "logcdf", "logsf", "ppf", "isf", "median")
+_BOTH = _DENSITY + _CDF
+
+#: Methods of which neither this module nor SciPy has a formula that can be traced.
+UNTRACED: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("cosine", "ncx2", "norminvgauss", "rice", "vonmises", "vonmises_line", "wrapcauchy"), _CDF),
+    **dict.fromkeys(("dlaplace", "hypergeom"), _CDF),
+    **dict.fromkeys(("gausshyper", "recipinvgauss"), _DENSITY),
+    **dict.fromkeys(
+        ("crystalball", "dpareto_lognorm", "genhalflogistic", "genhyperbolic", "geninvgauss"), _DENSITY + _CDF
+    ),
+    **dict.fromkeys(
+        ("irwinhall", "ksone", "kstwo", "kstwobign", "landau", "levy_stable", "ncf", "nct"), _DENSITY + _CDF
+    ),
+    **dict.fromkeys(("nchypergeom_fisher", "nchypergeom_wallenius", "nhypergeom", "pearson3"), _BOTH),
+    **dict.fromkeys(("skellam", "studentized_range", "trapezoid", "tukeylambda", "zipf", "zipfian"), _BOTH),
+}

@@ -21,7 +21,7 @@ from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.eager.arrays.special_composed import with_value
 from dualrev.errors import DualrevError, UnsupportedError
 from dualrev.scipy.calls import instead_of, is_plain, order
-from dualrev.scipy.stats.formulas import Formulas
+from dualrev.scipy.stats.formulas import UNTRACED, Formulas
 
 __all__ = ["Distribution", "Frozen"]
 
@@ -55,7 +55,7 @@ class Distribution:
         self._shapes: list[str] = (self._of_scipy.shapes or "").replace(",", " ").split()
         self._discrete = isinstance(self._of_scipy, _stats.rv_discrete)
         self._density = "pmf" if self._discrete else "pdf"
-        for method in self._methods():
+        for method in set(self._methods()) - {*UNTRACED.get(name, ())}:
             setattr(self, method, self._function(method))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
