@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["COMPOSED", "MORE", "WHOLE"]
+__all__ = ["COMPOSED", "MORE", "OUTPUTS", "WHOLE"]
 
 _ANY, _POSITIVE, _UNIT, _DEGREE = (-2.0, 2.0), (0.3, 4.0), (0.1, 0.9), (3.0, 3.0)
 _NONE = "nan"
@@ -76,6 +76,14 @@ COMPOSED = (
     *("bdtr", "bdtrc", "boxcox1p", "chdtr", "chdtrc", "chdtri", "fdtr", "fdtrc", "fdtri", "gdtr", "gdtrc", "huber"),
     *("inv_boxcox1p", "nbdtr", "nbdtrc", "pdtr", "pdtrc"),
 )
+
+#: The partials of functions that return several numbers; the text calls them airy_0, airy_1, ...
+OUTPUTS: Mapping[str, tuple[str, ...]] = {
+    "airy": ("airy_1(x)", "x * airy_0(x)", "airy_3(x)", "x * airy_2(x)"),
+    "fresnel": ("sin(1.5707963267948966 * x * x)", "cos(1.5707963267948966 * x * x)"),
+    "shichi": ("sinh(x) / x if x != 0.0 else 1.0", "cosh(x) / x"),
+    "sici": ("sin(x) / x if x != 0.0 else 1.0", "cos(x) / x"),
+}
 
 #: Arguments, counted from 0, for which SciPy wants ints.
 WHOLE: Mapping[str, int] = {"bdtr": 1, "bdtrc": 1, "eval_hermite": 0, "eval_hermitenorm": 0}

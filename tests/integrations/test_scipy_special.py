@@ -10,7 +10,8 @@ from mpmath import mp
 
 import dualrev as dr
 from dualrev.eager.arrays.shape_derivatives import unknown
-from dualrev.rules.scipy_tape import COMPOSED, MORE
+from dualrev.rules.scipy_tape import COMPOSED, MORE, OUTPUTS
+from dualrev.scipy import special
 
 SHAPES = np.array([0.01, 0.3, 1.0, 7.5, 100.0, 3000.0])
 QUANTILES = np.array([1e-6, 0.1, 0.6, 0.99])
@@ -159,3 +160,42 @@ def test_a_function_that_is_a_formula_has_scipys_value(name):
         for points in (tuple(args[k] for k in moving), tuple(np.full(2, args[k]) for k in moving)):
             np.testing.assert_array_equal(dr.vjp(of_moving, *points)[0], of_moving(*points))
             dr.check_grads(of_moving, points, order=2)
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_a_function_of_several_results(name):
+    f, x = getattr(sp, name), np.array([0.4, 1.7, 3.1])
+    for found, expected in zip(dr.vjp(f, x)[0], f(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    dr.check_grads(f, (x,), order=2)
+    dr.check_grads(f, (0.7,), order=2)
+
+
+CASES = {
+    "zeta": (lambda q: special.zeta(2.5, q), (np.array([0.4, 1.7]),)),
+    "comb": (lambda n, k: special.comb(n, k), (np.array([5.3, 4.0]), np.array([2.2, 1.5]))),
+    "comb, repetition": (lambda n: special.comb(n, 2, repetition=True), (5.3,)),
+    "perm": (lambda n, k: special.perm(n, k), (np.array([5.3, 4.0]), np.array([2.2, 1.5]))),
+    "factorial": (lambda n: special.factorial(n), (np.array([0.5, 3.2]),)),
+    "lambertw": (lambda z: special.lambertw(z).real, (np.array([-0.2, 0.3, 5.0]),)),
+    "lambertw, a branch": (lambda z: special.lambertw(z, -1).real, (np.array([-0.2, -0.3]),)),
+    "lambertw of complex": (
+        lambda x, y: special.lambertw(x + 1j * y, 1),
+        (np.array([-0.2, 3.0]), np.array([1.0, 0.5])),
+    ),
+    "lambertw of a number": (lambda z: special.lambertw(z).real, (0.3,)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_function_that_is_no_ufunc(name):
+    f, args = CASES[name]
+    dr.check(f, *args)
+    dr.check_grads(f, args, order=2)
+
+
+def test_counts_outside_of_their_range_are_constants():
+    n, k = np.array([5.0, 5.0, -1.0]), np.array([-1.0, 6.0, 0.0])
+    for f in (special.comb, special.perm):
+        assert not dr.grad(lambda n, f=f: np.sum(f(n, k)))(n).any()
+    assert dr.grad(lambda n: special.factorial(n))(-1.5) == 0.0

@@ -23,9 +23,9 @@ from dualrev.eager.arrays.shape_integrals import beta_integral, gamma_integral
 from dualrev.eager.arrays.special import ArrayFunction
 from dualrev.rules import scipy
 from dualrev.rules.primitives import Primitive
-from dualrev.rules.scipy_tape import MORE
+from dualrev.rules.scipy_tape import MORE, OUTPUTS
 
-__all__ = ["NAMES", "lines", "unknown"]
+__all__ = ["NAMES", "by_name", "lines", "unknown"]
 
 
 class _Slope(ArrayFunction):
@@ -45,7 +45,7 @@ class _Slope(ArrayFunction):
     @functools.cached_property
     def line(self) -> Primitive:
         """The line of the table."""
-        parameters = "abcd"[: len(self._partials)]
+        parameters = "x" if len(self._partials) == 1 else "abcd"[: len(self._partials)]
         text = f"{self.name}({', '.join(parameters)})"
         return Primitive(self.name, text, self._partials, ((0.1, 4.0),) * len(parameters), functions=_functions())
 
@@ -76,6 +76,18 @@ def _kve(n: int, v: Any, x: Any) -> Any:
         made = 0.5 * np.sum(weights * even, axis=0) * (far / 512.0)
     zero = np.where(plain(v) == 0.0, 0.0, np.sign(plain(v)) * np.inf) if n % 2 else np.inf
     return np.where(plain(x) == 0.0, zero, made)
+
+
+def _zeta(x: Any, q: Any) -> Any:
+    from scipy import special
+
+    return special.zeta(x, q)
+
+
+def _output(name: str, k: int, x: Any) -> Any:
+    from scipy import special
+
+    return getattr(special, name)(x)[k]
 
 
 def _hermite(kind: str, n: Any, x: Any) -> Any:
@@ -119,6 +131,9 @@ _SLOPES = (
     _Slope("kve_a", lambda v, x: _kve(1, v, x),
            ("kve_aa(a, b)", "kve_a(a, b) - 0.5 * (kve_a(a - 1.0, b) + kve_a(a + 1.0, b))")),
     _Slope("kve_aa", lambda v, x: _kve(2, v, x)),
+    _Slope("zeta", _zeta, ("nan", "-a * zeta(a + 1.0, b)")),
+    *(_Slope(f"{name}_{k}", functools.partial(_output, name, k), (text,))
+      for name, texts in OUTPUTS.items() for k, text in enumerate(texts)),
     _Slope("hermite", lambda n, x: _hermite("", n, x), ("nan", "2.0 * a * hermite(a - 1.0, b) if a > 0.0 else 0.0")),
     _Slope("hermitenorm", lambda n, x: _hermite("norm", n, x),
            ("nan", "a * hermitenorm(a - 1.0, b) if a > 0.0 else 0.0")),
@@ -170,8 +185,13 @@ def _functions() -> dict[str, Callable[..., Any]]:
 NAMES = frozenset({*scipy.NAMES, *MORE})
 
 
+def by_name(name: str) -> Callable[..., Any]:
+    """Return a function that partials call, for arrays, plain and traced."""
+    return _functions()[name]
+
+
 def unknown(name: str) -> tuple[int, ...]:
     """Return the arguments, counted from 0, by which there is no derivative."""
     if name in MORE:
         return tuple(k for k, text in enumerate(MORE[name][1]) if text == "nan")
-    return () if name in _TEXTS else scipy.UNKNOWN[name]
+    return () if name in _TEXTS else scipy.UNKNOWN.get(name, ())

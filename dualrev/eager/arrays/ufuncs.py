@@ -35,7 +35,7 @@ from dualrev.eager.tape.tape import Tape
 from dualrev.errors import UnsupportedError
 from dualrev.rules.functions import TABLE
 from dualrev.rules.primitives import PRIMITIVES, Primitive
-from dualrev.rules.scipy_tape import COMPOSED
+from dualrev.rules.scipy_tape import COMPOSED, OUTPUTS
 
 __all__ = ["apply_ufunc", "as_real_array", "elementwise", "into", "on_arrays", "table_by_ufunc"]
 
@@ -128,15 +128,18 @@ def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
 def _special(name: str, args: Sequence[Any], ufunc: Any, kwargs: dict[str, Any]) -> Any:
     """A special function of SciPy, by its line in rules/scipy.py."""
     if not any(map(holds_duals, args)):
-        return as_real_array(of_whole(ufunc)(*map(plain, args), **kwargs))
-    if name in COMPOSED:
-        return composed(ufunc, args)
+        made = of_whole(ufunc)(*map(plain, args), **kwargs)
+        return tuple(map(as_real_array, made)) if isinstance(made, tuple) else as_real_array(made)
     for k in shape_derivatives.unknown(name):
         if holds_duals(args[k]):
             what = f"scipy.special.{name} by its {('first', 'second', 'third')[k]} argument"
             raise UnsupportedError(what, "dualrev.value(...) for that argument, if it is a constant")
     if not isinstance(innermost(args), Tape):
         raise UnsupportedError(f"scipy.special.{name} in a stage of the paper", "it for the default engine")
+    if name in OUTPUTS:
+        return tuple(shape_derivatives.by_name(f"{name}_{k}")(*args) for k in range(len(OUTPUTS[name])))
+    if name in COMPOSED:
+        return composed(ufunc, args)
     if all(np.ndim(u) == 0 for u in args):  # numpy's arithmetic has limits where Python's raises
         first, *rest = (real_array(u) for u in args)
         return elementwise(shape_derivatives.lines()[name], [first.reshape(1), *rest], of_whole(ufunc))[0]
@@ -255,7 +258,7 @@ def table_by_ufunc() -> dict[str, Primitive]:
     return lines
 
 
-_SPECIAL = {*shape_derivatives.NAMES, *COMPOSED}
+_SPECIAL = {*shape_derivatives.NAMES, *COMPOSED, *OUTPUTS}
 _OF_VALUES = {f.name[3:] for f in TABLE.values() if f.discrete and isinstance(f.function, np.ufunc)}
 #: Products of matrices, with the number of axes that do not broadcast in the result.
 _CORES: dict[str, Callable[[int, int], int]] = {
