@@ -82,6 +82,17 @@ def test_betainc_by_its_shapes(orders):
     )
 
 
+@pytest.mark.parametrize("orders", [(1, 0), (2, 0)], ids=str)
+def test_stdtr_by_its_degrees_of_freedom(orders):
+    """From the middle, where the derivative is 0, to the tails; of few and of many degrees."""
+    df = np.array([0.01, 0.1, 5.0, 5.0, 5.0, 29.0, 31.0, 100.0, 1e3, 2e4, 3.0])
+    t = np.array([0.04, 3.0, 1e-6, -1.1, -60.0, 1.0, 1.0, 1.4, 1.0, 1e-3, 1.6])
+    exact = lambda v, t: 1 - regularized_beta(v / 2, mp.mpf("0.5"), v / (v + t * t)) / 2  # noqa: E731
+    with mp.workdps(50):
+        expected = [np.sign(u) * by_differences(exact, (v, abs(u)), orders) for v, u in zip(df, t, strict=True)]
+    np.testing.assert_allclose(derivative(sp.stdtr, (df, t), orders), expected, rtol=1e-9)
+
+
 @pytest.mark.parametrize("name", ["gammainc", "betainc", "stdtr", "kve"])
 def test_third_derivatives_by_a_shape(name):
     exact = {
@@ -169,6 +180,8 @@ def test_a_function_of_several_results(name):
         np.testing.assert_array_equal(found, expected)
     dr.check_grads(f, (x,), order=2)
     dr.check_grads(f, (0.7,), order=2)
+    constants = dr.vjp(lambda x: f(dr.numpy.array([0.5, 1.0]))[0] + x, x[:2])[0]
+    np.testing.assert_array_equal(constants, f(np.array([0.5, 1.0]))[0] + x[:2])
 
 
 CASES = {

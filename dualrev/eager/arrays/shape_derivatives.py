@@ -19,7 +19,7 @@ import numpy as np
 
 from dualrev.eager.arrays.elementwise import elementwise
 from dualrev.eager.arrays.memory.storage import holds_duals, plain
-from dualrev.eager.arrays.shape_integrals import beta_integral, gamma_integral
+from dualrev.eager.arrays.shape_integrals import beta_integral, gamma_integral, in_parts, trigamma
 from dualrev.eager.arrays.special import ArrayFunction
 from dualrev.rules import scipy
 from dualrev.rules.primitives import Primitive
@@ -56,14 +56,11 @@ _GAMMA_BY_A = f"(xlogy({_GAMMA}, b) - {_GAMMA} * psi(a) if b < inf else 0.0 / b)
 _BETA = "exp(xlogy(a - 1.0, c) + xlog1py(b - 1.0, -c) - betaln(a, b))"
 _BETA_BY_A = f"(xlogy({_BETA}, c) - {_BETA} * (psi(a) - psi(a + b)))"
 _BETA_BY_B = f"(xlog1py({_BETA}, -c) - {_BETA} * (psi(b) - psi(a + b)))"
-_T = "(exp(-betaln(0.5, 0.5 * a) - (0.5 * a + 0.5) * log1p(b * b / a)) / sqrt(a))"
-_T_BY_A = (f"(0.5 * {_T} * (psi(0.5 * a + 0.5) - psi(0.5 * a) - 1.0 / a - log1p(b * b / a)"
-           " + (a + 1.0) / (a + b * b) * (b * b / a)) if abs(b) < 1e100 else 0.0 / b)")
+_T_BY_A = "density_of_t_a(a, b)"
 
 
 def _kve(n: int, v: Any, x: Any) -> Any:
     """n-th derivative of kve by its order: the integral of exp(-x (cosh t - 1)) cosh(v t) (DLMF 10.32.9)."""
-    v, x = np.broadcast_arrays(v, x) if not any(map(holds_duals, (v, x))) else (v, x)
     size, far = np.abs(plain(v)), np.ones(np.broadcast_shapes(np.shape(v), np.shape(x)))
     with np.errstate(all="ignore"):
         for _ in range(30):  # where the integrand is negligible
@@ -96,24 +93,55 @@ def _hermite(kind: str, n: Any, x: Any) -> Any:
     return getattr(special, f"eval_hermite{kind}")(np.asarray(n).astype(int), x)
 
 
-def _stdtr(n: int, df: Any, t: Any) -> Any:
-    """n-th derivative of stdtr by the degrees of freedom, by betainc(df / 2, 1 / 2, df / (df + t * t))."""
+def _density_of_t(n: int, df: Any, t: Any) -> Any:
+    """n-th derivative of Student's density by the degrees of freedom, for n = 1 or 2."""
     f = _functions()
-    square = t * t
-    inside = (plain(t) != 0.0) & np.isfinite(plain(t))
-    square = np.where(inside, square, 1.0)
+    square = np.where(np.abs(plain(t)) < 1e100, t * t, 1.0)
+    large, small = np.where(plain(df) > 30.0, df, 30.0), np.where(plain(df) > 30.0, 30.0, df)
+    inverse = 1.0 / (large * large)  # psi((df + 1) / 2) - psi(df / 2) - 1 / df, and its derivative
+    far = inverse * (0.5 - inverse * (0.25 - inverse * (0.5 - 2.125 * inverse)))
+    psi = np.where(plain(df) > 30.0, far, f["psi"](0.5 * small + 0.5) - f["psi"](0.5 * small) - 1.0 / small)
+    ratio = square / df
+    slope = 0.5 * (psi + (ratio / (1.0 + ratio) - np.log1p(ratio)) + ratio / (1.0 + ratio) / df)
+    made = slope
+    if n == 2:
+        far = inverse / large * (-1.0 + inverse * (1.0 - inverse * (3.0 - 17.0 * inverse)))
+        near = 0.5 * (trigamma(0.5 * small + 0.5) - trigamma(0.5 * small)) + 1.0 / (small * small)
+        part = ratio / (1.0 + ratio)
+        rest = part * part / df - part * (2.0 + ratio) / (1.0 + ratio) / (df * df)
+        made = slope * slope + 0.5 * (np.where(plain(df) > 30.0, far, near) + rest)
+    constant = f["betaln"](0.5, 0.5 * df) + 0.5 * np.log(df)
+    density = np.exp(-constant - (0.5 * df + 0.5) * np.log1p(ratio))
+    return np.where(np.abs(plain(t)) < 1e100, made * density, np.where(np.isnan(plain(t)), np.nan, 0.0))
+
+
+def _stdtr(n: int, df: Any, t: Any) -> Any:
+    """n-th derivative of stdtr by the degrees of freedom: an integral of the density's, or by betainc in the tails."""
+    df, t = (u + np.zeros(np.broadcast_shapes(np.shape(df), np.shape(t))) for u in (df, t))
+    inside = np.isfinite(plain(t)) & np.isfinite(plain(df))
+    near = np.abs(plain(t)) < np.minimum(1.5, 0.5 * np.sqrt(plain(df)))
+    middle, tail = inside & near, inside & ~near
+    nodes, weights = (u.reshape(-1, *(1,) * np.ndim(plain(t))) for u in np.polynomial.legendre.leggauss(32))
+    of_middle = np.where(middle, t, 0.0)
+    density = _density_of_t(n, np.where(middle, df, 1.0), 0.5 * of_middle * (nodes + 1.0))
+    made = 0.5 * of_middle * np.sum(weights * density, axis=0)
+    of_tail = _tail_of_t(n, np.where(tail, df, 1.0), np.where(tail, t, 1.0))
+    made = np.where(tail, -np.sign(plain(t)) * of_tail, made)
+    return np.where(np.isnan(plain(t)) | ~(plain(df) > 0.0), np.nan, made)
+
+
+def _tail_of_t(n: int, df: Any, t: Any) -> Any:
+    """n-th derivative of betainc(df / 2, 1 / 2, df / (df + t * t)) / 2 by the degrees of freedom."""
+    f, square = _functions(), t * t
     a, x = 0.5 * df, df / (df + square)
     by_x = square / (df + square) / (df + square)
     density = np.exp(f["xlogy"](a - 1.0, x) - 0.5 * np.log(square / (df + square)) - f["betaln"](a, 0.5))
     if n == 1:
-        made = 0.5 * f["betainc_a"](a, 0.5, x) + density * by_x
-    else:
-        mixed = density * (np.log(x) - f["psi"](a) + f["psi"](a + 0.5))
-        slope = density * ((a - 1.0) / x + 0.5 * (df + square) / square)
-        twice = -2.0 * by_x / (df + square)
-        made = 0.25 * f["betainc_aa"](a, 0.5, x) + mixed * by_x + slope * by_x * by_x + density * twice
-    nan = np.isnan(plain(t)) | ~(plain(df) > 0.0)
-    return np.where(nan, np.nan, np.where(inside, -0.5 * np.sign(plain(t)) * made, 0.0))
+        return 0.5 * (0.5 * f["betainc_a"](a, 0.5, x) + density * by_x)
+    mixed = density * (np.log(x) - f["psi"](a) + f["psi"](a + 0.5))
+    slope = density * ((a - 1.0) / x + 0.5 * (df + square) / square)
+    twice = -2.0 * by_x / (df + square)
+    return 0.5 * (0.25 * f["betainc_aa"](a, 0.5, x) + mixed * by_x + slope * by_x * by_x + density * twice)
 
 
 _SLOPES = (
@@ -126,11 +154,12 @@ _SLOPES = (
     _Slope("betainc_aa", lambda a, b, x: beta_integral(2, 0, a, b, x)),
     _Slope("betainc_ab", lambda a, b, x: beta_integral(1, 1, a, b, x)),
     _Slope("betainc_bb", lambda a, b, x: beta_integral(0, 2, a, b, x)),
-    _Slope("stdtr_a", lambda df, t: _stdtr(1, df, t), ("stdtr_aa(a, b)", _T_BY_A)),
-    _Slope("stdtr_aa", lambda df, t: _stdtr(2, df, t)),
-    _Slope("kve_a", lambda v, x: _kve(1, v, x),
+    _Slope("density_of_t_a", lambda df, t: _density_of_t(1, df, t)),
+    _Slope("stdtr_a", lambda df, t: in_parts(functools.partial(_stdtr, 1), df, t), ("stdtr_aa(a, b)", _T_BY_A)),
+    _Slope("stdtr_aa", lambda df, t: in_parts(functools.partial(_stdtr, 2), df, t)),
+    _Slope("kve_a", lambda v, x: in_parts(functools.partial(_kve, 1), v, x),
            ("kve_aa(a, b)", "kve_a(a, b) - 0.5 * (kve_a(a - 1.0, b) + kve_a(a + 1.0, b))")),
-    _Slope("kve_aa", lambda v, x: _kve(2, v, x)),
+    _Slope("kve_aa", lambda v, x: in_parts(functools.partial(_kve, 2), v, x)),
     _Slope("zeta", _zeta, ("nan", "-a * zeta(a + 1.0, b)")),
     *(_Slope(f"{name}_{k}", functools.partial(_output, name, k), (text,))
       for name, texts in OUTPUTS.items() for k, text in enumerate(texts)),

@@ -23,7 +23,7 @@ from dualrev.eager.arrays.elementwise import on_arrays
 from dualrev.eager.arrays.memory.storage import plain
 from dualrev.rules.primitives import PRIMITIVES
 
-__all__ = ["beta_integral", "gamma_integral"]
+__all__ = ["beta_integral", "gamma_integral", "in_parts", "trigamma"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 _GRADED = (0.0, 0.75, 0.94, 0.985, 1.0)  # a density may be flat, and fall at once
@@ -33,15 +33,15 @@ _LARGE = 20.0  # from here on, Stirling's series
 
 def gamma_integral(n: int, a: Any, x: Any) -> Any:
     """n-th derivative of gammainc(a, x) by a, for n = 1 or 2."""
-    return _in_parts(lambda *args: _gamma(n, *args), a, x)
+    return in_parts(lambda *args: _gamma(n, *args), a, x)
 
 
 def beta_integral(i: int, j: int, a: Any, b: Any, x: Any) -> Any:
     """Derivative of betainc(a, b, x), i times by a and j times by b, for i + j = 1 or 2."""
-    return _in_parts(lambda *args: _beta(i, j, *args), a, b, x)
+    return in_parts(lambda *args: _beta(i, j, *args), a, b, x)
 
 
-def _in_parts(f: Callable[..., Any], *args: Any) -> Any:
+def in_parts(f: Callable[..., Any], *args: Any) -> Any:
     """Return f of the broadcast arguments; of many plain elements, computed for some at a time."""
     shape = np.broadcast_shapes(*map(np.shape, args))
     flat = [np.reshape(np.broadcast_to(u, shape), -1) for u in args]
@@ -52,7 +52,8 @@ def _in_parts(f: Callable[..., Any], *args: Any) -> Any:
         return np.reshape(f(*flat), shape)
 
 
-def _trigamma(x: Any) -> Any:
+def trigamma(x: Any) -> Any:
+    """Return polygamma(1, x) of traced arrays."""
     return on_arrays(PRIMITIVES["polygamma"])(1.0, x)
 
 
@@ -71,7 +72,7 @@ def _gamma(n: int, a: Any, x: Any) -> Any:
 
     u, weights = _panels(lambda u: fall(u, plain(a), plain(x)), sign)
     away = w + sign * u - centre
-    factor = away if n == 1 else away * away - _trigamma(a)
+    factor = away if n == 1 else away * away - trigamma(a)
     made = -sign * np.sum(weights * np.exp(fall(u, a, x)) * factor, axis=0) * _gamma_density(a, x)
     return np.where(inside, made, np.where(known >= 0.0, 0.0, np.nan))
 
@@ -121,9 +122,9 @@ def _beta(i: int, j: int, a: Any, b: Any, x: Any) -> Any:
     in_a = log_x - np.where(lower, first, second) - by_a
     in_b = log_y - np.where(lower, second, first) - by_b
     factors = {(1, 0): lambda: in_a, (0, 1): lambda: in_b}
-    factors |= {(2, 0): lambda: in_a * in_a - _trigamma(a) + _trigamma(a + b)}
-    factors |= {(0, 2): lambda: in_b * in_b - _trigamma(b) + _trigamma(a + b)}
-    factors |= {(1, 1): lambda: in_a * in_b + _trigamma(a + b)}
+    factors |= {(2, 0): lambda: in_a * in_a - trigamma(a) + trigamma(a + b)}
+    factors |= {(0, 2): lambda: in_b * in_b - trigamma(b) + trigamma(a + b)}
+    factors |= {(1, 1): lambda: in_a * in_b + trigamma(a + b)}
     total = np.sum(weights * np.exp(-of_tail * first - of_rest * second) * factors[i, j](), axis=0)
     made = np.where(lower, 1.0, -1.0) * total * np.exp(a * log_x + b * log_y - special.betaln(a, b))
     return np.where(inside, made, np.where((known == 0.0) | (known == 1.0), 0.0, np.nan))
