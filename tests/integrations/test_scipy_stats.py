@@ -187,6 +187,13 @@ def test_the_ends_of_the_support():
     assert dr.grad(lambda df: stats.t(df).var())(1.5) == 0.0  # infinite
 
 
+def test_where_the_value_is_no_number_the_derivative_is_none():
+    assert np.isnan(dr.grad(lambda s: stats.norm.ppf(0.3, 0.0, s))(-1.0))
+    assert np.isnan(dr.grad(lambda a: stats.gamma.logpdf(1.0, a))(-1.0))
+    slopes = dr.grad(lambda x: np.sum(stats.gamma.cdf(x, 2.0)))(np.array([np.nan, 1.0]))
+    np.testing.assert_allclose(slopes, [np.nan, np.exp(-1.0)])
+
+
 def test_far_out_in_the_tails():
     """Where distribution functions underflow, their logarithms have derivatives; near 1, quantiles have."""
     for method, x in (("logcdf", -50.0), ("logsf", 50.0)):

@@ -122,6 +122,9 @@ class Distribution:
                     made = real_array(np.where(np.isfinite(value), made, 0.0))
             except (DualrevError, TypeError, ValueError, IndexError, AttributeError) as error:
                 raise self._refused(name) from error
+            if np.any(np.isnan(value)):
+                x, shapes, loc, scale = args
+                made = real_array(np.where(np.isnan(value), np.nan * sum(shapes, x + loc + scale), made))
             return with_value(made[()], value)
 
     def _refused(self, name: str) -> UnsupportedError:
