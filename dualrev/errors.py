@@ -822,9 +822,9 @@ of the enclosing function. Write a global.
 
 _IN_A_LIBRARY = (
     "Libraries compute with plain numbers. dualrev.scipy has functions of SciPy (special, linalg, signal, stats,"
-    " sparse, optimize, integrate) that take these; dualrev.implicit gives a solver the derivative of its solution, and"
-    " dualrev.custom_vjp any function that calls others a rule of its own. To Python code that calls np.asarray, pass"
-    " np.asarray(x, dtype=object): an array of numbers under differentiation."
+    " ndimage, spatial, sparse, optimize, integrate) that take these; dualrev.implicit gives a solver the derivative of"
+    " its solution, and dualrev.custom_vjp any function that calls others a rule of its own. To Python code that calls"
+    " np.asarray, pass np.asarray(x, dtype=object): an array of numbers under differentiation."
 )
 
 

@@ -14,15 +14,27 @@ from typing import Any
 import numpy as np
 from scipy import special as _special
 
-from dualrev.eager.arrays.complex.pairs import is_complex, real_part
-from dualrev.eager.arrays.linear_algebra.matrices import of_matrices
+from dualrev.eager.arrays.complex.pairs import is_complex, real_part, values
+from dualrev.eager.arrays.linear_algebra.matrices import conjugated, of_matrices, rule
 from dualrev.eager.arrays.memory.storage import holds_duals, plain, real_array
+from dualrev.eager.arrays.shape_derivatives import by_name
 from dualrev.eager.arrays.ufuncs import on_arrays
 from dualrev.errors import UnsupportedError
 from dualrev.rules.primitives import PRIMITIVES
-from dualrev.scipy.calls import instead_of
+from dualrev.scipy.calls import instead_of, is_plain, valued
 
-__all__ = ["log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax", "zeta"]
+__all__ = [
+    "comb",
+    "factorial",
+    "lambertw",
+    "log_softmax",
+    "logsumexp",
+    "multigammaln",
+    "perm",
+    "polygamma",
+    "softmax",
+    "zeta",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -129,15 +141,76 @@ def multigammaln(a: Any, d: int) -> Any:
 
 @instead_of(_special.zeta)
 def zeta(x: Any, q: Any = 1.0) -> Any:
-    """Hurwitz zeta function for q > 0 and an int x of at least 2, which is a constant.
-
-    It is (-1)^x psi^(x - 1)(q) / (x - 1)!.
+    """Hurwitz zeta function, differentiated by q. x is a constant.
 
     >>> float(zeta(2, 1.0))
     1.6449340668482266
     """
     if holds_duals(x):
         raise UnsupportedError("scipy.special.zeta by its first argument", "dualrev.value(x), if it is a constant")
-    if np.ndim(x) or x != int(x) or x < 2:
-        raise UnsupportedError("scipy.special.zeta of no whole number of at least 2", "it with an int")
-    return polygamma(int(x) - 1, q) * ((-1.0) ** int(x) / math.factorial(int(x) - 1))
+    return by_name("zeta")(np.asarray(x, float), real_array(q))
+
+
+@valued(_special.comb)
+def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:  # noqa: N803 - SciPy's name
+    """Number of combinations of N things taken k at a time: binom(N, k), and 0 unless 0 <= k <= N.
+
+    >>> float(comb(5, 2))
+    10.0
+    """
+    n, k = real_array(N), real_array(k)
+    if repetition:
+        n = n + k - 1.0
+    inside = (plain(k) >= 0.0) & (plain(k) <= plain(n)) & (plain(n) >= 0.0)
+    return np.where(inside, _special.binom(np.where(inside, n, 1.0), np.where(inside, k, 1.0)), 0.0)[()]
+
+
+@valued(_special.perm)
+def perm(N: Any, k: Any, exact: bool = False) -> Any:  # noqa: N803 - SciPy's name
+    """Number of permutations of N things taken k at a time, and 0 unless 0 <= k <= N.
+
+    >>> float(perm(5, 2))
+    20.0
+    """
+    n, k = real_array(N), real_array(k)
+    inside = (plain(k) >= 0.0) & (plain(k) <= plain(n)) & (plain(n) >= 0.0)
+    n, k = np.where(inside, n, 1.0), np.where(inside, k, 1.0)
+    return np.where(inside, _special.poch(n - k + 1.0, k), 0.0)[()]
+
+
+@valued(_special.factorial)
+def factorial(n: Any, exact: bool = False, **kwargs: Any) -> Any:
+    """Factorial of numbers, gamma(n + 1), and 0 of negative ones.
+
+    >>> float(factorial(3))
+    6.0
+    """
+    n = real_array(n)
+    inside = ~(plain(n) < 0.0)
+    return np.where(inside, _special.gamma(np.where(inside, n, 0.0) + 1.0), 0.0)[()]
+
+
+@instead_of(_special.lambertw)
+def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Any:
+    """Lambert's function: w exp(w) = z, on the branch k; its value is complex.
+
+    >>> lambertw(np.e).real.round(6)
+    np.float64(1.0)
+    """
+    z = of_matrices(z)
+    z = z if is_complex(z) else z + 0j
+
+    def slope(w: Any) -> Any:
+        """Return the derivative at a value."""
+        return np.exp(-w) / (1.0 + w)
+
+    def compute(z: Any) -> Any:
+        """Return the value, of plain numbers or of those of an outer run."""
+        return lambertw(z, k, tol) if not is_plain(z) else _special.lambertw(values(z), k, tol)
+
+    return rule(
+        compute,
+        lambda xs, ys, gs: [gs[0] * conjugated(slope(ys[0]))],
+        lambda xs, ys, ts: [ts[0] * slope(ys[0])],
+        z,
+    )

@@ -16,6 +16,8 @@ OWN = {"tree": "", "math": "", "outputs": "", "sparse": "", "implicit": "", "sci
 STAND_INS = {
     "numpy": "numpy",
     **{f"scipy.{name}": f"scipy.{name}" for name in ("integrate", "linalg", "optimize", "signal", "special", "stats")},
+    "scipy.ndimage": "scipy.ndimage",
+    "scipy.spatial": "scipy.spatial",
     "scipy.sparse": "scipy.sparse",
     "scipy.sparse.linalg": "scipy.sparse.linalg",
 }

@@ -43,12 +43,6 @@ REFUSED = {
         lambda x: special.zeta(round(dr.value(x[1])), x[0]),
         V,
     ),
-    "zeta of no whole number": (
-        lambda x: special.zeta(2.5, x[0]),
-        "it with an int",
-        lambda x: special.zeta(3, x[0]),
-        V,
-    ),
     "a sparse matrix by a matrix": (
         lambda x: (sparse.csr_array((x, PLACES), shape=(3, 3)) @ A).sum(),
         "one for every column",

@@ -28,7 +28,7 @@ from dualrev.eager.arrays.memory.storage import (
     strip,
     to_objects,
 )
-from dualrev.eager.arrays.special import MANY, compiled_loop, of_scipy
+from dualrev.eager.arrays.special import MANY, ArrayFunction, compiled_loop, of_scipy
 from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.numbers.primitive_functions import function
 from dualrev.eager.numbers.ufuncs import apply_ufunc as apply_to_objects
@@ -246,7 +246,8 @@ def _of_arrays(line: Primitive, text: str, parameters: Sequence[str], plain: boo
     reading = _ForArrays(parameters, plain)
     tree = reading.visit(ast.parse(text, mode="eval"))
     source = f"lambda {', '.join(parameters)}: {ast.unparse(ast.fix_missing_locations(tree))}"
-    own = {name: f if isinstance(f, np.ufunc) else _by_elements(f) for name, f in line.functions.items()}
+    of_arrays = (np.ufunc, ArrayFunction)
+    own = {name: f if isinstance(f, of_arrays) else _by_elements(f) for name, f in line.functions.items()}
     names = {**_numpy_names(), **own, **reading.constants}
     made: Callable[..., Any] = eval(compile(source, f"<dualrev {line.name}>", "eval"), names)
     return made

@@ -10,9 +10,17 @@ from typing import Any
 import numba
 import numpy as np
 
-__all__ = ["MANY", "compiled_loop", "of_scipy"]
+__all__ = ["MANY", "ArrayFunction", "compiled_loop", "of_scipy"]
 
 MANY = 2000  # elements: below, to compile takes longer
+
+
+class ArrayFunction:
+    """Function for the text of a line that takes arrays, plain and traced, as numpy's ufuncs do."""
+
+    def __call__(self, *args: Any) -> Any:
+        """Return the value for arrays."""
+        raise NotImplementedError
 
 
 @functools.cache

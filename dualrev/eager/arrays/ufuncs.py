@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays import assignment, reductions
+from dualrev.eager.arrays import assignment, reductions, shape_derivatives
 from dualrev.eager.arrays.complex.elements import complex_ufunc, refused
 from dualrev.eager.arrays.complex.pairs import ComplexArray, as_parts, imag_part, is_complex, real_part
 from dualrev.eager.arrays.elementwise import as_real_array, elementwise, in_general, of_one_run, on_arrays
@@ -27,14 +27,15 @@ from dualrev.eager.arrays.memory.storage import (
     plain,
     real_array,
 )
+from dualrev.eager.arrays.special_composed import composed, of_whole
 from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.tables.kinds import is_table
 from dualrev.eager.tables.meeting import with_table
 from dualrev.eager.tape.tape import Tape
 from dualrev.errors import UnsupportedError
-from dualrev.rules import scipy
 from dualrev.rules.functions import TABLE
 from dualrev.rules.primitives import PRIMITIVES, Primitive
+from dualrev.rules.scipy_tape import COMPOSED, OUTPUTS
 
 __all__ = ["apply_ufunc", "as_real_array", "elementwise", "into", "on_arrays", "table_by_ufunc"]
 
@@ -107,7 +108,7 @@ def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
             )
         return getattr(products, name)(*args, **{key: u for key, u in kwargs.items() if key == "axis"})
     line = table_by_ufunc().get(name)
-    if line is None and name in scipy.NAMES:
+    if line is None and name in _SPECIAL:
         return _special(name, args, ufunc, kwargs)
     if line is None and name not in _COMPOSED:
         if any(map(holds_duals, args)):
@@ -127,17 +128,22 @@ def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
 def _special(name: str, args: Sequence[Any], ufunc: Any, kwargs: dict[str, Any]) -> Any:
     """A special function of SciPy, by its line in rules/scipy.py."""
     if not any(map(holds_duals, args)):
-        return as_real_array(ufunc(*map(plain, args), **kwargs))
-    for k in scipy.UNKNOWN[name]:
+        made = of_whole(ufunc)(*map(plain, args), **kwargs)
+        return tuple(map(as_real_array, made)) if isinstance(made, tuple) else as_real_array(made)
+    for k in shape_derivatives.unknown(name):
         if holds_duals(args[k]):
             what = f"scipy.special.{name} by its {('first', 'second', 'third')[k]} argument"
             raise UnsupportedError(what, "dualrev.value(...) for that argument, if it is a constant")
     if not isinstance(innermost(args), Tape):
         raise UnsupportedError(f"scipy.special.{name} in a stage of the paper", "it for the default engine")
+    if name in OUTPUTS:
+        return tuple(shape_derivatives.by_name(f"{name}_{k}")(*args) for k in range(len(OUTPUTS[name])))
+    if name in COMPOSED:
+        return composed(ufunc, args)
     if all(np.ndim(u) == 0 for u in args):  # numpy's arithmetic has limits where Python's raises
         first, *rest = (real_array(u) for u in args)
-        return elementwise(scipy.lines()[name], [first.reshape(1), *rest], ufunc)[0]
-    return elementwise(scipy.lines()[name], args, ufunc)
+        return elementwise(shape_derivatives.lines()[name], [first.reshape(1), *rest], of_whole(ufunc))[0]
+    return elementwise(shape_derivatives.lines()[name], args, of_whole(ufunc))
 
 
 def _full_name(ufunc: Any) -> str:
@@ -252,6 +258,7 @@ def table_by_ufunc() -> dict[str, Primitive]:
     return lines
 
 
+_SPECIAL = {*shape_derivatives.NAMES, *COMPOSED, *OUTPUTS}
 _OF_VALUES = {f.name[3:] for f in TABLE.values() if f.discrete and isinstance(f.function, np.ufunc)}
 #: Products of matrices, with the number of axes that do not broadcast in the result.
 _CORES: dict[str, Callable[[int, int], int]] = {

@@ -7,6 +7,7 @@ import math
 from dualrev.rules.functions.entry import Function, rows
 from dualrev.rules.primitives import PRIMITIVES
 from dualrev.rules.scipy import NAMES as SPECIAL
+from dualrev.rules.scipy_tape import COMPOSED, MORE, OUTPUTS
 
 __all__ = ["ELEMENTS"]
 
@@ -57,6 +58,6 @@ ELEMENTS = (
     *rows("conjugate divmod frexp heaviside ldexp logaddexp2 matmul matvec modf nextafter vecdot vecmat", "",
           "elementwise"),
     *(Function(f"scipy.special.{n}", "", "scipy") for n in ("erf", "erfc", "expit", "gamma", "gammaln", "psi")),
-    *(Function(f"scipy.special.{n}", "", "scipy") for n in SPECIAL),
+    *(Function(f"scipy.special.{n}", "", "scipy") for n in (*SPECIAL, *MORE, *COMPOSED, *OUTPUTS)),
 )
 # fmt: on

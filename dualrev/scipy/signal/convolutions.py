@@ -1,8 +1,8 @@
-"""`scipy.signal`: convolutions and correlations of traced arrays, of any number of axes, real or complex.
+"""Convolutions and correlations of arrays of any number of axes, real or complex.
 
     y = a * b        pull(g) = (g correlated with b, g correlated with a)        push(da, db) = da * b + a * db
 
-All are slices of the full convolution, which has the rule. Every other name is SciPy's own.
+All are slices of the full convolution, which has the rule.
 
 >>> import dualrev as dr
 >>> dr.grad(lambda a: convolve(a, np.array([1.0, 3.0]), "valid")[0])(np.array([1.0, 2.0, 4.0]))
@@ -17,20 +17,12 @@ from typing import Any
 import numpy as np
 from scipy import signal as _signal
 
-from dualrev.eager.arrays.complex.pairs import held, values
+from dualrev.eager.arrays.complex.pairs import held, is_complex, values
 from dualrev.eager.arrays.linear_algebra.matrices import conjugated, of_matrices, rule
 from dualrev.errors import UnsupportedError
-from dualrev.scipy.calls import instead_of
+from dualrev.scipy.calls import instead_of, valued
 
-__all__ = ["convolve", "correlate", "fftconvolve"]
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_signal, name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *dir(_signal)})
+__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve", "oaconvolve"]
 
 
 @instead_of(_signal.convolve)
@@ -93,3 +85,51 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
     if not (np.size(in1) and np.size(in2)):
         return _of_empty(_signal.fftconvolve, in1, in2, mode)
     return convolve(in1, in2, mode, "fft")
+
+
+@instead_of(_signal.oaconvolve)
+def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
+    """Convolution by the overlap-add method, with the modes of `convolve`.
+
+    >>> oaconvolve([1.0, 2.0], [1.0, 1.0]).round(6)
+    array([1., 3., 2.])
+    """
+    return fftconvolve(in1, in2, mode, axes)
+
+
+def _in_plane(in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any, turned: bool = False) -> Any:
+    """Return the convolution of the continued image: all places where the weights meet it."""
+    a, b = of_matrices(in1), of_matrices(in2)
+    if boundary != "fill" or np.any(values(fillvalue) != 0.0):
+        if is_complex(a):
+            raise UnsupportedError(f"scipy.signal.convolve2d of complex with boundary={boundary!r}", "boundary='fill'")
+        how: Any = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}[boundary]
+        options: Any = {"constant_values": values(fillvalue)} if boundary == "fill" else {}
+        padded = np.pad(a, [(n - 1, n - 1) for n in b.shape], how, **options)
+        full = convolve(padded, b, "valid")
+    else:
+        full = convolve(a, b)
+    shape = _signal.convolve2d(np.ones(a.shape), np.ones(b.shape), mode).shape
+    rest = 1 if turned and mode == "same" else 0  # the middle of reversed weights is another element
+    starts = [(n - m + rest) // 2 for n, m in zip(full.shape, shape, strict=True)]
+    return full[tuple(slice(start, start + m) for start, m in zip(starts, shape, strict=True))]
+
+
+@valued(_signal.convolve2d)
+def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0.0) -> Any:
+    """Convolution of two matrices, with the modes of `convolve`.
+
+    >>> convolve2d([[1.0, 2.0]], [[1.0, 1.0]], boundary="wrap")
+    array([[3., 3., 3.]])
+    """
+    return _in_plane(in1, in2, mode, boundary, fillvalue)
+
+
+@valued(_signal.correlate2d)
+def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0.0) -> Any:
+    """Cross-correlation of two matrices: the convolution with the reversed conjugate of in2.
+
+    >>> correlate2d([[1.0, 2.0]], [[1.0, 0.0]])
+    array([[0., 1., 2.]])
+    """
+    return _in_plane(in1, conjugated(np.flip(of_matrices(in2))), mode, boundary, fillvalue, turned=True)
