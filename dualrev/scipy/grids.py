@@ -18,7 +18,7 @@ from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import constant
 from dualrev.scipy.bsplines import make_interp_spline, real_data
 from dualrev.scipy.calls import is_plain, like
-from dualrev.scipy.piecewise import to_axis
+from dualrev.scipy.piecewise import subclass, to_axis
 from dualrev.scipy.values import valued
 
 __all__ = ["BarycentricInterpolator", "RegularGridInterpolator", "interp1d", "interpn"]
@@ -224,8 +224,7 @@ def _interpolant(original: Any, traced: Any) -> Any:
         fixed, options = constant((args, kwargs))
         return traced(original(*fixed, **options), bound.arguments)
 
-    space = {"__new__": new, "__doc__": original.__doc__, "__module__": __name__, "_traced": traced}
-    return type(original.__name__, (_AtTracedPoints, original), space)
+    return subclass(original, _AtTracedPoints, __new__=new, _traced=traced)
 
 
 interp1d = _interpolant(_interpolate.interp1d, _Line)

@@ -9,6 +9,7 @@ computes them. All values are SciPy's.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ __all__ = [
     "in_period",
     "interpolant",
     "intervals",
+    "subclass",
     "to_axis",
 ]
 
@@ -192,7 +194,14 @@ def interpolant(original: Any, base: type, traced: Callable[..., Any]) -> Any:
         fixed, options = constant((args, kwargs))
         return traced(cls(*fixed, **options), bound.arguments)
 
-    space = {"__new__": new, "__doc__": original.__doc__, "__module__": __name__}
+    return subclass(original, base, __new__=new)
+
+
+def subclass(original: Any, base: type, **space: Any) -> Any:
+    """Return a subclass of SciPy's class with the methods of `base`, and SciPy's text without its examples."""
+    text, _, _ = (inspect.getdoc(original) or "").partition("Examples\n----")
+    first = f"scipy.interpolate.{original.__name__} with derivatives: see `dualrev.scipy.interpolate`."
+    space |= {"__doc__": f"{first}\n\n{text.rstrip()}", "__module__": "dualrev.scipy.interpolate"}
     return type(original.__name__, (base, original), space)
 
 
