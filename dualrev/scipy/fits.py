@@ -73,7 +73,7 @@ def least_squares(*given: Any, **options: Any) -> Any:
         """Return the cost that SciPy minimises."""
         return 0.5 * np.sum(scale**2 * rho((f(x) / scale) ** 2))
 
-    x = minimum(cost, made.x, bounded(*ends, made.x.size), of["fun"])
+    x = minimum(cost, made.x, bounded(ends, made.x.size), of["fun"])
     made.x, made.fun, made.cost = x, valued(made.fun, f(x)), valued(made.cost, cost(x))
     if of["loss"] == "linear" and isinstance(made.jac, np.ndarray):
         made.jac = valued(made.jac, jacobian(f)(x))
@@ -102,7 +102,7 @@ def leastsq(*given: Any, **options: Any) -> Any:
 
 def _least(f: Callable[[Any], Any], x: Any, fun: Any, ends: Any = (-np.inf, np.inf)) -> Any:
     start = np.reshape(np.asarray(x, dtype=float), -1)
-    return minimum(lambda x: 0.5 * np.sum(f(x) ** 2), start, bounded(*ends, start.size), fun)
+    return minimum(lambda x: 0.5 * np.sum(f(x) ** 2), start, bounded(ends, start.size), fun)
 
 
 def _covariance(f: Callable[[Any], Any], x: Any) -> Any:

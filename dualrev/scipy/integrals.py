@@ -64,8 +64,8 @@ class Integral:
         """Return the integral of f, traced by these runs. The limits are (a, b), or nothing if they are constants."""
         size = self._size if size is None else size
         if not runs:
-            ends = tuple(float(plain(u)) for u in limits)
-            return self._method(lambda x: np.asarray(plain(f(x)), dtype=float), ends, size)
+            fixed = tuple(float(plain(u)) for u in limits)
+            return self._method(lambda x: np.asarray(plain(f(x)), dtype=float), fixed, size)
         run, *outer = runs
         if not isinstance(run, Tape):
             raise UnsupportedError("scipy.integrate.quad in a stage of the paper", "it with the default engine")

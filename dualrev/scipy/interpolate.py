@@ -2,6 +2,7 @@
 
     CubicSpline  CubicHermiteSpline  PchipInterpolator  Akima1DInterpolator  PPoly
     BSpline  make_interp_spline  make_lsq_spline  splrep  splev  splint
+    InterpolatedUnivariateSpline  UnivariateSpline  LSQUnivariateSpline
     interp1d  RegularGridInterpolator  interpn  BarycentricInterpolator
 
 Values are SciPy's. The data are y, the abscissas x or the grid, and values of boundary conditions. nu, derivative,
@@ -26,6 +27,7 @@ import numpy as np  # noqa: F401 - the example uses it
 from scipy import interpolate as _interpolate
 
 from dualrev.scipy.bsplines import BSpline, make_interp_spline, make_lsq_spline, splev, splint, splrep
+from dualrev.scipy.fitpack_splines import InterpolatedUnivariateSpline, LSQUnivariateSpline, UnivariateSpline
 from dualrev.scipy.grids import BarycentricInterpolator, RegularGridInterpolator, interp1d, interpn
 from dualrev.scipy.piecewise import Akima1DInterpolator, CubicHermiteSpline, CubicSpline, PchipInterpolator, PPoly
 
@@ -35,9 +37,12 @@ __all__ = [
     "BarycentricInterpolator",
     "CubicHermiteSpline",
     "CubicSpline",
+    "InterpolatedUnivariateSpline",
+    "LSQUnivariateSpline",
     "PPoly",
     "PchipInterpolator",
     "RegularGridInterpolator",
+    "UnivariateSpline",
     "interp1d",
     "interpn",
     "make_interp_spline",

@@ -21,7 +21,7 @@ from dualrev.implicit.solution import constant
 from dualrev.scipy.calls import is_plain, like
 from dualrev.scipy.values import valued
 
-__all__ = ["linprog", "lsq_linear", "nnls"]
+__all__ = ["linear_sum_assignment", "linprog", "lsq_linear", "nnls"]
 
 _NEAR = 1e-7
 
@@ -66,7 +66,7 @@ def _active_rows(of: dict[str, Any], x: np.ndarray, n: int) -> tuple[Any, Any, l
         active = np.flatnonzero(np.abs(slack) <= (np.inf if name == "eqlin" else _NEAR) * scale)
         rows.append(a[active])
         right.append(b[active])
-        places += [(name, k) for k in active]
+        places += [(name, k) for k in active.tolist()]
     ends = _both_ends(of["bounds"], n)
     for name, bound in zip(("lower", "upper"), ends, strict=True):
         active = np.flatnonzero(np.abs(plain(bound) - x) <= _NEAR * (1.0 + np.abs(x)))
@@ -75,7 +75,7 @@ def _active_rows(of: dict[str, Any], x: np.ndarray, n: int) -> tuple[Any, Any, l
             active = active[~fixed]
         rows.append(np.eye(n)[active])
         right.append(bound[active])
-        places += [(name, k) for k in active]
+        places += [(name, k) for k in active.tolist()]
     return np.concatenate(rows), np.concatenate(right), places
 
 
@@ -166,3 +166,9 @@ def lsq_linear(*given: Any, **options: Any) -> Any:
     made.x, made.fun = x, valued(made.fun, a @ x - b)
     made.cost = valued(made.cost, 0.5 * np.sum((a @ x - b) ** 2))
     return made
+
+
+@like(_optimize.linear_sum_assignment)
+def linear_sum_assignment(cost_matrix: Any, maximize: bool = False) -> Any:
+    """Assignment of the lowest cost: indices, which are constants. cost_matrix[rows, columns] has a derivative."""
+    return _optimize.linear_sum_assignment(constant(real_array(cost_matrix)), maximize)

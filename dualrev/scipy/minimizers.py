@@ -72,7 +72,7 @@ def minimize(*given: Any, **options: Any) -> Any:
     f = one_value(of["fun"], args, not callable(of["jac"]) and not isinstance(of["jac"], str) and bool(of["jac"]))
     conditions = [_constraint(c) for c in constraints]
     if ends is not None:
-        conditions += bounded(*ends, made.x.size)
+        conditions += bounded(ends, made.x.size)
     x = minimum(f, made.x, conditions, of["fun"])
     if "jac" in made and np.shape(made.jac) == made.x.shape:
         made.jac = valued(made.jac, grad(f)(x))
@@ -143,8 +143,17 @@ def _constraint(constraint: Any) -> Constraint:
     return Constraint(distances, True)
 
 
-def minimizer(original: Callable[..., Any], bounds: Sequence[str] = (), scalar: bool = False) -> Any:
-    """Return a minimiser of SciPy with the derivative of its minimum; `bounds` names the parameters of the bounds."""
+def minimizer(
+    original: Callable[..., Any],
+    bounds: Sequence[str] = (),
+    scalar: bool = False,
+    pairs: Callable[[dict[str, Any]], bool] = lambda of: False,
+) -> Any:
+    """Return a minimiser of SciPy with the derivative of its minimum.
+
+    `bounds` names the parameters of the bounds. A `scalar` minimiser has one unknown. `pairs` says by the arguments
+    whether the function returns its value and its gradient.
+    """
     parameters = signature(original)
 
     @like(original)
@@ -163,7 +172,7 @@ def minimizer(original: Callable[..., Any], bounds: Sequence[str] = (), scalar: 
         watch.forget()
         if not watch.seen:
             return made
-        f = one_value(fun, args)
+        f = one_value(fun, args, pairs(of))
         return _with_minimum(made, f, fun, ends, scalar)
 
     return call
@@ -190,7 +199,7 @@ def _with_minimum(made: Any, f: Scalar, fun: Any, ends: Any, scalar: bool) -> An
         found = made[0] if isinstance(made, tuple) else made
     start = np.reshape(np.asarray(found, dtype=float), -1)
     value = (lambda x: f(x[0])) if scalar else f
-    x = minimum(value, start, bounded(*ends, start.size) if ends is not None else [], fun)
+    x = minimum(value, start, bounded(ends, start.size) if ends is not None else [], fun)
     at = value(x)
     x = x[0] if scalar and not np.ndim(found) else np.reshape(x, np.shape(found))
     if isinstance(made, _optimize.OptimizeResult):

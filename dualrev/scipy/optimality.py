@@ -39,10 +39,10 @@ class Constraint(NamedTuple):
     is_inequality: bool
 
 
-def bounded(lower: Any, upper: Any, n: int) -> list[Constraint]:
-    """Return bounds of n unknowns as constraints; infinite bounds are none."""
+def bounded(ends: tuple[Any, Any], n: int) -> list[Constraint]:
+    """Return lower and upper bounds of n unknowns as constraints; infinite bounds are none."""
     made = []
-    for bound, sign in ((lower, 1.0), (upper, -1.0)):
+    for bound, sign in zip(ends, (1.0, -1.0), strict=True):
         bound = real_array(bound)
         where = np.flatnonzero(np.isfinite(np.broadcast_to(plain(bound), n)))
         if where.size:

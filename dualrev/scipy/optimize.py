@@ -2,7 +2,8 @@
 
     root  root_scalar  fsolve  fixed_point  newton  bisect  brentq  brenth  ridder  toms748
     minimize  minimize_scalar  brent  golden  fminbound  fmin  fmin_bfgs  fmin_cg  fmin_ncg  fmin_powell
-    differential_evolution  dual_annealing  least_squares  leastsq  curve_fit  linprog  nnls  lsq_linear
+    fmin_l_bfgs_b  differential_evolution  dual_annealing
+    least_squares  leastsq  curve_fit  linprog  nnls  lsq_linear
 
 SciPy finds the solution, on plain numbers. It is differentiated with respect to `args` and to all traced numbers that
 the function reads; the start, the bracket and the options are constants. Bounds and constraints may be traced, too; the
@@ -10,8 +11,9 @@ active ones are equations. If the solver reports that it did not converge, or Ne
 by more than 1e-4 (1 + |x|) (1e-3 for minima), the derivative raises SolutionError. So does a minimum whose Hessian is
 singular, or a constraint that is active with the multiplier 0. Without traced numbers these are SciPy's functions.
 
-Of a minimum, x, fun and jac are differentiated; other results, such as hess_inv, are constants. `basinhopping`,
-`brute`, `direct` and `shgo` raise UnsupportedError for traced functions. Every other name is SciPy's own.
+Of a minimum, x, fun and jac are differentiated; other results, such as hess_inv, are constants.
+`linear_sum_assignment` returns indices, which are constants. `basinhopping`, `brute`, `direct` and `shgo` raise
+UnsupportedError for traced functions. Every other name is SciPy's own.
 
 >>> import dualrev as dr
 >>> dr.grad(lambda a: brentq(lambda x: x**3 - a, 0.0, 3.0))(8.0)
@@ -34,7 +36,7 @@ from dualrev.errors import SolutionError
 from dualrev.implicit.solution import applied, attach
 from dualrev.scipy.calls import like
 from dualrev.scipy.fits import curve_fit, least_squares, leastsq
-from dualrev.scipy.linear_programs import linprog, lsq_linear, nnls
+from dualrev.scipy.linear_programs import linear_sum_assignment, linprog, lsq_linear, nnls
 from dualrev.scipy.minimizers import minimize, minimizer, search
 from dualrev.scipy.watching import Watch
 
@@ -53,6 +55,7 @@ __all__ = [
     "fmin",
     "fmin_bfgs",
     "fmin_cg",
+    "fmin_l_bfgs_b",
     "fmin_ncg",
     "fmin_powell",
     "fminbound",
@@ -60,6 +63,7 @@ __all__ = [
     "golden",
     "least_squares",
     "leastsq",
+    "linear_sum_assignment",
     "linprog",
     "lsq_linear",
     "minimize",
@@ -171,6 +175,11 @@ minimize_scalar = minimizer(_optimize.minimize_scalar, bounds=("bounds",), scala
 fmin, fmin_bfgs, fmin_cg, fmin_ncg, fmin_powell = (
     minimizer(f)
     for f in (_optimize.fmin, _optimize.fmin_bfgs, _optimize.fmin_cg, _optimize.fmin_ncg, _optimize.fmin_powell)
+)
+fmin_l_bfgs_b = minimizer(
+    _optimize.fmin_l_bfgs_b,
+    bounds=("bounds",),
+    pairs=lambda of: of.get("fprime") is None and not of.get("approx_grad", False),
 )
 differential_evolution = minimizer(_optimize.differential_evolution, bounds=("bounds",))
 dual_annealing = minimizer(_optimize.dual_annealing, bounds=("bounds",))

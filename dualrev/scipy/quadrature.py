@@ -14,6 +14,7 @@ from scipy import integrate as _integrate
 from scipy.special import roots_legendre
 
 from dualrev.diagnostics.signatures import signature
+from dualrev.eager.arrays.complex.pairs import is_complex
 from dualrev.eager.arrays.memory.storage import real_array
 from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import applied, constant
@@ -100,7 +101,15 @@ def _plain(f: Callable[..., Any], args: tuple[Any, ...], runs: Runs) -> Callable
     def call(*x: Any) -> Any:
         """Return the plain value."""
         y = f(*x, *args)
-        return y if is_plain(y) else runs.add(real_array(y))[()]
+        if is_plain(y):
+            return y
+        if is_complex(y):
+            raise UnsupportedError.call(
+                "an integral of a complex function of numbers that are being differentiated",
+                "it has no derivative rule",
+                "quad with complex_func=True, or one integral of z.real and one of z.imag",
+            )
+        return runs.add(real_array(y))[()]
 
     return call
 
@@ -144,12 +153,6 @@ def quad_vec(*given: Any, **options: Any) -> Any:
     runs.add(real_array([a, b]))
     if not runs.inner_first():
         return made
-    if np.iscomplexobj(made[0]):
-        raise UnsupportedError.call(
-            "scipy.integrate.quad_vec of a complex function of numbers that are being differentiated",
-            "it has no derivative rule",
-            "a function that returns the real and the imaginary part",
-        )
     shape, options = np.shape(made[0]), rest | {"full_output": False}
 
     def method(f: Integrand, limits: tuple[float, ...], size: int) -> np.ndarray:

@@ -137,6 +137,7 @@ REFUSED = {
     "wvar": lambda a: quad(lambda x: x, 0, 1, weight="cos", wvar=a)[0],
     "weight='alg' and limits": lambda a: quad(lambda x: x, 0, a, weight="alg", wvar=(0, 0))[0],
     "LowLevelCallable": _of_pointer,
+    "a complex function": lambda a: abs(integrate.quad_vec(lambda x: a * x * 1j + np.zeros(2), 0, 1)[0][0]),
     "nquad with points": lambda a: integrate.nquad(lambda x: x, [[0, a]], opts={"points": [0.1]})[0],
 }
 

@@ -138,6 +138,24 @@ def test_fitpack_names():
     assert_same(interpolate.splev(INSIDE, (t, c, k)), scipy.interpolate.splev(INSIDE, (t, c, k)), rtol=0.0)
 
 
+@pytest.mark.parametrize("ext", [0, 1, 3])
+def test_classes_of_fitpack(ext):
+    def made(x, y, q):
+        spline = interpolate.InterpolatedUnivariateSpline(x, y, ext=ext)
+        return weighed(spline(q)) + weighed(spline(q, 1)) + spline.integral(q[0], q[2])
+
+    dr.check_grads(made, (X, Y[:, 0], INSIDE), order=2)
+    dr.check_grads(
+        lambda y: weighed(interpolate.UnivariateSpline(X, y, k=2, s=0, ext=ext)(OUTSIDE)), (Y[:, 0],), order=2
+    )
+    plain = interpolate.UnivariateSpline(X, Y[:, 0], s=0.1, ext=ext)
+    dr.check_grads(lambda q: weighed(plain(q)) + plain.integral(q[0], q[1]), (INSIDE,), order=2)
+    assert_same(plain(INSIDE), scipy.interpolate.UnivariateSpline(X, Y[:, 0], s=0.1)(INSIDE), rtol=0.0)
+    assert isinstance(plain.derivative(), scipy.interpolate.UnivariateSpline)
+    with pytest.raises(UnsupportedError, match="make_lsq_spline with the knots"):
+        dr.grad(lambda y: interpolate.UnivariateSpline(X, y)(1.5)[()])(Y[:, 0])
+
+
 KINDS = ["linear", "nearest", "nearest-up", "previous", "next", "zero", "slinear", "quadratic", "cubic", 5]
 
 

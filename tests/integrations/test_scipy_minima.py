@@ -96,6 +96,12 @@ SEARCHES = {
     "fmin_ncg": lambda a: optimize.fmin_ncg(
         lambda x: quartic(x[0], a), np.ones(1), dr.grad(lambda x: quartic(x[0], a)), disp=0
     )[0],
+    "fmin_l_bfgs_b": lambda a: optimize.fmin_l_bfgs_b(
+        lambda x, a: dr.value_and_grad(lambda x: quartic(x[0], a))(x), np.zeros(1), args=(a,), bounds=[(0.0, 9.0)]
+    )[0][0],
+    "fmin_l_bfgs_b with a gradient": lambda a: optimize.fmin_l_bfgs_b(
+        lambda x: quartic(x[0], a), np.zeros(1), dr.grad(lambda x: quartic(x[0], 1.3))
+    )[0][0],
     "fmin_powell": lambda a: optimize.fmin_powell(lambda x: quartic(x, a), 1.0, disp=0).sum(),
     "Nelder-Mead": lambda a: optimize.minimize(lambda x: quartic(x[0], a), [1.0], method="Nelder-Mead").x[0],
     "differential_evolution": lambda a: optimize.differential_evolution(
@@ -272,3 +278,9 @@ def test_searches_without_a_derivative(name):
     options = {"niter": 2} if name == "basinhopping" else {}
     with pytest.raises(UnsupportedError, match=r"dualrev\.scipy, started at the point"):
         dr.grad(lambda a: np.sum(search(lambda x: quartic(x[0], a), *where, **options)))(1.3)
+
+
+def test_an_assignment_is_a_constant():
+    costs = np.array([[4.0, 1.0, 3.0], [2.0, 0.0, 5.0], [3.0, 2.0, 2.0]])
+    slope = dr.grad(lambda c: np.sum(c[optimize.linear_sum_assignment(c)]))(costs)
+    assert_same(slope, np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), rtol=0.0)
