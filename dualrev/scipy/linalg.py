@@ -142,6 +142,9 @@ __all__ = [
     "toeplitz",
 ]
 
+#: Functions that are refused: their results are not unique.
+REFUSED = ("null_space", "orth")
+
 
 def __getattr__(name: str) -> Any:
     return getattr(_linalg, name)
