@@ -48,7 +48,10 @@ def _bounds(bounds: Any) -> Any:
 
 @like(_optimize.least_squares)
 def least_squares(*given: Any, **options: Any) -> Any:
-    """Least-squares solution, differentiated in args, kwargs, bounds and captured numbers: x, fun, jac and cost."""
+    """Least-squares solution, differentiated in args, kwargs, bounds and captured numbers.
+
+    x, fun and cost have derivatives; jac has one with loss="linear".
+    """
     bound = signature(_optimize.least_squares).bind(*given, **options)
     bound.apply_defaults()
     of, watch = bound.arguments, Watch()
@@ -151,7 +154,7 @@ def _with_signature(watched: Callable[..., Any], f: Callable[..., Any]) -> Calla
 def _weighted(of: dict[str, Any]) -> Callable[[Any], Any]:
     """Return the weighted residuals of a curve as a function of its parameters."""
     f, x, sigma = applied(of["f"]), of["xdata"], of["sigma"]
-    x = real_array(x) if isinstance(x, (list, tuple)) else x
+    x = real_array(x) + 0.0 if isinstance(x, (list, tuple, np.ndarray)) else x  # floats, as SciPy converts them
     y = np.reshape(real_array(of["ydata"]), -1)
     sigma = None if sigma is None else real_array(sigma)
 

@@ -3,7 +3,7 @@
     CubicSpline  CubicHermiteSpline  PchipInterpolator  Akima1DInterpolator  PPoly
     BSpline  make_interp_spline  make_lsq_spline  splrep  splev  splint
     InterpolatedUnivariateSpline  UnivariateSpline  LSQUnivariateSpline
-    interp1d  RegularGridInterpolator  interpn  BarycentricInterpolator
+    interp1d  RegularGridInterpolator  interpn  BarycentricInterpolator  RBFInterpolator
 
 Values are SciPy's. The data are y, the abscissas x or the grid, and values of boundary conditions. nu, derivative,
 antiderivative, integrate and, for piecewise polynomials, solve and roots have derivatives, too. An interpolant of plain
@@ -30,6 +30,7 @@ from dualrev.scipy.bsplines import BSpline, make_interp_spline, make_lsq_spline,
 from dualrev.scipy.fitpack_splines import InterpolatedUnivariateSpline, LSQUnivariateSpline, UnivariateSpline
 from dualrev.scipy.grids import BarycentricInterpolator, RegularGridInterpolator, interp1d, interpn
 from dualrev.scipy.piecewise import Akima1DInterpolator, CubicHermiteSpline, CubicSpline, PchipInterpolator, PPoly
+from dualrev.scipy.radial import RBFInterpolator
 
 __all__ = [
     "Akima1DInterpolator",
@@ -41,6 +42,7 @@ __all__ = [
     "LSQUnivariateSpline",
     "PPoly",
     "PchipInterpolator",
+    "RBFInterpolator",
     "RegularGridInterpolator",
     "UnivariateSpline",
     "interp1d",

@@ -35,6 +35,12 @@ def linprog(*given: Any, **options: Any) -> Any:
     names = ("c", "A_ub", "b_ub", "A_eq", "b_eq", "bounds")
     if is_plain([of[name] for name in names]):
         return _optimize.linprog(**of)
+    if of.get("integrality") is not None and np.any(of["integrality"]):
+        raise UnsupportedError.call(
+            "scipy.optimize.linprog with integrality of numbers that are being differentiated",
+            "whole numbers do not move smoothly",
+            "the program without integrality, or with its whole numbers as constants",
+        )
     made = _optimize.linprog(**of | {name: constant(of[name]) for name in names})
     if not made.success:
         raise SolutionError("scipy.optimize.linprog", f"SciPy's solver says: {made.message.rstrip('.')}")

@@ -112,7 +112,11 @@ def _watched(watch: Watch, constraint: Any) -> Any:
         ends = constant((constraint.lb, constraint.ub))
         watch.seen = watch.seen or not is_plain(constraint.lb, constraint.ub)
         return _optimize.NonlinearConstraint(watch.plain(constraint.fun), *ends, jac=jac, hess=hess, **rest)
-    return constraint  # LinearConstraint converts its arguments to plain arrays
+    data = constraint.A, constraint.lb, constraint.ub
+    if is_plain(data):
+        return constraint
+    watch.seen = True
+    return _optimize.LinearConstraint(*constant(data), keep_feasible=constraint.keep_feasible)
 
 
 def _constraint(constraint: Any) -> Constraint:

@@ -10,7 +10,8 @@ import numpy as np
 
 from dualrev.eager.arrays.complex.pairs import is_complex
 from dualrev.eager.arrays.linear_algebra.matrices import rule
-from dualrev.eager.arrays.memory.storage import holds_duals, plain, real_array
+from dualrev.eager.arrays.memory.storage import holds_duals, innermost, plain, real_array
+from dualrev.eager.tape.tape import Tape
 from dualrev.implicit.solution import constant
 from dualrev.scipy.calls import is_plain, without_duals
 
@@ -28,6 +29,8 @@ def valued(value: Any, traced: Any) -> Any:
         traced, value = traced + 0j, np.asarray(value) + 0j
     else:
         traced = np.broadcast_to(real_array(traced), np.shape(value))
+        if not isinstance(innermost([traced]), Tape):  # a stage of the paper, which has no rules for arrays
+            return traced if np.ndim(value) else traced[()]
 
     def compute(u: Any) -> Any:
         """Return the value, with the derivatives of runs further out."""

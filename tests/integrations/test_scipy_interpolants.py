@@ -225,6 +225,26 @@ def test_polynomials():
     dr.check_grads(made, (X, Y, np.concatenate([INSIDE, X[:2]])), order=2)
 
 
+KERNELS = ["linear", "thin_plate_spline", "cubic", "quintic"]
+KERNELS += ["multiquadric", "inverse_multiquadric", "inverse_quadratic", "gaussian"]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_radial_functions(kernel):
+    places, points = RNG.normal(size=(9, 2)), RNG.normal(size=(3, 2))
+    data, options = np.sin(places), {"kernel": kernel, "epsilon": 1.3}
+
+    def made(y, d, x, smoothing):
+        return weighed(interpolate.RBFInterpolator(y, d, smoothing=smoothing, **options)(x))
+
+    dr.check_grads(made, (places, data, points, 0.1), order=2)
+    plain = interpolate.RBFInterpolator(places, data, **options)
+    dr.check_grads(lambda x: weighed(plain(x)), (points,), order=2)
+    assert_same(plain(points), scipy.interpolate.RBFInterpolator(places, data, **options)(points), rtol=0.0)
+    with pytest.raises(UnsupportedError, match="RBFInterpolator without neighbors"):
+        dr.grad(lambda d: weighed(interpolate.RBFInterpolator(places, d, neighbors=8, **options)(points)))(data)
+
+
 def test_scalars_integers_and_complex_data():
     spline = interpolate.CubicSpline([0, 1, 2, 3], [0, 1, 8, 27])
     assert_same(dr.grad(lambda q: spline(q))(1.5), 6.75, rtol=1e-12)

@@ -60,6 +60,9 @@ MINIMA = {
     "a linear constraint": lambda p: (
         lowest(p, constraints=scipy.optimize.LinearConstraint([[1.0, 1.0]], -np.inf, 0.2), method="SLSQP").x @ WEIGHTS
     ),
+    "a traced linear constraint": lambda p: (
+        lowest(p, constraints=scipy.optimize.LinearConstraint(p, -np.inf, 0.2 * p[:1]), method="SLSQP").x @ WEIGHTS
+    ),
     "a nonlinear constraint": lambda p: (
         lowest(
             p,
@@ -203,6 +206,13 @@ FITS = {
 def test_curve_fit(name):
     f, x, order = FITS[name]
     dr.check_grads(f, (x,), order=order)
+
+
+def test_integers_are_floats_for_curve_fit_and_linprog_refuses_whole_numbers():
+    popt = dr.grad(lambda y: optimize.curve_fit(lambda t, a: a * t**-1, [1, 2, 4], y)[0][0])(np.ones(3))
+    assert_same(popt, np.array([1.0, 0.5, 0.25]) / 1.3125, rtol=1e-7)
+    with pytest.raises(UnsupportedError, match="the program without integrality"):
+        dr.grad(lambda b: optimize.linprog([-1.0], [[1.0]], [b], integrality=1).x[0])(1.5)
 
 
 @pytest.mark.parametrize("loss", ["linear", "soft_l1", "huber", "cauchy", "arctan"])
