@@ -1,8 +1,8 @@
 """`RBFInterpolator` with derivatives by the data, the smoothing and the points.
 
 The coefficients of the radial functions and of the polynomial solve one symmetric linear system; SciPy's values differ
-by rounding errors only, as the scaling of the polynomial cancels. At a place of the data, a kernel whose derivative does
-not exist, the first of "linear" and the second of "thin_plate_spline", contributes 0 to that derivative.
+by rounding errors only, as the scaling of the polynomial cancels. At a place of the data, a kernel whose derivative
+does not exist, the first of "linear" and the second of "thin_plate_spline", contributes 0 to that derivative.
 """
 
 from __future__ import annotations
