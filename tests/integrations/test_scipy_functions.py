@@ -13,7 +13,7 @@ from mpmath import mp
 
 import dualrev as dr
 from dualrev.rules.scipy import UNKNOWN, lines
-from dualrev.scipy import linalg, signal, special, stats
+from dualrev.scipy import interpolate, linalg, signal, special, stats
 from dualrev.scipy.stats import _FORMULAS
 
 
@@ -466,7 +466,7 @@ def test_distributions_with_parameters_that_are_none():
 
 def test_the_page_lists_what_is_there():
     page = Path(__file__).parents[2].joinpath("docs", "numpy.md").read_text(encoding="utf-8")
-    for module in (special, linalg, signal):
+    for module in (special, linalg, signal, interpolate):
         line = re.search(rf"- `{module.__name__.rpartition('.')[2]}`: ((?:`\w+`[,\s]*)+)", page)[1]
         assert re.findall(r"\w+", line) == sorted({*module.__all__} - {*getattr(module, "REFUSED", ())})
     text = page.partition("- `stats`:")[2].partition("\n\n")[0].replace("\n", " ")
