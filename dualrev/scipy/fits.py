@@ -100,12 +100,19 @@ def leastsq(*given: Any, **options: Any) -> Any:
     x = _least(f, made[0], of["func"])
     if not of["full_output"] or made[1] is None:
         return (x, *made[1:])
+    _set_residuals(made[2], f, x)
     return (x, valued(made[1], _covariance(f, x)), *made[2:])
 
 
 def _least(f: Callable[[Any], Any], x: Any, fun: Any, ends: Any = (-np.inf, np.inf)) -> Any:
     start = np.reshape(np.asarray(x, dtype=float), -1)
     return minimum(lambda x: 0.5 * np.sum(f(x) ** 2), start, bounded(ends, start.size), fun)
+
+
+def _set_residuals(info: dict[str, Any], f: Callable[[Any], Any], x: Any) -> None:
+    """Put the residuals at the solution into SciPy's dictionary."""
+    if "fvec" in info:
+        info["fvec"] = valued(info["fvec"], f(x))
 
 
 def _covariance(f: Callable[[Any], Any], x: Any) -> Any:
@@ -138,6 +145,8 @@ def curve_fit(*given: Any, **options: Any) -> Any:
         )
     f = _weighted(of)
     popt = _least(f, made[0], of["f"], ends)
+    if of["full_output"]:
+        _set_residuals(made[2], f, popt)
     return (popt, _pcov(f, popt, made[1], of["absolute_sigma"]), *made[2:])
 
 

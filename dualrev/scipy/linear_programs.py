@@ -28,7 +28,7 @@ _NEAR = 1e-7
 
 @like(_optimize.linprog)
 def linprog(*given: Any, **options: Any) -> Any:
-    """Solution of a linear program, differentiated in its arrays and bounds: x, fun and the marginals."""
+    """Solution of a linear program, differentiated in its arrays and bounds: x, fun, slack, marginals and residuals."""
     bound = signature(_optimize.linprog).bind(*given, **options)
     bound.apply_defaults()
     of = bound.arguments
@@ -57,6 +57,7 @@ def linprog(*given: Any, **options: Any) -> Any:
     made.x = valued(x, np.linalg.solve(a, b))
     made.fun = valued(made.fun, np.sum(c * made.x))
     _set_marginals(made, duals, places)
+    _set_residuals(made, of)
     return made
 
 
@@ -107,6 +108,23 @@ def _set_marginals(made: Any, duals: Any, places: list[tuple[str, int]]) -> None
             traced = np.zeros(value.shape) + 0.0 * duals[0]
             traced[[places[k][1] for k in chosen]] = duals[chosen]
             made[name].marginals = valued(value, traced)
+
+
+def _set_residuals(made: Any, of: dict[str, Any]) -> None:
+    """Put the distances from the constraints and the bounds into SciPy's result."""
+    lower, upper = _both_ends(of["bounds"], len(made.x))
+    rests = {"lower": made.x - lower, "upper": upper - made.x}
+    for name, a, b in (("ineqlin", of["A_ub"], of["b_ub"]), ("eqlin", of["A_eq"], of["b_eq"])):
+        if a is not None:
+            rests[name] = np.reshape(real_array(b), -1) - real_array(a.toarray() if issparse(a) else a) @ made.x
+    for name, rest in rests.items():
+        if name in made and made[name].residual is not None:
+            value = np.asarray(made[name].residual)
+            made[name].residual = valued(value, np.where(np.isfinite(value), rest, 0.0))
+    if "ineqlin" in rests:
+        made.slack = valued(np.asarray(made.slack), rests["ineqlin"])
+    if "eqlin" in rests:
+        made.con = valued(np.asarray(made.con), rests["eqlin"])
 
 
 def _in_columns(a: Any, b: Any, x: np.ndarray, free: np.ndarray, at_bounds: Any) -> Any:

@@ -198,6 +198,7 @@ FITS = {
         2,
     ),
     "pcov": (lambda y: np.sum(fitted(y=y)[1]), Y, 2),
+    "the residuals": (lambda y: fitted(y=y, full_output=True)[2]["fvec"] @ np.arange(7.0), Y, 2),
     "pcov by sigma": (lambda s: np.sum(fitted(sigma=s, absolute_sigma=True, full_output=True)[1]), SIGMA, 1),
 }
 
@@ -252,7 +253,8 @@ def test_leastsq():
 
 def program(c, a, b):
     made = optimize.linprog(c, a, b)
-    return made.x @ WEIGHTS + made.fun + made.ineqlin.marginals[0] ** 2
+    rest = made.slack @ WEIGHTS + made.lower.residual @ WEIGHTS**2 + made.ineqlin.residual[1]
+    return made.x @ WEIGHTS + made.fun + made.ineqlin.marginals[0] ** 2 + rest
 
 
 def box(c, upper):
