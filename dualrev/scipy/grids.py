@@ -196,6 +196,10 @@ class _Polynomial(_Traced):
         return valued(value, to_axis(np.reshape(made, points.shape + ys.shape[1:]), points.ndim, axis))
 
 
+#: Options that may be set after an interpolant was made.
+_SETTABLE = ("fill_value", "bounds_error", "method")
+
+
 class _AtTracedPoints:
     """Call of an interpolant of plain data, at points that may be traced."""
 
@@ -203,8 +207,10 @@ class _AtTracedPoints:
     _given: dict[str, Any]
 
     def __call__(self, x: Any, *args: Any, **options: Any) -> Any:
-        of: Any = super() if is_plain(x) else self._traced(self, self._given)
-        return of.__call__(x, *args, **options)
+        if is_plain(x):
+            return super().__call__(x, *args, **options)  # type: ignore[misc]
+        now = {name: getattr(self, name) for name in _SETTABLE if name in self._given and hasattr(self, name)}
+        return self._traced(self, self._given | now)(x, *args, **options)
 
 
 def _interpolant(original: Any, traced: Any) -> Any:

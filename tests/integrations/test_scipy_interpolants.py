@@ -218,6 +218,17 @@ def test_more_grids():
         dr.grad(lambda v: weighed(interpolate.RegularGridInterpolator(GRID, v, "pchip")(POINTS)))(VALUES)
 
 
+def test_options_that_are_set_later():
+    plain = interpolate.RegularGridInterpolator(GRID, VALUES[:, :, 0], bounds_error=False)
+    beyond = POINTS + 5.0
+    assert not dr.grad(lambda q: np.nansum(plain(q)))(beyond).any()
+    plain.fill_value = None
+    dr.check_grads(lambda q: weighed(plain(q)), (beyond,), order=2)
+    line = interpolate.interp1d(X, Y[:, 0], bounds_error=False)
+    line.fill_value = "extrapolate"
+    assert_same(dr.grad(lambda q: line(q)[()])(9.0), float(np.diff(Y[-2:, 0])[0] / np.diff(X[-2:])[0]), rtol=1e-12)
+
+
 def test_polynomials():
     def made(x, y, q):
         return weighed(interpolate.BarycentricInterpolator(x, y)(q))
