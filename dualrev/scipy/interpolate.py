@@ -4,6 +4,7 @@
     BSpline  make_interp_spline  make_lsq_spline  splrep  splev  splint
     InterpolatedUnivariateSpline  UnivariateSpline  LSQUnivariateSpline
     interp1d  RegularGridInterpolator  interpn  BarycentricInterpolator  RBFInterpolator
+    RectBivariateSpline
 
 Values are SciPy's. The data are y, the abscissas x or the grid, and values of boundary conditions. nu, derivative,
 antiderivative, integrate and, for piecewise polynomials, solve and roots have derivatives, too. An interpolant of plain
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np  # noqa: F401 - the example uses it
 from scipy import interpolate as _interpolate
 
+from dualrev.scipy.bivariate import RectBivariateSpline
 from dualrev.scipy.bsplines import BSpline, make_interp_spline, make_lsq_spline, splev, splint, splrep
 from dualrev.scipy.fitpack_splines import InterpolatedUnivariateSpline, LSQUnivariateSpline, UnivariateSpline
 from dualrev.scipy.grids import BarycentricInterpolator, RegularGridInterpolator, interp1d, interpn
@@ -43,6 +45,7 @@ __all__ = [
     "PPoly",
     "PchipInterpolator",
     "RBFInterpolator",
+    "RectBivariateSpline",
     "RegularGridInterpolator",
     "UnivariateSpline",
     "interp1d",

@@ -218,6 +218,24 @@ def test_more_grids():
         dr.grad(lambda v: weighed(interpolate.RegularGridInterpolator(GRID, v, "pchip")(POINTS)))(VALUES)
 
 
+def test_surfaces():
+    z = VALUES[:, :, 0]
+
+    def made(a, b, z, x, y):
+        surface = interpolate.RectBivariateSpline(a, b, z)
+        return weighed(surface(x, y)) + weighed(surface.ev(x[:2], y)) + weighed(surface(x, y, dx=1))
+
+    pairs = (np.sort(POINTS[:, 0]), np.sort(POINTS[:2, 1]))
+    dr.check_grads(made, (*GRID, z, *pairs), order=2)
+    plain = interpolate.RectBivariateSpline(*GRID, z, kx=2, ky=3, s=0.1)
+    dr.check_grads(lambda x, y: weighed(plain(x, y, dy=1)) + weighed(plain.ev(x[:2], y + 9.0)), pairs, order=2)
+    assert_same(plain(*pairs), scipy.interpolate.RectBivariateSpline(*GRID, z, kx=2, ky=3, s=0.1)(*pairs), rtol=0.0)
+    even = lambda z: weighed(interpolate.RectBivariateSpline(*GRID, z, kx=2, ky=2)(*pairs))  # noqa: E731
+    dr.check_grads(even, (z,), order=1)
+    with pytest.raises(UnsupportedError, match="or RegularGridInterpolator"):
+        dr.grad(lambda z: weighed(interpolate.RectBivariateSpline(*GRID, z, s=0.1)(*pairs)))(z)
+
+
 def test_options_that_are_set_later():
     plain = interpolate.RegularGridInterpolator(GRID, VALUES[:, :, 0], bounds_error=False)
     beyond = POINTS + 5.0
