@@ -2,9 +2,9 @@
 
 SciPy's elementwise functions (gammaln, ndtr, ...) can be differentiated as they are, since numpy asks their arguments.
 Its other functions convert their arguments to plain arrays first, and raise ConversionError. `special`, `linalg`,
-`signal`, `ndimage`, `spatial`, `stats`, `sparse`, `optimize` and `integrate` here replace those of them that have a
-derivative rule, with SciPy's names and parameters; every other name in them is SciPy's own. On plain arguments SciPy's
-function runs.
+`signal`, `ndimage`, `spatial`, `stats`, `sparse`, `optimize`, `integrate` and `interpolate` here replace those of them
+that have a derivative rule, with SciPy's names and parameters; every other name in them is SciPy's own. On plain
+arguments SciPy's function runs.
 
 >>> import dualrev as dr
 >>> from dualrev.scipy import stats
@@ -21,9 +21,20 @@ except ModuleNotFoundError as error:
         "dualrev.scipy needs SciPy, which is not installed. Write pip install scipy", name="scipy"
     ) from None
 
-from dualrev.scipy import integrate, linalg, ndimage, optimize, signal, sparse, spatial, special, stats
+from dualrev.scipy import integrate, interpolate, linalg, ndimage, optimize, signal, sparse, spatial, special, stats
 
-__all__ = ["integrate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "special", "stats"]
+__all__ = [
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "spatial",
+    "special",
+    "stats",
+]
 
 
 def __dir__() -> list[str]:

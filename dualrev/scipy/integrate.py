@@ -1,4 +1,6 @@
-"""`scipy.integrate`: `solve_ivp` and `odeint` with derivatives, in both modes and of any order, by Runge-Kutta methods.
+"""`scipy.integrate`: initial value problems and integrals with derivatives, in both modes and of any order.
+
+`solve_ivp` and `odeint` are differentiated by Runge-Kutta methods.
 
 SciPy chooses the steps, on plain numbers. Then the same steps are taken with traced numbers, and are constants: the
 derivative is that of the returned numbers for these steps. (The choice of steps depends on the parameters, too, and
@@ -10,7 +12,13 @@ Methods are RK45, RK23 and DOP853, and Radau for stiff equations: its steps are 
 derivative from dualrev.implicit. BDF, LSODA, events and dense_output raise UnsupportedError for traced arguments.
 
 `odeint` is LSODA, whose steps depend on earlier ones. Its value is SciPy's; its derivative is that of DOP853 for the
-same tolerances, or of Radau where LSODA found the equation stiff. Every other name is SciPy's own.
+same tolerances, or of Radau where LSODA found the equation stiff.
+
+`quad`, `quad_vec`, `fixed_quad`, `dblquad`, `tplquad` and `nquad` are differentiated under the integral sign, by the
+limits, `args` and all traced numbers that the function reads. The derivative is an integral by the same method, with
+the same tolerances. It is right where the function is continuous in these numbers: take a point where it jumps for a
+limit. `trapezoid`, `simpson`, `romb`, `cumulative_trapezoid` and `cumulative_simpson` integrate samples, and are
+differentiated by the samples and by their abscissas. Every other name is SciPy's own.
 
 >>> import dualrev as dr
 >>> def decayed(rate):
@@ -32,10 +40,26 @@ from dualrev.errors import SolutionError, UnsupportedError
 from dualrev.implicit.solution import applied, constant
 from dualrev.scipy.calls import like
 from dualrev.scipy.compiled_ivp import is_compiled, is_nested, solve, with_time_first
+from dualrev.scipy.quadrature import dblquad, fixed_quad, nquad, quad, quad_vec, tplquad
 from dualrev.scipy.runge_kutta_steps import Explicit, Radau, Steps
+from dualrev.scipy.samples import cumulative_simpson, cumulative_trapezoid, romb, simpson, trapezoid
 from dualrev.scipy.watching import Watch
 
-__all__ = ["odeint", "solve_ivp"]
+__all__ = [
+    "cumulative_simpson",
+    "cumulative_trapezoid",
+    "dblquad",
+    "fixed_quad",
+    "nquad",
+    "odeint",
+    "quad",
+    "quad_vec",
+    "romb",
+    "simpson",
+    "solve_ivp",
+    "tplquad",
+    "trapezoid",
+]
 
 _METHODS = {name: getattr(_integrate, name) for name in ("RK23", "RK45", "DOP853", "Radau")}
 _STIFF, _TOLERANCE = 2, 1.49012e-8  # what odeint reports of stiff equations; its tolerances, if none are given

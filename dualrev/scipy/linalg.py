@@ -6,8 +6,8 @@ vectors have the signs, or the phases, of those of numpy.linalg. Functions witho
 without a rule raise UnsupportedError for traced arguments.
 
 Source of the rules: M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
-differentiation", 2008; of expm: N. Higham, "Functions of Matrices", 2008, chapter 10 (the Fréchet derivative is a block
-of the exponential of a block matrix).
+differentiation", 2008. The rules stand in banded_systems, matrix_equations, matrix_functions, factorizations and
+patterns.
 
 >>> import dualrev as dr
 >>> dr.grad(lambda x: np.sum(expm(np.eye(2) * x)))(0.0)
@@ -16,43 +16,134 @@ of the exponential of a block matrix).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import linalg as _linalg
 
 from dualrev.eager.arrays.complex.pairs import is_complex
-from dualrev.eager.arrays.linear_algebra.matrices import adjoint, conjugated, of_matrices, rule
-from dualrev.eager.arrays.memory.storage import plain
+from dualrev.eager.arrays.linear_algebra.matrices import adjoint, of_matrices
 from dualrev.errors import UnsupportedError
-from dualrev.scipy.calls import instead_of
+from dualrev.implicit.solution import constant
+from dualrev.scipy.banded_systems import (
+    cho_solve_banded,
+    cholesky_banded,
+    solve_banded,
+    solve_triangular,
+    solveh_banded,
+)
+from dualrev.scipy.calls import instead_of, like
+from dualrev.scipy.factorizations import (
+    eig,
+    eigh_tridiagonal,
+    eigvals,
+    eigvalsh_tridiagonal,
+    lu,
+    lu_factor,
+    lu_solve,
+    null_space,
+    orth,
+    orthogonal_procrustes,
+    polar,
+    schur,
+)
+from dualrev.scipy.matrix_equations import (
+    solve_continuous_are,
+    solve_continuous_lyapunov,
+    solve_discrete_are,
+    solve_discrete_lyapunov,
+    solve_sylvester,
+)
+from dualrev.scipy.matrix_functions import (
+    coshm,
+    cosm,
+    expm,
+    fractional_matrix_power,
+    logm,
+    sinhm,
+    sinm,
+    sqrtm,
+    tanhm,
+    tanm,
+)
+from dualrev.scipy.patterns import (
+    block_diag,
+    circulant,
+    companion,
+    convolution_matrix,
+    hankel,
+    khatri_rao,
+    leslie,
+    toeplitz,
+)
+from dualrev.scipy.values import valued_by
 
 __all__ = [
+    "bandwidth",
     "block_diag",
     "cho_factor",
     "cho_solve",
+    "cho_solve_banded",
     "cholesky",
+    "cholesky_banded",
     "circulant",
+    "companion",
+    "convolution_matrix",
+    "coshm",
+    "cosm",
     "det",
+    "eig",
     "eigh",
+    "eigh_tridiagonal",
+    "eigvals",
     "eigvalsh",
+    "eigvalsh_tridiagonal",
     "expm",
+    "fractional_matrix_power",
+    "hankel",
     "inv",
+    "ishermitian",
+    "issymmetric",
+    "khatri_rao",
+    "leslie",
+    "logm",
     "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_solve",
+    "matmul_toeplitz",
     "norm",
+    "null_space",
+    "orth",
+    "orthogonal_procrustes",
     "pinv",
+    "pinvh",
+    "polar",
     "qr",
+    "schur",
+    "sinhm",
+    "sinm",
     "solve",
     "solve_banded",
+    "solve_circulant",
+    "solve_continuous_are",
     "solve_continuous_lyapunov",
+    "solve_discrete_are",
+    "solve_discrete_lyapunov",
     "solve_sylvester",
+    "solve_toeplitz",
     "solve_triangular",
+    "solveh_banded",
     "sqrtm",
     "svd",
     "svdvals",
+    "tanhm",
+    "tanm",
     "toeplitz",
 ]
+
+#: Functions that are refused: their results are not unique.
+REFUSED = ("null_space", "orth")
 
 
 def __getattr__(name: str) -> Any:
@@ -167,8 +258,17 @@ def eigvalsh(a: Any, b: Any = None, *, lower: bool = True) -> Any:
 
 
 @instead_of(_linalg.qr)
-def qr(a: Any, *, mode: str = "full") -> Any:
-    """QR decomposition: (q, r), or (r,) with mode="r". A matrix with more rows than columns needs mode="economic".
+def qr(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """QR decomposition: (q, r), or (r,) with mode="r"; with pivoting, also the order of the columns, a constant.
+
+    A matrix with more rows than columns needs mode="economic".
 
     >>> [factor.shape for factor in qr(np.ones((3, 2)), mode="economic")]
     [(3, 2), (2, 2)]
@@ -176,7 +276,11 @@ def qr(a: Any, *, mode: str = "full") -> Any:
     a = of_matrices(a)
     if mode not in ("economic", "r") and not (mode == "full" and a.shape[-2] == a.shape[-1]):
         raise UnsupportedError(f"scipy.linalg.qr with mode={mode!r}", "mode='economic'")
-    return (np.linalg.qr(a, "r"),) if mode == "r" else tuple(np.linalg.qr(a))
+    order: tuple[Any, ...] = ()
+    if pivoting:
+        order = (_linalg.qr(constant(a), mode="r", pivoting=True)[-1],)
+        a = a[:, order[0]]
+    return ((np.linalg.qr(a, "r"),) if mode == "r" else tuple(np.linalg.qr(a))) + order
 
 
 # Symmetric matrices, of which one triangle is read
@@ -241,234 +345,67 @@ def solve(a: Any, b: Any, lower: bool = False, *, assume_a: str | None = None, t
     return np.linalg.solve(a.T if transposed else a, of_matrices(b))
 
 
-@instead_of(_linalg.solve_triangular)
-def solve_triangular(
-    a: Any,
-    b: Any,
-    trans: Any = 0,
-    lower: bool = False,
-    unit_diagonal: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> Any:
-    """Solution of a x = b for a triangular matrix; with trans=1, of its transpose, with trans=2 of its adjoint.
+# Toeplitz and circulant matrices as dense ones
 
-    >>> solve_triangular(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([2.0, 3.0]), lower=True)
+
+def _toeplitz(c_or_cr: Any) -> Any:
+    return toeplitz(*c_or_cr) if isinstance(c_or_cr, tuple) else toeplitz(c_or_cr)
+
+
+@valued_by(_linalg.solve_toeplitz)
+def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
+    """Solution of a x = b for a Toeplitz matrix, of its first column, or of its first column and row.
+
+    >>> solve_toeplitz([2.0, 0.0], [2.0, 4.0])
     array([1., 2.])
     """
-    a, b = of_matrices(a), of_matrices(b)
-    if a.ndim != 2:
-        raise UnsupportedError("scipy.linalg.solve_triangular of several matrices", "a loop over them")
-    if trans in (1, 2, "T", "C"):
-        a, lower = adjoint(a) if trans in (2, "C") else a.T, not lower
-    if b.ndim == 1:
-        return solve_triangular(a, b[:, None], 0, lower, unit_diagonal)[:, 0]
-
-    def part(x: Any) -> Any:
-        """Return the triangle of x that belongs to the system."""
-        away = int(unit_diagonal)
-        return np.tril(x, -away) if lower else np.triu(x, away)
-
-    def pull(xs: Sequence[Any], ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
-        """Return -w y^H, in the triangle, and w, where a^H w = g."""
-        g = solve_triangular(adjoint(xs[0]), gs[0], 0, not lower, unit_diagonal)
-        return [-part(g @ adjoint(ys[0])), g]
-
-    def push(xs: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
-        """Return a^-1 (db - da y)."""
-        right = _sum(ts[1], None if ts[0] is None else -(part(ts[0]) @ ys[0]))
-        return [solve_triangular(xs[0], right, 0, lower, unit_diagonal)]
-
-    return rule(lambda a, b: solve_triangular(a, b, 0, lower, unit_diagonal), pull, push, a, b)
+    return np.linalg.solve(_toeplitz(c_or_cr), of_matrices(b))
 
 
-@instead_of(_linalg.solve_banded)
-def solve_banded(
-    l_and_u: tuple[int, int],
-    ab: Any,
-    b: Any,
-    overwrite_ab: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> Any:
-    """Solution of a x = b for a band matrix: ab[u + i - j, j] = a[i, j], with l diagonals below the main one and u
-    above.
+@valued_by(_linalg.matmul_toeplitz)
+def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
+    """Product of a Toeplitz matrix with a vector or a matrix.
 
-    The corners of ab, which belong to no element of a, are not read.
-
-    >>> solve_banded((0, 0), np.array([[2.0, 4.0]]), np.array([2.0, 2.0]))
-    array([1. , 0.5])
+    >>> matmul_toeplitz([2.0, 0.0], [2.0, 4.0])
+    array([4., 8.])
     """
-    ab, b = of_matrices(ab), of_matrices(b)
-    if ab.ndim != 2:
-        raise UnsupportedError("scipy.linalg.solve_banded of several matrices", "a loop over them")
-    if b.ndim == 1:
-        return solve_banded(l_and_u, ab, b[:, None], check_finite=check_finite)[:, 0]
-    below, above = l_and_u
-    k, j = np.arange(below + above + 1)[:, None], np.arange(ab.shape[1])
-    i, wide = k - above + j, k - below + j  # the row of every place of ab; the columns of every row of a
-
-    def is_there(x: np.ndarray) -> np.ndarray:
-        """Whether an index of a row or a column lies inside of the matrix."""
-        return (x >= 0) & (x < len(j))
-
-    def by_rows(ab: Any) -> Any:
-        """Return the elements of every row of a, the diagonals of the transpose, with zeros in the corners."""
-        return np.where(is_there(wide), ab[k[::-1], wide % len(j)], 0.0)
-
-    def pull(xs: Sequence[Any], ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
-        """Return -w y^H along the diagonals, and w, where a^H w = g."""
-        g = solve_banded((above, below), conjugated(by_rows(xs[0])), gs[0])
-        return [np.where(is_there(i), -np.sum(g[i % len(j)] * conjugated(ys[0]), axis=-1), 0.0), g]
-
-    def push(xs: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
-        """Return a^-1 (db - da y)."""
-        moved = None if ts[0] is None else -np.sum(by_rows(ts[0])[..., None] * ys[0][wide % len(j)], axis=0)
-        return [solve_banded(l_and_u, xs[0], _sum(ts[1], moved))]
-
-    return rule(lambda ab, b: solve_banded(l_and_u, ab, b, check_finite=check_finite), pull, push, ab, b)
+    return _toeplitz(c_or_cr) @ of_matrices(x)
 
 
-# Functions of matrices
+@valued_by(_linalg.solve_circulant)
+def solve_circulant(c: Any, b: Any, singular: str = "raise", tol: Any = None, **axes: int) -> Any:
+    """Solution of a x = b for a circulant matrix, of its first column.
 
-
-@instead_of(_linalg.solve_sylvester)
-def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
-    """Solution of a x + x b = q. If one of the matrices is complex, all are converted.
-
-    >>> solve_sylvester(np.eye(1), np.eye(1), 4.0 * np.eye(1))
-    array([[2.]])
+    >>> solve_circulant([2.0, 0.0], [2.0, 4.0])
+    array([1., 2.])
     """
-    if is_complex(a) or is_complex(b) or is_complex(q):
-        a, b, q = (u if is_complex(u) else of_matrices(u) + 0j for u in (a, b, q))
-
-    def pull(xs: Sequence[Any], ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
-        """Return -w y^H, -y^H w and w, where a^H w + w b^H = g."""
-        g, y = solve_sylvester(adjoint(xs[0]), adjoint(xs[1]), gs[0]), adjoint(ys[0])
-        return [-(g @ y), -(y @ g), g]
-
-    def push(xs: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
-        """Return the solution for the right-hand side dq - da y - y db."""
-        da, db, dq = ts
-        right = _sum(dq, None if da is None else -(da @ ys[0]), None if db is None else -(ys[0] @ db))
-        return [solve_sylvester(xs[0], xs[1], right)]
-
-    return rule(solve_sylvester, pull, push, a, b, q)
+    if np.ndim(c) != 1 or axes or singular != "raise":
+        raise UnsupportedError("scipy.linalg.solve_circulant with axes or singular='lstsq'", "a call for each vector")
+    return np.linalg.solve(circulant(c), of_matrices(b))
 
 
-@instead_of(_linalg.solve_continuous_lyapunov)
-def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
-    """Solution of a x + x a^H = q.
+@valued_by(_linalg.pinvh)
+def pinvh(a: Any, atol: float | None = None, rtol: float | None = None, lower: bool = True, **options: Any) -> Any:
+    """Pseudo-inverse of a Hermitian matrix, of which one triangle is read.
 
-    >>> solve_continuous_lyapunov(np.eye(1), 4.0 * np.eye(1))
-    array([[2.]])
+    >>> pinvh(np.diag([2.0, 0.0]))
+    array([[0.5, 0. ],
+           [0. , 0. ]])
     """
-    a = of_matrices(a)
-    return solve_sylvester(a, adjoint(a), q)
+    if atol is not None or options.get("return_rank"):
+        raise UnsupportedError("scipy.linalg.pinvh with atol or return_rank", "it with rtol")
+    return pinv(_symmetric(a, lower), rtol=rtol)
 
 
-@instead_of(_linalg.sqrtm)
-def sqrtm(a: Any) -> Any:
-    """Square root of a matrix, complex where the matrix has no real one.
+def _question(original: Any) -> Any:
+    """Return a function whose answer about a matrix is a constant."""
 
-    Its derivative solves dx x + x dx = da.
+    @like(original)
+    def call(a: Any, *args: Any, **options: Any) -> Any:
+        """Answer for the plain values of a."""
+        return original(constant(of_matrices(a)), *args, **options)
 
-    >>> sqrtm(np.diag([4.0, 9.0])).round(6)
-    array([[2., 0.],
-           [0., 3.]])
-    """
-    a = of_matrices(a)
-    if not is_complex(a) and np.iscomplexobj(_linalg.sqrtm(plain(a))):
-        a = a + 0j
-
-    def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
-        """Solve the Sylvester equation with the adjoint of the root."""
-        y = adjoint(ys[0])
-        return [solve_sylvester(y, y, gs[0])]
-
-    def push(xs: Any, ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
-        """Solve the Sylvester equation with the root."""
-        return [solve_sylvester(ys[0], ys[0], ts[0])]
-
-    return rule(sqrtm, pull, push, a)
+    return call
 
 
-@instead_of(_linalg.expm)
-def expm(A: Any) -> Any:  # noqa: N803 - SciPy's name
-    """Matrix exponential of a matrix (n, n), or of each of a stack (..., n, n).
-
-    >>> expm(np.zeros((2, 2)))
-    array([[1., 0.],
-           [0., 1.]])
-    """
-
-    def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
-        """Return the derivative at the adjoint of a, in the direction of the cotangent."""
-        return [_expm_frechet(adjoint(xs[0]), gs[0])]
-
-    def push(xs: Sequence[Any], ys: Any, ts: Sequence[Any]) -> list[Any]:
-        """Return the derivative at a, in the direction of the tangent."""
-        return [_expm_frechet(xs[0], ts[0])]
-
-    return rule(expm, pull, push, A)
-
-
-def _expm_frechet(a: Any, e: Any) -> Any:
-    """Return the derivative of expm at a, in the direction e."""
-    if a.ndim == 2 and isinstance(a, np.ndarray) and isinstance(e, np.ndarray):
-        return _linalg.expm_frechet(a, e, compute_expm=False)
-    n = a.shape[-1]
-    above, below = np.concatenate([a, e], axis=-1), np.concatenate([np.zeros_like(a), a], axis=-1)
-    return expm(np.concatenate([above, below], axis=-2))[..., :n, n:]
-
-
-def _sum(*terms: Any) -> Any:
-    """Return the sum of the terms that are not None."""
-    known = [term for term in terms if term is not None]
-    return sum(known[1:], known[0])
-
-
-# Matrices of a pattern
-
-
-@instead_of(_linalg.toeplitz)
-def toeplitz(c: Any, r: Any = None) -> Any:
-    """Toeplitz matrix, constant along its diagonals, of its first column c and its first row r (or the conjugate of c).
-
-    >>> toeplitz([1.0, 2.0], [1.0, 3.0])
-    array([[1., 3.],
-           [2., 1.]])
-    """
-    c = np.ravel(of_matrices(c))
-    r = conjugated(c) if r is None else np.ravel(of_matrices(r))
-    places = np.subtract.outer(np.arange(len(c)), np.arange(len(r)))
-    return np.concatenate([c, r[:0:-1]])[places]
-
-
-@instead_of(_linalg.circulant)
-def circulant(c: Any) -> Any:
-    """Circulant matrix, whose columns are cyclic shifts of c.
-
-    >>> circulant([1.0, 2.0])
-    array([[1., 2.],
-           [2., 1.]])
-    """
-    c = of_matrices(c)
-    return c[np.subtract.outer(np.arange(len(c)), np.arange(len(c)))]
-
-
-@instead_of(_linalg.block_diag)
-def block_diag(*arrs: Any) -> Any:
-    """Block diagonal matrix of the given matrices.
-
-    >>> block_diag([[1.0]], [[2.0]])
-    array([[1., 0.],
-           [0., 2.]])
-    """
-    blocks = [np.atleast_2d(of_matrices(a)) for a in arrs]
-    width = sum(b.shape[1] for b in blocks)
-    rows, at = [], 0
-    for b in blocks:
-        rows.append(np.pad(b, ((0, 0), (at, width - at - b.shape[1]))))
-        at += b.shape[1]
-    return np.concatenate(rows)
+issymmetric, ishermitian, bandwidth = map(_question, (_linalg.issymmetric, _linalg.ishermitian, _linalg.bandwidth))

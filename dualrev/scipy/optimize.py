@@ -1,12 +1,19 @@
-"""`scipy.optimize`: roots and fixed points, with derivatives by the implicit function theorem (dualrev.implicit).
+"""`scipy.optimize` with derivatives by the implicit function theorem (dualrev.implicit): roots, minima and fits.
 
     root  root_scalar  fsolve  fixed_point  newton  bisect  brentq  brenth  ridder  toms748
+    minimize  minimize_scalar  brent  golden  fminbound  fmin  fmin_bfgs  fmin_cg  fmin_ncg  fmin_powell
+    fmin_l_bfgs_b  differential_evolution  dual_annealing
+    least_squares  leastsq  curve_fit  linprog  nnls  lsq_linear
 
 SciPy finds the solution, on plain numbers. It is differentiated with respect to `args` and to all traced numbers that
-the function reads; the start, the bracket and the options are constants. If the solver reports that it did not
-converge, or Newton's method would move the solution by more than 1e-4 (1 + |x|), the derivative raises SolutionError.
-Without traced numbers these are SciPy's functions. `minimize_scalar` and other searches for a minimum raise
-UnsupportedError for traced functions, because they compare values. Every other name is SciPy's own.
+the function reads; the start, the bracket and the options are constants. Bounds and constraints may be traced, too; the
+active ones are equations. If the solver reports that it did not converge, or Newton's method would move the solution
+by more than 1e-4 (1 + |x|) (1e-3 for minima), the derivative raises SolutionError. So does a minimum whose Hessian is
+singular, or a constraint that is active with the multiplier 0. Without traced numbers these are SciPy's functions.
+
+Of a minimum, x, fun and jac are differentiated; other results, such as hess_inv, are constants.
+`linear_sum_assignment` returns indices, which are constants. `basinhopping`, `brute`, `direct` and `shgo` raise
+UnsupportedError for traced functions. Every other name is SciPy's own.
 
 >>> import dualrev as dr
 >>> dr.grad(lambda a: brentq(lambda x: x**3 - a, 0.0, 3.0))(8.0)
@@ -25,31 +32,53 @@ import numpy as np
 from scipy import optimize as _optimize
 
 from dualrev.diagnostics.signatures import signature
-from dualrev.errors import SolutionError, UnsupportedError
+from dualrev.errors import SolutionError
 from dualrev.implicit.solution import applied, attach
 from dualrev.scipy.calls import like
+from dualrev.scipy.fits import curve_fit, least_squares, leastsq
+from dualrev.scipy.linear_programs import linear_sum_assignment, linprog, lsq_linear, nnls
+from dualrev.scipy.minimizers import minimize, minimizer, search
 from dualrev.scipy.watching import Watch
 
 __all__ = [
+    "basinhopping",
     "bisect",
     "brent",
     "brenth",
     "brentq",
+    "brute",
+    "curve_fit",
+    "differential_evolution",
+    "direct",
+    "dual_annealing",
     "fixed_point",
+    "fmin",
+    "fmin_bfgs",
+    "fmin_cg",
+    "fmin_l_bfgs_b",
+    "fmin_ncg",
     "fmin_powell",
     "fminbound",
     "fsolve",
     "golden",
+    "least_squares",
+    "leastsq",
+    "linear_sum_assignment",
+    "linprog",
+    "lsq_linear",
+    "minimize",
     "minimize_scalar",
     "newton",
+    "nnls",
     "ridder",
     "root",
     "root_scalar",
+    "shgo",
     "toms748",
 ]
 
 #: Searches for a minimum, which are refused: they have no derivative to name where SciPy's own are called.
-REFUSED = ("brent", "fmin_powell", "fminbound", "golden", "minimize_scalar")
+REFUSED = ("basinhopping", "brute", "direct", "shgo")
 _TOLERANCE = 1e-4  # of some methods the default tolerance is 6e-6, and of the residual
 
 
@@ -129,31 +158,6 @@ def _solution(residual: Callable[..., Any], x: Any) -> Any:
     return attach(residual, x if np.ndim(x) or np.iscomplexobj(x) else float(x), tol=_TOLERANCE)
 
 
-def _search(original: Callable[..., Any]) -> Any:
-    """Return a search for a minimum that refuses traced functions: it compares values, and would have a derivative of
-    0.
-    """
-    parameters = signature(original)
-
-    @like(original)
-    def call(*given: Any, **options: Any) -> Any:
-        """Search for a minimum, without a derivative: UnsupportedError if the function's values are traced."""
-        bound = parameters.bind(*given, **options)
-        watch, function = Watch(), next(iter(bound.arguments))
-        bound.arguments |= watch.options({k: v for k, v in bound.arguments.items() if k == function or not callable(v)})
-        made = original(*bound.args, **bound.kwargs)
-        watch.forget()
-        if watch.seen:
-            raise UnsupportedError.call(
-                f"scipy.optimize.{original.__name__} of numbers that are being differentiated",
-                "it compares values",
-                "dualrev.implicit.attach(dualrev.grad(f), x), for the minimum x that it finds with plain numbers",
-            )
-        return made
-
-    return call
-
-
 root = _solver(_optimize.root)
 root_scalar = _solver(_optimize.root_scalar)
 fsolve = _solver(_optimize.fsolve)
@@ -164,8 +168,22 @@ brentq = _solver(_optimize.brentq)
 brenth = _solver(_optimize.brenth)
 ridder = _solver(_optimize.ridder)
 toms748 = _solver(_optimize.toms748)
-brent = _search(_optimize.brent)
-fmin_powell = _search(_optimize.fmin_powell)
-fminbound = _search(_optimize.fminbound)
-golden = _search(_optimize.golden)
-minimize_scalar = _search(_optimize.minimize_scalar)
+
+brent, golden = (minimizer(f, scalar=True) for f in (_optimize.brent, _optimize.golden))
+fminbound = minimizer(_optimize.fminbound, bounds=("x1", "x2"), scalar=True)
+minimize_scalar = minimizer(_optimize.minimize_scalar, bounds=("bounds",), scalar=True)
+fmin, fmin_bfgs, fmin_cg, fmin_ncg, fmin_powell = (
+    minimizer(f)
+    for f in (_optimize.fmin, _optimize.fmin_bfgs, _optimize.fmin_cg, _optimize.fmin_ncg, _optimize.fmin_powell)
+)
+fmin_l_bfgs_b = minimizer(
+    _optimize.fmin_l_bfgs_b,
+    bounds=("bounds",),
+    pairs=lambda of: of.get("fprime") is None and not of.get("approx_grad", False),
+)
+differential_evolution = minimizer(_optimize.differential_evolution, bounds=("bounds",))
+dual_annealing = minimizer(_optimize.dual_annealing, bounds=("bounds",))
+_CURE = "scipy.optimize.minimize of dualrev.scipy, started at the point that the search finds on plain numbers"
+basinhopping, brute, direct, shgo = (
+    search(f, _CURE) for f in (_optimize.basinhopping, _optimize.brute, _optimize.direct, _optimize.shgo)
+)

@@ -16,7 +16,7 @@ from support.oracle import assert_same, check_order_2, check_vjp
 import dualrev as dr
 from dualrev import math as dm
 from dualrev import numpy as dnp
-from dualrev.errors import ConversionError, CustomRuleError, SolutionError, UnsupportedError
+from dualrev.errors import CustomRuleError, SolutionError, UnsupportedError
 from dualrev.implicit import attach, custom_fixed_point, custom_linear_solve, custom_root
 from dualrev.scipy import integrate, optimize, sparse
 from dualrev.scipy.sparse import linalg
@@ -620,26 +620,6 @@ def test_solvers_that_do_not_converge():
     with pytest.raises(SolutionError, match="Newton's method would move"):
         dr.grad(lambda a: optimize.newton(lambda x: x**3 - a, 5.0, maxiter=2, disp=False))(1.0)
     assert not optimize.root(lambda x: x * x + 1.0, np.ones(1)).success
-    assert optimize.minimize is __import__("scipy.optimize").optimize.minimize
-    with pytest.raises(ConversionError, match=r"dualrev\.implicit\.attach\(dualrev\.grad\(f\), x\)"):
-        dr.grad(lambda a: optimize.minimize(lambda x: (x[0] - a) ** 2, np.zeros(1)).x[0])(1.0)
-
-
-@pytest.mark.parametrize(
-    "search",
-    [
-        lambda f: optimize.minimize_scalar(f, method="golden").x,
-        lambda f: optimize.minimize_scalar(f, (0.0, 3.0)).x,
-        optimize.brent,
-        optimize.golden,
-        lambda f: optimize.fmin_powell(lambda x: np.sum(f(x)), 0.0, disp=0)[0],
-        lambda f: optimize.fminbound(f, 0.0, x2=3.0),
-    ],
-)
-def test_searches_for_a_minimum_are_refused(search):
-    assert abs(search(lambda x: (x - 1.3) ** 2) - 1.3) < 1e-4
-    with pytest.raises(UnsupportedError, match="it compares values"):
-        dr.grad(lambda a: search(lambda x: (x - a) ** 2))(1.3)
 
 
 # scipy.integrate

@@ -15,7 +15,10 @@ OWN = {"tree": "", "math": "", "outputs": "", "sparse": "", "implicit": "", "sci
 #: Modules whose `dir` is their `__all__` and the names of the module that they stand in for.
 STAND_INS = {
     "numpy": "numpy",
-    **{f"scipy.{name}": f"scipy.{name}" for name in ("integrate", "linalg", "optimize", "signal", "special", "stats")},
+    **{
+        f"scipy.{name}": f"scipy.{name}"
+        for name in ("integrate", "interpolate", "linalg", "optimize", "signal", "special", "stats")
+    },
     "scipy.ndimage": "scipy.ndimage",
     "scipy.spatial": "scipy.spatial",
     "scipy.sparse": "scipy.sparse",

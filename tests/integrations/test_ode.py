@@ -120,7 +120,9 @@ def test_a_band_matrix_is_solved_as_a_full_one(below, above, dtype):
 
 def differences(f, p, step=1e-5):
     """Return the gradient of f by central differences, with steps relative to p."""
-    return np.array([(f(p * (1.0 + step * e)) - f(p * (1.0 - step * e))) / (2.0 * step * p @ e) for e in np.eye(len(p))])
+    return np.array(
+        [(f(p * (1.0 + step * e)) - f(p * (1.0 - step * e))) / (2.0 * step * p @ e) for e in np.eye(len(p))]
+    )
 
 
 @njit
@@ -197,7 +199,9 @@ def test_checkpoints_keep_few_states():
         options = {"rtol": 1e-12, "atol": 1e-12, "method": "DOP853", "t_eval": [0.0, 10.0, 20.0]}
         return np.sum(scipy.integrate.solve_ivp(predation, (0.0, 20.0), START, args=tuple(p), **options).y)
 
-    np.testing.assert_allclose(gradient(RATES, START, np.array([0.0, 10.0, 20.0])), differences(exact, RATES), rtol=1e-5)
+    np.testing.assert_allclose(
+        gradient(RATES, START, np.array([0.0, 10.0, 20.0])), differences(exact, RATES), rtol=1e-5
+    )
     assert kept(2000.0) < 6.0 * kept(100.0)  # 20 times as many steps
 
 
@@ -247,7 +251,9 @@ def test_events_and_interpolants_are_scipy_s(dense_output, t_eval):
 
 def test_the_derivative_of_an_event_s_time():
     def landing(p, fun=integrate.solve_ivp):
-        s = fun(flight, (0.0, 5.0), np.array([0.0, 10.0]), args=(p[0], p[1]), events=[turned, fell], rtol=1e-10, atol=1e-10)
+        s = fun(
+            flight, (0.0, 5.0), np.array([0.0, 10.0]), args=(p[0], p[1]), events=[turned, fell], rtol=1e-10, atol=1e-10
+        )
         return s.t_events[1][0] + 0.5 * s.t_events[0][0] + s.y_events[1][0][1] - s.y[1, -1] * 0.25
 
     p = np.array([9.81, 0.02])
