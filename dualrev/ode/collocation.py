@@ -102,9 +102,9 @@ def _solved(fun, z, t, h, y, args, band, right):
     return made
 
 
-@partial(dr.custom_jvp, nondiff_argnums=(0,))
+@partial(dr.custom_jvp, nondiff_argnums=(4,))
 @njit
-def stage_moves(fun, z, t, h, y, args, band):
+def stage_moves(z, t, h, y, fun, args, band):
     """Return z, the solution of the stage equations, with its derivative by t, h, y and args."""
     return z.copy()
 
@@ -114,6 +114,6 @@ def stage_moves(fun, z, t, h, y, args, band):
 def _stage_moves_jvp(fun, primals, tangents):
     z, t, h, y, args, band = primals
     _, dt, dh, dy, dargs, _ = tangents
-    x = stage_moves(fun, z, t, h, y, args, band)
+    x = stage_moves(z, t, h, y, fun, args, band)
     _, right = dr.jvp(_moved, (x, t, h, y, fun, args), (None, dt, dh, dy, None, dargs))
     return x, _solved(fun, x, t, h, y, args, band, right)

@@ -10,7 +10,8 @@ import math
 import numpy as np
 from numba import njit
 
-# numba compiles loops over elements much faster than expressions of arrays, so this package has loops.
+# This package has loops over elements, which numba compiles much faster than expressions of arrays. Functions that have
+# derivatives here take fun after a number, because numba warns of tuples that begin with a function.
 
 __all__ = ["first_step_size", "root_mean_square", "scaled", "shortest_step", "slope"]
 

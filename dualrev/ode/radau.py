@@ -242,7 +242,7 @@ def _advance(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory,
     constants = dr.stop_gradient(args)
     goal, z, size = _step(fun, now, end, here, there, constants, size, rtol, atol, max_step, band, memory, counts)
     after = last if goal == end else goal
-    moves = stage_moves(fun, z, t, after - t, y, args, band)
+    moves = stage_moves(z, t, after - t, y, fun, args, band)
     x = np.empty(len(y))
     for i in range(len(y)):
         x[i] = y[i] + moves[2, i]
