@@ -10,6 +10,7 @@ import ast
 import builtins
 import contextlib
 import linecache
+import sys
 from collections.abc import Iterable
 from itertools import islice
 from types import FrameType, ModuleType
@@ -53,16 +54,28 @@ def stored_at(frame: FrameType) -> str:
         node = node.func.value
     while isinstance(node, ast.Subscript):
         node = node.value
-    array = None if node is None else _value(node, frame)
-    if node is None or getattr(getattr(array, "dtype", None), "kind", "") not in ("f", "c"):
+    array = _value(node, frame) if isinstance(node, ast.Name) else None
+    if not isinstance(node, ast.Name) or getattr(getattr(array, "dtype", None), "kind", "") not in ("f", "c"):
         return ""
-    name = ast.unparse(node)
+    name, code, module = node.id, frame.f_code, _maker(frame)
+    if name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+        return ""  # it is made by whoever calls this function
     base = getattr(array, "base", None)
     if base is not None and (base.size > array.size or any(x is base for x in frame.f_locals.values())):
-        return f"`{name}` is a view. Write `a = dualrev.numpy.array(a)` for its whole array a, before the view is made."
-    if name not in (*frame.f_code.co_varnames, *frame.f_code.co_cellvars):
-        return f"Write `u = dualrev.numpy.array({name})` in the function, and u for {name} below it."
-    return f"Write `{name} = dualrev.numpy.array({name})` below the line that makes {name}."
+        return f"`{name}` is a view. Write `a = {module}.array(a)` for its whole array a, before the view is made."
+    if name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+        return f"Write `{name} = {module}.array({name})` below the line that makes {name}."
+    local = "v" if name == "u" else "u"
+    return f"Write `{local} = {module}.array({name})` in the function, and {local} for {name} below it."
+
+
+def _maker(frame: FrameType) -> str:
+    """The name of dualrev.numpy in a frame; `np` in the Python function of a numba function, where numpy means it."""
+    ours = sys.modules.get("dualrev.numpy")
+    by_name = (name for name, x in frame.f_globals.items() if x is ours is not None)
+    module = sys.modules.get(frame.f_globals.get("__name__", ""))
+    is_copy = module is not None and vars(module) is not frame.f_globals
+    return next(by_name, "np" if is_copy else "dualrev.numpy")
 
 
 def _expression(frame: FrameType) -> ast.AST | None:

@@ -65,7 +65,8 @@ def explained(error: Exception) -> Exception | None:
     user, below, package = _place(error.__traceback__)
     if str(error) == _READ_ONLY and user and below is None:
         return ValueError(
-            f"{_READ_ONLY} at {user}. It is a view that numpy lets nobody write to: write to y = x.copy()"
+            f"{_READ_ONLY} at {user}. It is a view that numpy lets nobody write to, or a global of a"
+            " numba function: write to y = x.copy()"
         )
     if str(error) == _LOST_STORE and (lost := ConversionError.latest(user)) is not None:
         return lost
