@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from dualrev.diagnostics.call_sites import CallSite, called_at
 from dualrev.diagnostics.user_lines import is_of_library, package_of
 
-__all__ = ["Called", "called", "cure"]
+__all__ = ["Called", "called", "cure", "of_function", "outside_of_numba"]
 
 
 class Called(NamedTuple):
@@ -171,6 +171,23 @@ def _without_rule(module: str, name: str) -> str:
     if module == "scipy.stats" and "." in name:
         return f"write it with functions of scipy.special, as ndtri(p) for norm.ppf(p). Or {own}"
     return f"write it with functions of numpy. Or {own}"
+
+
+def of_function(f: Any) -> Called | None:
+    """Return the name of a function or a class of an installed package; None for any other."""
+    named = _of_site(CallSite(None, getattr(f, "__name__", ""), f))
+    return None if named is None else Called(named[0].partition(".")[0], *named, False)
+
+
+def outside_of_numba(function: Called) -> str:
+    """Return what to write in place of a function of SciPy in numba code, after `Write`."""
+    _, module, name, _ = function
+    if (of_numpy := _of_numpy(module, name)) is not None:
+        return of_numpy
+    if _has_drop_in(function):
+        parent, _, short = module.rpartition(".")
+        return f"it in a Python function, without @njit, with `from dualrev.{parent} import {short}`"
+    return "it in a Python function, without @njit, that has a rule of its own by dualrev.custom_vjp"
 
 
 def _of_numpy(module: str, name: str) -> str | None:
