@@ -729,9 +729,9 @@ class UnsupportedError(DualrevError, TypeError):
 
     >>> import numpy as np
     >>> import dualrev as dr
-    >>> dr.grad(lambda x: np.roots(x).sum())(np.ones(3))
+    >>> dr.grad(lambda x: np.i0(x).sum())(np.ones(3))
     Traceback (most recent call last):
-    dualrev.errors.UnsupportedError: numpy.roots of numbers that are being differentiated at ...
+    dualrev.errors.UnsupportedError: numpy.i0 of numbers that are being differentiated at ...
     """
 
     place: tuple[str, int] | None = None  # in a numba function: file and line

@@ -69,7 +69,10 @@ def said(conversion: str, inside: str, place: str) -> tuple[str, str]:
         conversion = "storing"
     what, cure, more = _CONVERSIONS.get(conversion, (f"{conversion} of a number that is being differentiated", "", ""))
     function = library_calls.called()
-    if function is not None:
+    if (series := _series(frame)) is not None:
+        what = f"{series} of numbers that are being differentiated"
+        cure = f"Write `from dualrev import numpy as np`, and {_ours(series)}."
+    elif function is not None:
         cure = library_calls.cure(function)
         more = f"{f'The plain number is made{inside}. ' if inside else ''}{_IN_A_LIBRARY}"
     elif conversion == "float()" and _DRAW.search(place):
@@ -84,6 +87,32 @@ def said(conversion: str, inside: str, place: str) -> tuple[str, str]:
         f"{f'{cure} ' if cure else ''}Where a constant is meant, write dualrev.value(x).",
         f"The plain number would lose its derivative. {more}".strip(),
     )
+
+
+def _series(frame: FrameType | None) -> str | None:
+    """The function or the class of numpy.polynomial that asks for the number, or runs one that does; else None."""
+    found = None
+    while frame is not None and (module := frame.f_globals.get("__name__", "")).startswith("numpy."):
+        if module.startswith("numpy.polynomial."):
+            owner = frame.f_locals.get("self")
+            found = (
+                f"{module}.{frame.f_code.co_name}"
+                if owner is None
+                else f"{type(owner).__module__}.{type(owner).__name__}"
+            )
+        frame = frame.f_back
+    return found
+
+
+def _ours(series: str) -> str:
+    """What to write for it, with the functions of dualrev.numpy.polynomial."""
+    module, _, name = series.rpartition(".")
+    short = module.replace("numpy.", "np.", 1)
+    if name[0].islower():
+        return f"call it as {short}.{name}"
+    value = {"Polynomial": "poly", "Chebyshev": "cheb", "Legendre": "leg", "Laguerre": "lag"}
+    value |= {"Hermite": "herm", "HermiteE": "herme"}
+    return f"{short}.{value.get(name, 'poly')}val(x, c) for the series {name}(c) at x"
 
 
 def _stores(frame: FrameType) -> bool:
