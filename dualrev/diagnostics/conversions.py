@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from types import FrameType
+from types import FrameType, ModuleType
 
 import numpy as np
 
@@ -75,13 +75,10 @@ def said(conversion: str, inside: str, place: str) -> tuple[str, str]:
     elif function is not None:
         cure = library_calls.cure(function)
         more = f"{f'The plain number is made{inside}. ' if inside else ''}{_IN_A_LIBRARY}"
-    elif conversion == "float()" and _DRAW.search(place):
-        cure = (
-            "The generators of numpy take plain numbers: draw z, and compute with it,"
-            " as in `z = rng.normal()` and `mean + s * z`."
-        )
     elif conversion == "storing" and frame is not None:
         cure = call_sites.stored_at(frame) or cure
+    elif frame is not None:
+        cure = _at_the_call(frame, place) or cure
     return (
         f"{what}{place}{f' (inside {function})' if function else ''}.\n"
         f"{f'{cure} ' if cure else ''}Where a constant is meant, write dualrev.value(x).",
@@ -115,9 +112,42 @@ def _ours(series: str) -> str:
     return f"{short}.{value.get(name, 'poly')}val(x, c) for the series {name}(c) at x"
 
 
+#: Modules whose functions make plain numbers, and what to write.
+_MODULES = {
+    "numpy.ma.": "Write np.where(mask, 0.0, x) for an array x with a mask.",
+    "numpy.matrixlib.": "Write np.stack([a, b]) for a matrix of rows, and a @ b for its product.",
+    "numpy.lib._index_tricks_impl": "Write `from dualrev import numpy as np` for np.r_, np.c_; np.arange for np.mgrid.",
+    "statistics": "Write np.mean(x), np.median(x) or np.std(x, ddof=1) of the array x = np.stack(list).",
+}
+_DRAWN = (
+    "The generators of numpy take plain numbers: draw z, and compute with it, as in `z = rng.normal()` and"
+    " `mean + s * z`."
+)
+
+
+def _at_the_call(frame: FrameType, place: str) -> str:
+    """What to write for the call that makes a plain number, if that is a special one; else ""."""
+    module = frame.f_globals.get("__name__", "")
+    found = next((cure for name, cure in _MODULES.items() if f"{module}.".startswith(name)), "")
+    site = call_sites.called_at(frame)
+    if found or site is None:
+        return found or (_DRAWN if _DRAW.search(place) else "")
+    of = site.owner if isinstance(site.owner, ModuleType) else type(site.owner)
+    if f"{getattr(of, '__name__', '')}.{getattr(of, '__module__', '')}".find("numpy.random") >= 0:
+        return _DRAWN
+    if isinstance(site.owner, np.ndarray) and callable(getattr(np, site.name, None)):
+        return f"Write np.{site.name}(a, ...) for the array's method a.{site.name}(...)."
+    if isinstance(site.function, type) and issubclass(site.function, (float, np.floating)):
+        return f"Leave {site.name}(...) out: the number is a float in double precision."
+    return ""
+
+
+_STORING = {"fill", "itemset", "put", "setfield", "__setitem__"}
+
+
 def _stores(frame: FrameType) -> bool:
     """Whether a frame is at `a[i] = x`, `a.real = x`, or at a call of a method of a plain array, as a.fill(x)."""
     if is_assigned_to_an_element(frame):
         return True
     call = call_sites.called_at(frame)
-    return call is not None and isinstance(call.owner, np.ndarray)
+    return call is not None and isinstance(call.owner, np.ndarray) and call.name in _STORING

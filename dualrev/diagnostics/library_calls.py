@@ -52,7 +52,14 @@ def called(running: Iterable[FrameType] | None = None) -> Called | None:
         module, name = _of_frame(frame)
         if name:
             return Called(package, module, name, by_us)
-    return Called(package, package, "", by_us)
+    owner = type(frames[-1].f_locals.get("self"))  # of an operator, as in A @ x
+    return Called(package, *(_of_class(owner) or (package, "")), by_us)
+
+
+def _of_class(x: type) -> tuple[str, str] | None:
+    """The public module of a class of an installed package, and its name."""
+    module = _public(x.__module__)
+    return None if "." not in module or x.__name__.startswith("_") else (module, x.__name__)
 
 
 def _of_site(site: CallSite) -> tuple[str, str] | None:
@@ -136,6 +143,11 @@ def cure(function: Called) -> str:
         return "Write t.to_numpy() for the table t that the array meets there, as in t.to_numpy() @ x."
     if package == "xarray":
         return "Write a.data for the array of the DataArray a, with its NaN."
+    if module == "scipy.sparse" and _is_product(name):
+        return (
+            "Write `from dualrev.scipy import sparse`, and sparse.Sparse(a.data, a.row, a.col, a.shape) @ x for the"
+            " product of the matrix A and x, with a = A.tocoo()."
+        )
     if _has_drop_in(function):
         parent, _, module = module.rpartition(".")
         return f"Write `from dualrev.{parent} import {module}`: {module}.{name} takes these numbers."
@@ -148,12 +160,20 @@ def cure(function: Called) -> str:
     return f"{_none(module, name)}: {_without_rule(module, name)}."
 
 
+def _is_product(name: str) -> bool:
+    """Whether a name is that of a class of sparse matrices, from an operator, or of its method `dot`."""
+    name, _, method = name.partition(".")
+    return hasattr(getattr(sys.modules["scipy.sparse"], name, None), "tocoo") and method in ("", "dot")
+
+
 _OWN_RULE = "Give a function f that calls it a rule: `@dualrev.custom_vjp` above f, `f.defvjp(fwd, bwd)` below it"
 
 
 def _none(module: str, name: str) -> str:
     """`dualrev.scipy.linalg has no rule for hessenberg`."""
-    if importlib.util.find_spec(f"dualrev.{module.partition('.')[0]}.{module.split('.')[1]}") is None:
+    if not name:
+        return "dualrev.scipy has no rule for this"
+    if importlib.util.find_spec(".".join(["dualrev", *module.split(".")[:2]])) is None:
         return f"dualrev.scipy has no {module.removeprefix('scipy.')}.{name}"
     return f"dualrev.{module} has no rule for {name}"
 

@@ -118,7 +118,7 @@ def _of_a_table(error: Exception) -> Exception | None:
 
 def _refusal(text: str, place: str, package: str, called: library_calls.Called | None) -> UnsupportedError | None:
     """Our error for one of numpy's or Python's, in a line of an installed package or of the user's; None for others."""
-    if re.search(_IN_C, text):
+    if re.search(_IN_C, text) and "integer" not in text:  # as an index, or the size of an array
         why, cure = (
             f"it takes plain numbers only ({text})",
             "the one of dualrev.scipy, or give it a rule of its own by ",
