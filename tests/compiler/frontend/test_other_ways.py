@@ -78,6 +78,11 @@ def of_loop(x):
     return s
 
 
+def agree(f, x):
+    """The compiled gradient is the tape's."""
+    np.testing.assert_allclose(dr.grad(njit(f))(x), dr.grad(f)(x), rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize("name", INSTEAD)
 def test_the_message_names_what_numba_has(name):
     f, words, cured, x = INSTEAD[name]
@@ -85,7 +90,7 @@ def test_the_message_names_what_numba_has(name):
         dr.grad(njit(f))(x)
     assert words in str(refused.value)
     assert "test_other_ways.py:" in str(refused.value)
-    dr.check_grads(njit(cured or of_loop), (x,), order=1)
+    agree(cured or of_loop, x)
 
 
 @pytest.mark.parametrize("name", IN_PYTHON)
@@ -112,3 +117,79 @@ def product(x):
 def test_a_function_in_a_variable_is_written_where_it_is_called():
     with pytest.raises(dr.UnsupportedError, match=r"operator\.mul as a value .* Write its own name where it is called"):
         dr.grad(product)(A)
+
+
+# Messages of the compiler whose cure is written out in numbers, arrays and lists. tests/programs/refusals.py has the
+# functions that are refused.
+
+ROWS = np.array([[0.7, 0.2], [0.4, 0.9]])
+
+
+def sorted_by_keys(x):
+    ys = [x[0], x[1], x[2]]
+    keys = np.array([-2.0 * y for y in ys])
+    return np.array(ys)[np.argsort(keys)][1] * x[0]
+
+
+def rows_one_by_one(m):
+    s = 0.0
+    for k in range(len(m)):
+        s += np.sort(m[k])[0] * k
+    return s
+
+
+def array_of_complex_numbers(x):
+    z = np.array([x[0] * 1j, x[0] + 1j])
+    return np.abs(z[0] * z[1])
+
+
+def reshape_afterwards(x):
+    return np.sum(x[np.array([0, 2])].reshape(-1, 1) * x)
+
+
+def unique_for_a_set(x):
+    v = np.unique(np.array([x[0], x[0] * x[1]]))
+    return v[0] * v[1]
+
+
+def copy_of_a_list(x):
+    ys = [x[0], x[1]]
+    zs = list(ys)
+    return zs.pop() * ys[1]
+
+
+def range_of_the_length(x):
+    ys = [x[0], x[1]]
+    for k in range(len(ys)):
+        ys.append(ys[k] * x[0])
+    return ys[3] * ys[2]
+
+
+def a_test_in_place_of_try(x):
+    return x[0] * x[0] if x[0] > 0.0 else 0.0
+
+
+def on_the_tape(x):
+    return np.fft.fft(x).real[1] * x[0] + np.gradient(x)[1] ** 2 + np.polyval(x, 0.3)
+
+
+CURES = [sorted_by_keys, array_of_complex_numbers, reshape_afterwards, unique_for_a_set, copy_of_a_list]
+CURES += [range_of_the_length, a_test_in_place_of_try]
+
+
+@pytest.mark.parametrize("f", CURES)
+def test_what_the_messages_of_refusals_name_has_a_derivative(f):
+    agree(f, A)
+
+
+def test_rows_that_are_sorted_one_by_one_have_a_derivative():
+    agree(rows_one_by_one, ROWS)
+
+
+fourier = njit(on_the_tape)
+
+
+def test_what_the_tape_alone_knows_names_py_func():
+    with pytest.raises(dr.UnsupportedError, match=r"Write dr\.grad\(f\.py_func\), which runs f on the tape"):
+        dr.grad(fourier)(A)
+    dr.check_grads(fourier.py_func, (A,), order=2)

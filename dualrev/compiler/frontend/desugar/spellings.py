@@ -5,7 +5,7 @@ getattr(x, "name")               x.name
 literally(k)                     k
 List.empty_list(t), List([x])    [t(0) for _ in range(0)], [x]
 Dict(), Dict.empty(key_type=k, value_type=v)    {}, Dict.empty(k, v)
-list(a)                          [x for x in a]
+list(a), list(map(g, a))         [x for x in a], [g(x) for x in a]
 ys.extend(a), ys += a            for x in a: ys.append(x)
 del ys[k], del x                 ys.pop(k), nothing
 x, ys = y, []                    (x,) = (y,); ys = []
@@ -86,14 +86,34 @@ class Spellings:
         if f is List and len(args) == 1 and isinstance(args[0], (ast.List, ast.ListComp)):
             return args[0]
         if f is list and len(args) == 1:
-            item = self.local("item")
-            loop = ast.comprehension(ast.Name(item, ast.Store()), args[0], [], 0)
-            return ast.ListComp(read(item), [loop])
+            return self.listed(args[0])
         if f is literally and len(args) == 1:
             return args[0]
         if f is getattr and len(args) == 2 and isinstance(args[1], ast.Constant) and isinstance(args[1].value, str):
             return ast.Attribute(args[0], args[1].value, ast.Load())
         return operation(f, args)
+
+    def listed(self, items: ast.expr) -> ast.expr:
+        """Desugar `list(items)` to a comprehension, also of map and filter."""
+        g, over, selects = self.mapped(items)
+        over = [x if self.mapped(x)[0] is None or g is None else self.listed(x) for x in over]
+        names = [self.local("item") for _ in over]
+        one = read(names[0]) if g is None else ast.Call(g, list(map(read, names)), [])
+        result, tests = (read(names[0]), [one]) if selects else (one, [])
+        return ast.ListComp(result, [ast.comprehension(*_zipped(names, over), tests, 0)])
+
+    def mapped(self, node: ast.expr) -> tuple[ast.expr | None, list[ast.expr], bool]:
+        """Return the function and the iterables of a call of map or filter, and whether it is filter.
+
+        Of any other iterable, return None and itself.
+        """
+        if isinstance(node, ast.Call) and len(node.args) > 1 and not node.keywords:
+            f, (g, *over) = self.value(node.func), node.args
+            if (f is map or (f is filter and len(over) == 1)) and not any(
+                isinstance(x, ast.Starred) for x in node.args
+            ):
+                return g, over, f is filter
+        return None, [node], False
 
     def empty_list(self, base: ast.expr, kind: ast.expr) -> ast.expr:
         """Desugar `List.empty_list(t)` of numbers to an empty comprehension; of others, numba infers the item type."""
@@ -169,26 +189,29 @@ class Spellings:
 
     def loop(self, node: ast.For) -> ast.For:
         """Desugar a loop over map or filter to a loop over their iterable."""
-        call = node.iter
-        while isinstance(call, ast.Call) and len(call.args) >= 2 and not call.keywords:
-            f, (g, *iterables) = self.value(call.func), call.args
-            if (f is not map and (f is not filter or len(iterables) > 1)) or isinstance(iterables[0], ast.Starred):
-                break
-            items = [self.local("item") for _ in iterables]
+        g, over, selects = self.mapped(node.iter)
+        while g is not None:
+            if len(over) > 1:
+                over = [x if self.mapped(x)[0] is None else self.listed(x) for x in over]
+            items = [self.local("item") for _ in over]
             one = ast.Call(g, list(map(read, items)), [])
-            if f is map:
-                body = [ast.Assign([node.target], one), *node.body]
+            if selects:
+                body: list[ast.stmt] = [ast.If(one, [ast.Assign([node.target], read(items[0])), *node.body], [])]
             else:
-                body = [ast.If(one, [ast.Assign([node.target], read(items[0])), *node.body], [])]
-            target: ast.expr = ast.Name(items[0], ast.Store())
-            over = iterables[0]
-            if len(items) > 1:
-                target = ast.Tuple([ast.Name(item, ast.Store()) for item in items], ast.Store())
-                over = ast.Call(ast.Name("zip", ast.Load()), iterables, [])
-            node = ast.For(target, over, body, node.orelse, lineno=node.lineno)
-            located(node, call)
+                body = [ast.Assign([node.target], one), *node.body]
             call = node.iter
+            node = ast.For(*_zipped(items, over), body, node.orelse, lineno=node.lineno)
+            located(node, call)
+            g, over, selects = self.mapped(node.iter)
         return node
+
+
+def _zipped(names: list[str], over: list[ast.expr]) -> tuple[ast.expr, ast.expr]:
+    """Return the target and the iterable of a loop over several iterables at once."""
+    targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+    if len(over) == 1:
+        return targets[0], over[0]
+    return ast.Tuple(targets, ast.Store()), ast.Call(ast.Name("zip", ast.Load()), over, [])
 
 
 def joined(node: ast.Tuple) -> ast.expr:

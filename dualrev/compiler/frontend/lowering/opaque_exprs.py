@@ -145,8 +145,10 @@ class WrittenAsTheyAre(Scope):
         elif plain:
             said = what, "it is no numba function", "@njit above its definition"
         else:
-            why = "only the tape has a rule for it" if of_the_table(f) else ""
-            said = what, why, "it with loops, or with functions that docs/numba/supported.md lists"
+            on_tape = of_the_table(f) is not None
+            why = "only the tape has a rule for it" if on_tape else ""
+            instead = "dr.grad(f.py_func), which runs f on the tape, or the call" if on_tape else "it"
+            said = what, why, f"{instead} with loops, or with functions that docs/numba/supported.md lists"
         never = f is complex or name.startswith(("cmath.", "random.", "numpy.nditer", "operator.truth"))
         if (never and f != random.shuffle) or not is_known_to_numba(f):
             return self.refuse(node, *said)

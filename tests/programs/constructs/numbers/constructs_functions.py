@@ -153,4 +153,6 @@ def functions_of_the_module_operator_in_place(x, a, k):
         s += y * y
     for y in map(math.hypot, ys, a):
         s *= y
+    for y in list(filter(lambda t: t > 0.0, list(map(math.sin, map(operator.mul, a, a * x))))):
+        s -= y
     return s * np.sum(np.where(flags, a, x))
