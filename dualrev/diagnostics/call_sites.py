@@ -60,7 +60,7 @@ def stored_at(frame: FrameType) -> str:
     name, code, module = node.id, frame.f_code, _maker(frame)
     if name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
         return ""  # it is made by whoever calls this function
-    base = getattr(array, "base", None)
+    base: Any = getattr(array, "base", None)
     if base is not None and (base.size > array.size or any(x is base for x in frame.f_locals.values())):
         return f"`{name}` is a view. Write `a = {module}.array(a)` for its whole array a, before the view is made."
     if name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):

@@ -85,7 +85,7 @@ def refuse_columns(frame: FrameType) -> None:
     name = frame.f_code.co_name
     if name not in _VALUES or not frame.f_globals.get("__name__", "").startswith("numpy.polynomial."):
         return
-    if not frame.f_locals.get("tensor") or np.ndim(frame.f_locals.get("x")) == 0:
+    if not frame.f_locals.get("tensor") or np.ndim(frame.f_locals["x"]) == 0:
         return
     what = f"numpy.polynomial's {name} with several columns of coefficients"
     instead = "`from dualrev import numpy as np`, and call it as np.polynomial." + frame.f_globals["__name__"][17:]

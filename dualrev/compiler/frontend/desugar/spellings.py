@@ -98,8 +98,9 @@ class Spellings:
         g, over, selects = self.mapped(items)
         over = [x if self.mapped(x)[0] is None or g is None else self.listed(x) for x in over]
         names = [self.local("item") for _ in over]
-        one = read(names[0]) if g is None else ast.Call(g, list(map(read, names)), [])
-        result, tests = (read(names[0]), [one]) if selects else (one, [])
+        one: ast.expr = read(names[0]) if g is None else ast.Call(g, list(map(read, names)), [])
+        tests: list[ast.expr] = [one] if selects else []
+        result = read(names[0]) if selects else one
         return ast.ListComp(result, [ast.comprehension(*_zipped(names, over), tests, 0)])
 
     def mapped(self, node: ast.expr) -> tuple[ast.expr | None, list[ast.expr], bool]:
