@@ -54,7 +54,7 @@ def stored_at(frame: FrameType) -> str:
         node = node.func.value
     while isinstance(node, ast.Subscript):
         node = node.value
-    array = _value(node, frame) if isinstance(node, ast.Name) else None
+    array: Any = _value(node, frame) if isinstance(node, ast.Name) else None
     if not isinstance(node, ast.Name) or getattr(getattr(array, "dtype", None), "kind", "") not in ("f", "c"):
         return ""
     name, code, module = node.id, frame.f_code, _maker(frame)
