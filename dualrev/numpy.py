@@ -260,7 +260,7 @@ class vectorize:  # noqa: N801 - numpy's name
     Args:
         pyfunc: Function of numbers that returns a number, or a tuple of numbers.
         *args: Options of numpy.vectorize. With traced numbers there are none.
-        **kwargs: The same by name. With traced numbers, `otypes`, `doc` and `cache` are allowed.
+        **kwargs: The same by name. With traced numbers, `otypes` of floats, `doc` and `cache` are allowed.
 
     Raises:
         UnsupportedError: It has options, or is called with keywords, where an argument is traced (a TypeError).
@@ -282,13 +282,19 @@ class vectorize:  # noqa: N801 - numpy's name
         arrays = [real_array(x) for x in args]
         if not any(map(holds_duals, (*arrays, *kwargs.values()))):
             return held(self._plain(*(plain(a) for a in arrays), **kwargs))
-        if kwargs or self._options[0] or self._options[1].keys() - {"otypes", "doc", "cache"}:
+        if kwargs or not self._is_of_floats():
             raise UnsupportedError("numpy.vectorize with options or keywords", "it without, or a loop")
         arrays = list(_np.broadcast_arrays(*arrays))
         made = [self._f(*row) for row in zip(*(_np.ravel(a).tolist() for a in arrays), strict=True)]
         if made and isinstance(made[0], tuple):
             return tuple(real_array(list(column)).reshape(arrays[0].shape) for column in zip(*made, strict=True))
         return real_array(made).reshape(arrays[0].shape)
+
+    def _is_of_floats(self) -> bool:
+        """Whether the options say no more than that the results are floats."""
+        args, kwargs = self._options
+        types = kwargs.get("otypes") or ()
+        return not args and kwargs.keys() <= {"otypes", "doc", "cache"} and all(_np.dtype(t).kind == "f" for t in types)
 
 
 class _Together:

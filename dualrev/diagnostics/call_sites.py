@@ -52,7 +52,9 @@ def stored_at(frame: FrameType) -> str:
         node = node.target
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         node = node.func.value
-    while isinstance(node, ast.Subscript):
+    while isinstance(node, ast.Subscript) or (
+        isinstance(node, ast.Attribute) and node.attr in ("real", "imag", "flat")
+    ):
         node = node.value
     array: Any = _value(node, frame) if isinstance(node, ast.Name) else None
     if not isinstance(node, ast.Name) or getattr(getattr(array, "dtype", None), "kind", "") not in ("f", "c"):

@@ -263,6 +263,7 @@ def test_functions_that_are_known_now(name):
 def test_what_they_refuse():
     with pytest.raises(dr.UnsupportedError, match="directions"):
         dr.grad(lambda x: np.sum(dr.numpy.r_["-1", x]))(X)
-    with pytest.raises(dr.UnsupportedError, match="options or keywords"):
-        dr.grad(lambda x: np.sum(dr.numpy.vectorize(lambda a: a, otypes=[float])(x)))(X)
+    for options in ({"otypes": [int]}, {"otypes": "di"}, {"signature": "()->()"}):
+        with pytest.raises(dr.UnsupportedError, match="options or keywords"):
+            dr.grad(lambda x, options=options: np.sum(dr.numpy.vectorize(lambda a: a, **options)(x)))(X)
     assert_array_equal(np.asarray(dr.numpy.r_[1:3, 0.5]), [1.0, 2.0, 0.5])

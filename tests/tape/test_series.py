@@ -129,3 +129,4 @@ def test_functions_of_python_in_numpy_name_vectorize():
         dr.jacobian(lambda x: np.frompyfunc(f, 2, 1)(x, 0.2))(X)
     dr.check_grads(lambda x: dnp.vectorize(f)(x, 0.2), (X,), order=2)
     dr.check_grads(lambda x: dnp.vectorize(f, otypes=[float])(x, 0.2), (X,), order=2)
+    dr.check_grads(lambda x: dnp.vectorize(f, otypes="d")(x, 0.2), (X,), order=1)
