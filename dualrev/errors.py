@@ -18,14 +18,13 @@ from __future__ import annotations
 import contextlib
 import difflib
 import numbers
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, Self
 
-from dualrev.diagnostics import library_calls
-from dualrev.diagnostics.user_lines import is_assigned_to_an_element, library, where
+from dualrev.diagnostics import conversions, library_calls
+from dualrev.diagnostics.user_lines import library, where
 
 __all__ = [
     "ArgumentError",
@@ -615,13 +614,6 @@ _LATEST: ContextVar[tuple[str, ConversionError] | None] = ContextVar(
 )
 
 
-#: The methods of numpy's generators that take parameters of a distribution.
-_DRAW = re.compile(
-    r"\.(normal|uniform|exponential|gamma|beta|lognormal|laplace|logistic|gumbel|chisquare|standard_gamma|rayleigh"
-    r"|poisson|triangular|vonmises|wald|weibull|pareto|power|standard_t)\("
-)
-
-
 class ConversionError(DualrevError, TypeError):
     """Traced number that code converts to a plain float, which would lose its derivative.
 
@@ -636,25 +628,9 @@ class ConversionError(DualrevError, TypeError):
     """
 
     def __init__(self, conversion: str) -> None:
-        if conversion in ("float()", "complex()", "asarray()") and is_assigned_to_an_element():
-            conversion = "storing"
-        what, cure, more = _CONVERSIONS.get(
-            conversion, (f"{conversion} of a number that is being differentiated", "", "")
-        )
         inside, place = library(), where()
-        function = library_calls.called() if inside else None
-        if function is not None:
-            cure, more = f"{library_calls.cure(function)} ", f"The plain number is made{inside}. {_IN_A_LIBRARY}"
-        elif conversion == "float()" and _DRAW.search(place):
-            cure = (
-                "The generators of numpy take plain numbers: draw z, and compute with it,"
-                " as in `z = rng.normal()` and `mean + s * z`. "
-            )
-        super().__init__(
-            f"{what}{place}{f' (inside {function})' if function else ''}.\n"
-            f"{cure}Where a constant is meant, write dualrev.value(x).",
-            f"The plain number would lose its derivative. {more}".strip(),
-        )
+        text, more = conversions.said(conversion, inside, place)
+        super().__init__(text, more)
         _LATEST.set((inside, self))
 
     @classmethod
@@ -753,9 +729,9 @@ class UnsupportedError(DualrevError, TypeError):
 
     >>> import numpy as np
     >>> import dualrev as dr
-    >>> dr.grad(lambda x: np.roots(x).sum())(np.ones(3))
+    >>> dr.grad(lambda x: np.i0(x).sum())(np.ones(3))
     Traceback (most recent call last):
-    dualrev.errors.UnsupportedError: numpy.roots of numbers that are being differentiated at ...
+    dualrev.errors.UnsupportedError: numpy.i0 of numbers that are being differentiated at ...
     """
 
     place: tuple[str, int] | None = None  # in a numba function: file and line
@@ -818,46 +794,6 @@ Write the body alone.
 of the enclosing function. Write a global.
         """
         return cls._saying(f"{place}: the derivative cannot be written to a file: {what}: {why}. Write {instead}.")
-
-
-_IN_A_LIBRARY = (
-    "Libraries compute with plain numbers. dualrev.scipy has functions of SciPy (special, linalg, signal, stats,"
-    " ndimage, spatial, sparse, optimize, integrate) that take these; dualrev.implicit gives a solver the derivative of"
-    " its solution, and dualrev.custom_vjp any function that calls others a rule of its own. To Python code that calls"
-    " np.asarray, pass np.asarray(x, dtype=object): an array of numbers under differentiation."
-)
-
-
-#: What happened, what to write, and more.
-_CONVERSIONS = {
-    "float()": (
-        "float() of a number that is being differentiated",
-        "Write `from dualrev import math` for Python's `math`, or `from dualrev import numpy as np` for arrays of plain"
-        " floats. ",
-        "The functions of Python's `math` make floats of their arguments: use the ones of the same name in"
-        " dualrev.math, or numpy's. Arrays of plain floats do so with what they store: dualrev.numpy has others.",
-    ),
-    "complex()": (
-        "complex() of a number that is being differentiated",
-        "Write np.exp for a function of `cmath`, x + 1j * y for complex(x, y), dualrev.numpy.array for a plain array. ",
-        "`cmath`, complex(x, y) and plain arrays make plain numbers: dualrev.numpy.array and .zeros make arrays that"
-        " hold these.",
-    ),
-    "astype()": ("astype of complex numbers that are being differentiated", "Take z.real, z.imag or abs(z). ", ""),
-    "storing": (
-        "storing a number that is being differentiated in an array of plain numbers",
-        "Write dualrev.numpy.zeros(n) for np.zeros(n) (`from dualrev import numpy as np`), dualrev.numpy.array(u) for a"
-        " constant array u or for u.copy(), or collect the numbers in a list. ",
-        "Constant arrays and their copies, np.zeros(n), np.zeros(n, complex) and the like are arrays of plain numbers.",
-    ),
-    "asarray()": (
-        "making a plain array of one that holds numbers that are being differentiated",
-        "Leave np.array or np.asarray out, or write `from dualrev import numpy as np`; for a list of arrays, write"
-        " np.stack([a, b]); for a.dot(x), a @ x. ",
-        "np.array, np.asarray and functions that call them make plain arrays: dualrev.numpy has functions of the same"
-        " name that keep the derivatives.",
-    ),
-}
 
 
 def explain(error: BaseException | None = None) -> None:

@@ -26,6 +26,7 @@ import numpy as _np
 
 from dualrev.eager.arrays.complex.pairs import ComplexArray, as_parts, held, holds_complex, is_complex, join, values
 from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, plain, real_array
+from dualrev.eager.arrays.series import Series
 from dualrev.eager.numbers.dual import DualNumber, value
 from dualrev.eager.numbers.numpy_hooks import ANSWERS
 from dualrev.errors import UnsupportedError
@@ -58,6 +59,7 @@ __all__ = [
     "ndenumerate",
     "ones",
     "ones_like",
+    "polynomial",
     "r_",
     "tri",
     "vander",
@@ -258,7 +260,7 @@ class vectorize:  # noqa: N801 - numpy's name
     Args:
         pyfunc: Function of numbers that returns a number, or a tuple of numbers.
         *args: Options of numpy.vectorize. With traced numbers there are none.
-        **kwargs: The same by name.
+        **kwargs: The same by name. With traced numbers, `otypes` of floats, `doc` and `cache` are allowed.
 
     Raises:
         UnsupportedError: It has options, or is called with keywords, where an argument is traced (a TypeError).
@@ -280,13 +282,19 @@ class vectorize:  # noqa: N801 - numpy's name
         arrays = [real_array(x) for x in args]
         if not any(map(holds_duals, (*arrays, *kwargs.values()))):
             return held(self._plain(*(plain(a) for a in arrays), **kwargs))
-        if kwargs or any(self._options):
+        if kwargs or not self._is_of_floats():
             raise UnsupportedError("numpy.vectorize with options or keywords", "it without, or a loop")
         arrays = list(_np.broadcast_arrays(*arrays))
         made = [self._f(*row) for row in zip(*(_np.ravel(a).tolist() for a in arrays), strict=True)]
         if made and isinstance(made[0], tuple):
             return tuple(real_array(list(column)).reshape(arrays[0].shape) for column in zip(*made, strict=True))
         return real_array(made).reshape(arrays[0].shape)
+
+    def _is_of_floats(self) -> bool:
+        """Whether the options say no more than that the results are floats."""
+        args, kwargs = self._options
+        types = kwargs.get("otypes") or ()
+        return not args and kwargs.keys() <= {"otypes", "doc", "cache"} and all(_np.dtype(t).kind == "f" for t in types)
 
 
 class _Together:
@@ -313,6 +321,7 @@ class _Together:
 
 
 r_, c_ = _Together("r_"), _Together("c_")
+polynomial = Series(_np.polynomial)
 
 # np.array(x, like=u) asks the class of u: an array or a number under differentiation answers with these.
 _WITH_LIKE = "arange array asanyarray asarray ascontiguousarray empty eye full identity ones tri zeros"

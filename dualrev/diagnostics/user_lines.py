@@ -10,7 +10,16 @@ import sysconfig
 from pathlib import Path
 from types import FrameType
 
-__all__ = ["is_assigned_to_an_element", "is_of_library", "is_of_user", "library", "line_of", "package_of", "where"]
+__all__ = [
+    "innermost_frame",
+    "is_assigned_to_an_element",
+    "is_of_library",
+    "is_of_user",
+    "library",
+    "line_of",
+    "package_of",
+    "where",
+]
 
 _OURS = tuple(str(Path(__file__).resolve().parents[2] / package) + os.sep for package in ("dualrev", "stages"))
 # Where the code of others is installed.
@@ -25,13 +34,16 @@ def is_of_user(file: str) -> bool:
     return not file.startswith((*_OURS, "<dualrev ", *_INSTALLED, "<frozen "))
 
 
-def is_assigned_to_an_element() -> bool:
-    """Whether the line that is running outside of this library is at an assignment `a[i] = x`, or `a.real = x`."""
+def innermost_frame() -> FrameType | None:
+    """Return the innermost running frame outside of this library."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith((*_OURS, "<dualrev ")):
         frame = frame.f_back
-    if frame is None:
-        return False
+    return frame
+
+
+def is_assigned_to_an_element(frame: FrameType) -> bool:
+    """Whether a frame is at an assignment `a[i] = x`, or `a.real = x`."""
     return opcode.opname[frame.f_code.co_code[frame.f_lasti]] in ("STORE_SUBSCR", "STORE_SLICE", "STORE_ATTR")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dualrev.diagnostics.signatures import signature
 from dualrev.eager.leaves import part_of
-from dualrev.eager.py_func_globals import as_python
+from dualrev.eager.py_func_globals import storable
 from dualrev.errors import ArgumentError, ArgumentNumberError
 from dualrev.tree import flatten_leaves
 
@@ -131,11 +131,12 @@ def choose(
     first: Any = argnums[0] if isinstance(argnums, (tuple, list)) and argnums else argnums
     if isinstance(first, str):
         return _choose_by_name(f, _names(argnums), args, kwargs)
-    f, numbers = as_python(f), _numbers(argnums, args)
+    numbers = _numbers(argnums, args)
+    f, constants, kwargs = storable(f, args, kwargs)
 
     def function(*duals: Any) -> Any:
         """Call f with the chosen arguments in their positions."""
-        whole = list(args)
+        whole = list(constants)
         for k, u in zip(numbers, duals, strict=True):
             whole[k] = u
         return f(*whole, **kwargs)
@@ -146,7 +147,7 @@ def choose(
 def _choose_by_name(
     f: Callable[..., Any], names: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    parameters, f = _parameters(f, names), as_python(f)
+    parameters = _parameters(f, names)
     by_position = [p.name for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     given = dict(zip(by_position, args, strict=False)) | kwargs
     for name in names:
@@ -157,10 +158,11 @@ def _choose_by_name(
             given[name] = default
         if len(names) > 1 and part_of(given[name]) is None and not flatten_leaves(given[name])[0]:
             raise ArgumentError((given[name],))
+    f, constants, options = storable(f, args, kwargs)
 
     def function(*duals: Any) -> Any:
         """Call f with the chosen arguments in their places."""
-        whole, named = list(args), dict(kwargs)
+        whole, named = list(constants), dict(options)
         for name, u in zip(names, duals, strict=True):
             if name in by_position and by_position.index(name) < len(args):
                 whole[by_position.index(name)] = u

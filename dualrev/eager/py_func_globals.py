@@ -1,8 +1,10 @@
-"""`f.py_func` of a numba function, on the tape: Python's `math`, and numpy's constructors, mean ours in it.
+"""`f.py_func` of a numba function, on the tape: `math`, numpy's constructors, and constant arrays are ours in it.
 
 Inside of numba code `math.sin` and `np.zeros` are whatever numba makes of them. Python runs the same text with Python's
 math, which computes with plain floats, and with arrays of plain floats. A numba function's globals are constants, so
 that a copy of the function may have its own: dualrev.math, dualrev.numpy, and such copies of the functions it calls.
+Constant arrays of floats, globals and arguments, are RealArrays of the same memory: then their copies, and what is
+computed of them, can hold traced numbers. Globals are read-only, as in numba code.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import builtins
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType
 from typing import Any
 
@@ -21,20 +23,48 @@ from numba.core.dispatcher import Dispatcher
 from dualrev import numpy as our_numpy
 from dualrev.eager.arrays.memory.storage import RealArray, innermost
 from dualrev.eager.numba_rules import Owner, Ruled
+from dualrev.errors import LeafError
 from dualrev.tree import flatten_leaves
 
-__all__ = ["as_python", "numeric", "with_globals"]
+__all__ = ["as_python", "numeric", "storable", "with_globals"]
 
 
 def as_python(f: Callable[..., Any]) -> Callable[..., Any]:
     """The Python function of a numba function that stands under its name in its module, for the tape; f for others."""
     if f.__class__ is functools.partial:
-        return functools.partial(as_python(f.func), *f.args, **f.keywords)
+        python, args, kwargs = storable(f.func, f.args, f.keywords)
+        return functools.partial(python, *args, **kwargs)
     if f.__class__ is not FunctionType:
         return f
     known = f.__globals__.get(f.__name__)
     ours = isinstance(known, (Dispatcher, Owner)) and getattr(known, "py_func", None) is f
     return with_globals(f, _meant, {}) if ours else f
+
+
+def storable(
+    f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
+    """Return f as Python function, and its constant arguments: arrays of floats that can hold traced numbers.
+
+    They have the memory of the arguments. An array that shares memory with another argument stays as it is: two
+    RealArrays would not share the traced numbers.
+    """
+    python, keys = as_python(f), list(kwargs)
+    given = [*args, *kwargs.values()]
+    if python is not f:
+        with contextlib.suppress(LeafError):  # what is no nested data may hold the same array
+            arrays = [x for x in flatten_leaves(given)[0] if isinstance(x, np.ndarray)]
+            given = [RealArray(x) if _is_of_doubles(x) and _is_alone(x, arrays) else x for x in given]
+    return python, given[: len(args)], dict(zip(keys, given[len(args) :], strict=True))
+
+
+def _is_alone(x: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:
+    """Whether x, which is one of the arrays, shares memory with no other one."""
+    return sum(np.may_share_memory(x, other) for other in arrays) == 1
+
+
+def _is_of_doubles(x: Any) -> bool:
+    return type(x) is np.ndarray and x.dtype == np.float64 and x.dtype.isnative
 
 
 def numeric(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,6 +104,7 @@ def with_globals(f: Any, meant: Callable[[Any, Callable[[Any], Any]], Any], made
         """Copy a function that this one calls."""
         return with_globals(g, meant, made)
 
+    copied.__defaults__ = f.__defaults__ and tuple(meant(x, copy) for x in f.__defaults__)
     scope |= {name: meant(f.__globals__[name], copy) for name in _names(f.__code__) if name in f.__globals__}
     for cell, mine in zip(f.__closure__ or (), cells, strict=True):
         with contextlib.suppress(ValueError):  # a variable that has no value yet
@@ -99,6 +130,10 @@ def _meant(x: Any, copy: Callable[[Any], Any]) -> Any:
         return copy(x.py_func)
     if isinstance(x, BuiltinFunctionType) and x.__module__ == "math":
         return getattr(_our_math(), x.__name__)
+    if _is_of_doubles(x):
+        constant = x.view()
+        constant.flags.writeable = False
+        return RealArray(constant)
     return x
 
 

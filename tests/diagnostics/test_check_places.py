@@ -91,9 +91,9 @@ def test_a_run_that_ends_says_so():
         x.tobytes()
         return y + helper(x[0])
 
-    with pytest.raises(dr.ConversionError, match=r"(?s)^2 places .*the run ended at the last one") as caught:
+    with pytest.raises(dr.ConversionError, match=r"(?s)^3 places .*the run ended at the last one") as caught:
         dr.check(f, X)
-    assert "2. AttributeError: " in str(caught.value)
+    assert "3. AttributeError: " in str(caught.value)
 
 
 def test_one_place_is_the_error_itself():

@@ -123,6 +123,8 @@ ONE = [
     *_each("meshgrid", "(x)", "(x, x)", "(x, x, indexing='ij')"),
     *_each("poly", "(x)"),
     *_each("polyder polyint", "(x)", "(x, 1)"),
+    *_each("roots", "(x)"),
+    *_each("polydiv", "(x, np.ones(2))"),
     *_each("trapezoid", "(x)", "(x, axis=0)", "(x, dx=0.5)"),
     *_each("unwrap", "(x)", "(x, axis=0)"),
     *_each("vander", "(x)", "(x, 3)", "(x, 0)", "(x, 2, True)"),

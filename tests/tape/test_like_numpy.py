@@ -139,7 +139,8 @@ def test_a_number_that_scipy_makes_an_array_of_is_no_array_of_the_user(f):
     assert __file__ in message
     assert re.search(r"\): scipy\.stats\.(norm\.(ppf|fit)|beta\.sf|gmean) cannot be differentiated: ", message)
     assert "np.array([x, 1.0])" not in message
-    assert "ndtri(p) for norm.ppf(p)" in message or "`from dualrev.scipy import stats`: stats.beta.sf" in message
+    cures = "ndtri(p) for norm.ppf(p)", "`from dualrev.scipy import stats`: stats.beta.sf", "functions of numpy"
+    assert any(cure in message for cure in cures)
     assert "dualrev.custom_vjp" in message or "stats.beta.sf" in message
     quantile = stats.norm.ppf(0.3)
     assert dr.grad(special.ndtri)(0.3) == pytest.approx(1.0 / stats.norm.pdf(quantile))
@@ -262,6 +263,7 @@ def test_functions_that_are_known_now(name):
 def test_what_they_refuse():
     with pytest.raises(dr.UnsupportedError, match="directions"):
         dr.grad(lambda x: np.sum(dr.numpy.r_["-1", x]))(X)
-    with pytest.raises(dr.UnsupportedError, match="options or keywords"):
-        dr.grad(lambda x: np.sum(dr.numpy.vectorize(lambda a: a, otypes=[float])(x)))(X)
+    for options in ({"otypes": [int]}, {"otypes": "di"}, {"signature": "()->()"}):
+        with pytest.raises(dr.UnsupportedError, match="options or keywords"):
+            dr.grad(lambda x, options=options: np.sum(dr.numpy.vectorize(lambda a: a, **options)(x)))(X)
     assert_array_equal(np.asarray(dr.numpy.r_[1:3, 0.5]), [1.0, 2.0, 0.5])

@@ -131,7 +131,7 @@ REFUSED = {
 OF_MATRICES = {
     "a mode of qr": (lambda m: np.linalg.qr(m, mode="raw")[0][0, 0], "mode='reduced' or mode='r'"),
     "poly of a matrix": (lambda m: np.poly(m)[1], "numpy.poly(numpy.linalg.eigvalsh(a)), if it is symmetric"),
-    "roots of a matrix": (lambda m: np.roots(m[0])[0], "docs/numpy.md lists them"),
+    "a Bessel function": (lambda m: np.i0(m)[0, 0], "docs/numpy.md lists them"),
 }
 CONVERTED = {
     "pickle": (lambda x: pickle.dumps(x) and x[0], "pickling"),

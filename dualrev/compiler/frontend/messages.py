@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TypeAlias
 
-__all__ = ["EXPRESSIONS", "FUNCTIONS", "STATEMENTS", "Words", "about_function"]
+from numba.core.registry import CPUDispatcher
+
+from dualrev.compiler.frontend.reading.callables import is_known_to_numba
+from dualrev.compiler.types.aliases import UserValue
+from dualrev.diagnostics import library_calls
+
+__all__ = ["EXPRESSIONS", "FUNCTIONS", "STATEMENTS", "Words", "about_function", "refused_at_once"]
 
 #: The construct, the reason, and the remedy.
 #: What is refused, the reason, the cure, and the line, if it is another one than that of the statement.
@@ -58,9 +65,31 @@ FUNCTIONS = {
         "such a loop, or one over np.ndindex(a.shape)",
     ),
 }
+_OPERATORS = {
+    "abs": "abs(x)",
+    "attrgetter": "x.name for attrgetter('name')(x)",
+    "call": "f(x)",
+    "concat": "x + y",
+    "countOf": "a loop that counts",
+    "iconcat": "x += y",
+    "imatmul": "x = x @ y",
+    "index": "int(x)",
+    "indexOf": "a loop that finds it",
+    "is_none": "x is None",
+    "is_not_none": "x is not None",
+    "itemgetter": "x[k] for itemgetter(k)(x)",
+    "length_hint": "len(x)",
+    "methodcaller": "x.name() for methodcaller('name')(x)",
+    "truth": "bool(x)",
+}
+FUNCTIONS |= {f"operator.{name}": ("numba does not have it", instead) for name, instead in _OPERATORS.items()}
+FUNCTIONS |= {
+    "functools.reduce": ("numba has it in parallel loops only", "a loop: `for y in ys: x = f(x, y)`"),
+    "functools.partial": ("numba does not have it", "a numba function with all arguments"),
+}
 _MODULES = {
     "random": _RANDOM,
-    "_heapq": (
+    "heapq": (
         "of lists, only those are known that grow and shrink at their end",
         "np.sort, or a search for the least",
     ),
@@ -70,3 +99,20 @@ _MODULES = {
 def about_function(name: str) -> tuple[str, str] | None:
     """Return the reason and the remedy for a function with a diagnostic of its own; else None."""
     return FUNCTIONS.get(name) or _MODULES.get(name.partition(".")[0])
+
+
+def refused_at_once(f: UserValue) -> Words | None:
+    """Return what is refused, the reason and the remedy for a function that no arguments make valid: of SciPy, reduce.
+
+    Its arguments need no message then.
+    """
+    if f is functools.reduce:
+        return "the call of functools.reduce", *FUNCTIONS["functools.reduce"]
+    if not callable(f) or not str(getattr(f, "__module__", "")).startswith("scipy."):
+        return None
+    if isinstance(f, CPUDispatcher) or is_known_to_numba(f):
+        return None
+    called = library_calls.of_function(f)
+    if called is None:
+        return None
+    return f"the call of {called}", "numba compiles no functions of SciPy", library_calls.outside_of_numba(called)

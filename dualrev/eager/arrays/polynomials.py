@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.eager.arrays.complex.pairs import is_complex, values
+from dualrev.eager.arrays.complex.rules import by_rule_of_parts
 from dualrev.eager.arrays.memory.record import by_rule
 from dualrev.eager.arrays.memory.storage import innermost, plain, real_array, to_objects
 from dualrev.eager.tape.tape import Tape
 from dualrev.errors import UnsupportedError
 
-__all__ = ["HANDLERS"]
+__all__ = ["HANDLERS", "roots"]
 
 
 def _convolve(a: Any, v: Any, mode: Any = "full") -> Any:
@@ -91,11 +93,64 @@ def _polyder(p: Any, m: int = 1) -> Any:
     return p
 
 
-def _polyint(p: Any, m: int = 1) -> Any:
-    p = real_array(p)
-    for _ in range(int(m)):
-        p = np.concatenate([p / np.arange(len(p), 0, -1), [0.0]])
+def _polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    p, m = real_array(p), int(m)
+    constants = np.zeros(m) if k is None else np.atleast_1d(real_array(k))
+    if len(constants) == 1 < m:
+        constants = constants * np.ones(m)
+    if len(constants) < m:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    for i in range(m):
+        p = np.concatenate([p / np.arange(len(p), 0, -1), constants[i : i + 1]])
     return p
+
+
+def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
+    """Quotient and remainder, as numpy divides; how many coefficients the remainder has depends on their values."""
+    u, v = (np.atleast_1d(real_array(x)) + 0.0 for x in (u, v))
+    n = len(v) - 1
+    scale, quotient = 1.0 / v[0], []
+    r = u.copy()
+    for k in range(len(u) - n):
+        d = scale * r[k]
+        quotient.append(d)
+        r[k : k + n + 1] -= d * v
+    while np.allclose(plain(r)[0], 0.0, rtol=1e-14) and len(r) > 1:
+        r = r[1:]
+    return real_array(quotient) if quotient else np.zeros(1), r
+
+
+def roots(p: Any) -> Any:
+    """dr = -dp(r) / p'(r) for each root r: a complex number, unless all of them are real."""
+    p = np.atleast_1d(p if is_complex(p) else real_array(p))
+    if p.ndim != 1:
+        raise ValueError("Input must be a rank-1 array.")
+    degree = len(p) - 1
+
+    def powers(r: Any) -> Any:
+        """Return the powers of the roots by which the coefficients are multiplied."""
+        made = [np.ones(np.shape(r))]
+        for _ in range(degree):
+            made.append(made[-1] * r)
+        return np.stack(made[::-1], axis=-1)
+
+    def slopes(p: Any, r: Any, v: Any) -> Any:
+        """Return -p'(r)."""
+        return -(v[..., 1:] @ (p[:-1] * np.arange(degree, 0, -1)))
+
+    def pull(xs: Any, ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
+        """Return the cotangent of the coefficients."""
+        v = powers(ys[0])
+        return [np.conj(v).T @ (gs[0] / np.conj(slopes(xs[0], ys[0], v)))]
+
+    def push(xs: Any, ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
+        """Return the tangents of the roots."""
+        v = powers(ys[0])
+        return [(v @ ts[0]) / slopes(xs[0], ys[0], v)]
+
+    if not len(np.roots(values(p))):
+        return np.zeros(0)
+    return by_rule_of_parts(np.roots, pull, push, p)
 
 
 def _poly(seq_of_zeros: Any) -> Any:
@@ -142,6 +197,8 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     np.polymul: _polymul,
     np.polyder: _polyder,
     np.polyint: _polyint,
+    np.polydiv: _polydiv,
+    np.roots: roots,
     np.poly: _poly,
     np.polyfit: _polyfit,
     np.vander: _vander,

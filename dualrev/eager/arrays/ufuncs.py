@@ -27,6 +27,7 @@ from dualrev.eager.arrays.memory.storage import (
     plain,
     real_array,
 )
+from dualrev.eager.arrays.series import refuse_columns
 from dualrev.eager.arrays.special_composed import composed, of_whole
 from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.tables.kinds import is_table
@@ -46,6 +47,8 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[s
     UnsupportedError for what has no rule. ConversionError if the result is to go into a plain array.
     """
     name = ufunc.__name__
+    if len(inputs) == 2 and (inputs[0].__class__ is np.ndarray or inputs[1].__class__ is np.ndarray):
+        refuse_columns(sys._getframe(2))
     if method == "__call__" and not kwargs:  # the common case, without what the others need
         line = table_by_ufunc().get(name)
         made = None if line is None else of_one_run(line, inputs, ufunc)
@@ -112,6 +115,8 @@ def _call(ufunc: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], 
         return _special(name, args, ufunc, kwargs)
     if line is None and name not in _COMPOSED:
         if any(map(holds_duals, args)):
+            if name.endswith(" (vectorized)"):
+                raise UnsupportedError("a function of numpy.frompyfunc", "dualrev.numpy.vectorize(f) for it")
             raise UnsupportedError(
                 _full_name(ufunc), "it with functions that have a rule, or give it one with dualrev.primitive"
             )

@@ -15,7 +15,9 @@ import numpy as np
 
 from dualrev.diagnostics import library_calls
 from dualrev.diagnostics.user_lines import is_of_library, line_of, package_of
+from dualrev.eager.arrays.memory.storage import RealArray, holds_duals
 from dualrev.eager.checking import attributes
+from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.tables.kinds import CURE, LABELLED, holds_numbers, is_table
 from dualrev.errors import ConversionError, DualrevError, UnsupportedError
 from dualrev.pytree.objects import explain
@@ -63,14 +65,24 @@ def explained(error: Exception) -> Exception | None:
     user, below, package = _place(error.__traceback__)
     if str(error) == _READ_ONLY and user and below is None:
         return ValueError(
-            f"{_READ_ONLY} at {user}. It is a view that numpy lets nobody write to: write to y = x.copy()"
+            f"{_READ_ONLY} at {user}. It is a view that numpy lets nobody write to, or a global of a"
+            " numba function: write to y = x.copy()"
         )
     if str(error) == _LOST_STORE and (lost := ConversionError.latest(user)) is not None:
         return lost
     if not user or below is None:
         return None
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
-    return _refusal(str(error), user + below, package, library_calls.called(reversed(frames)))
+    called = library_calls.called(reversed(frames))
+    refusal = _refusal(str(error), user + below, package, called)
+    if refusal is None and called is not None:
+        locals_ = [x for frame in frames if is_of_library(frame.f_code.co_filename) for x in frame.f_locals.values()]
+        if any(isinstance(x, (DualNumber, RealArray)) and holds_duals(x) for x in locals_):
+            error.add_note(
+                f"{called} was called at {user} with numbers that are being differentiated, and may take plain ones"
+                f" only. {library_calls.cure(called)}"
+            )
+    return refusal
 
 
 def _lost(traceback: TracebackType | None) -> ConversionError | None:
@@ -114,7 +126,7 @@ def _is_traced(x: object) -> bool:
 
 def _refusal(text: str, place: str, package: str, called: library_calls.Called | None) -> UnsupportedError | None:
     """Our error for one of numpy's or Python's, in a line of an installed package or of the user's; None for others."""
-    if re.search(_IN_C, text):
+    if re.search(_IN_C, text) and "integer" not in text:  # as an index, or the size of an array
         why, cure = (
             f"it takes plain numbers only ({text})",
             "the one of dualrev.scipy, or give it a rule of its own by ",

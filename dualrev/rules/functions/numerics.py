@@ -146,7 +146,7 @@ NUMERICS = (
     _overlaps("convolve", "full"),
     _overlaps("correlate", "valid"),
     *rows("apply_along_axis apply_over_axes gradient meshgrid poly polyadd polyder polyfit", "", "numerics"),
-    *rows("polyint polymul polysub polyval unwrap", "", "numerics"),
+    *rows("polydiv polyint polymul polysub polyval roots unwrap", "", "numerics"),
 
     # of the tape alone: Fourier transforms
     *rows("fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.fftn", "", "fourier"),

@@ -34,8 +34,14 @@ from numba.core import config, types
 from numba.core.dispatcher import Dispatcher
 
 from dualrev._version import __version__
-from dualrev.compiler.frontend.lowering.opaque_exprs import is_known_to_numba
-from dualrev.compiler.frontend.reading.callables import is_callback, is_generalized, is_kernel, is_ufunc, registered
+from dualrev.compiler.frontend.reading.callables import (
+    is_callback,
+    is_generalized,
+    is_kernel,
+    is_known_to_numba,
+    is_ufunc,
+    registered,
+)
 from dualrev.compiler.frontend.reading.jitclass_methods import functions_of, is_jitclass
 from dualrev.compiler.frontend.reading.njit_options import compiled_otherwise
 from dualrev.compiler.frontend.reading.source import is_derivative, text_of

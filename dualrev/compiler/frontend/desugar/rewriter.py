@@ -12,7 +12,7 @@ for x in literal_unroll(t)            the body for one item after the other, see
 smooth(a), of numba.stencil           the loops that it stands for: see stencils.py
 for x in g(y), a generator            its statements, with the loop's body for each `yield`: see generators.py
 dr.jvp(f, ...), dr.vjp(f, ...)        calls of numba functions: see nested_ad.py
-operator.mul(x, y), map and others    see spellings.py
+operator.mul(x, y), map and others    see operators.py and spellings.py
 np.select, slice(i, j) and others     see compose_calls.py
 table = {1: x, 2: y}, table[k]        see constant_dicts.py
 """
@@ -46,12 +46,14 @@ from dualrev.compiler.frontend.desugar.match import Matching
 from dualrev.compiler.frontend.desugar.ndindex import Nests, assigned, located, read
 from dualrev.compiler.frontend.desugar.nditer import over_memory
 from dualrev.compiler.frontend.desugar.nested_ad import Inside
+from dualrev.compiler.frontend.desugar.operators import augmented
 from dualrev.compiler.frontend.desugar.spellings import Spellings, is_bool
 from dualrev.compiler.frontend.desugar.stencils import Stencils
 from dualrev.compiler.frontend.desugar.type_limits import Limits
 from dualrev.compiler.frontend.desugar.unroll import Unrolling
 from dualrev.compiler.frontend.lowering.exits import exits_of
 from dualrev.compiler.frontend.lowering.scope import Scope
+from dualrev.compiler.frontend.messages import refused_at_once
 from dualrev.compiler.frontend.reading.callables import is_stencil
 from dualrev.compiler.frontend.reading.source import describe, parameters
 from dualrev.compiler.ir.names import readable
@@ -128,6 +130,8 @@ class _Desugaring(ast.NodeTransformer):
             return self.inside.define_pullback(node)
         if self.limits.define(node) or (len(node.targets) == 1 and self.inside.name_function(node)):
             return ast.copy_location(ast.Pass(), node)
+        if (changed := augmented(node, self.spellings.value)) is not None:
+            return self.block([changed])
         self.unrolling.note(node)
         for made in (self.tables.define(node), self.iterators.define(node), self.spellings.lists_apart(node)):
             if made is not None:
@@ -209,6 +213,8 @@ class _Desugaring(ast.NodeTransformer):
             located(spelled, node)
             made: ast.expr = self.visit(spelled)
             return made
+        if (said := refused_at_once(self.spellings.value(node.func))) is not None:
+            return self.scope.refuse(node, *said)
         if (following := self.iterators.call(node)) is not None:
             return ast.copy_location(Inlined.of(*following), node)
         self.generic_visit(node)

@@ -1,16 +1,17 @@
 """Desugar equivalent spellings: calls and loops that mean the same as an operator, a method or a name.
 
-operator.mul(x, y)               x * y
+operator.mul(x, y)               see operators.py
 getattr(x, "name")               x.name
 literally(k)                     k
 List.empty_list(t), List([x])    [t(0) for _ in range(0)], [x]
 Dict(), Dict.empty(key_type=k, value_type=v)    {}, Dict.empty(k, v)
-list(a)                          [x for x in a]
+list(a), list(map(g, a))         [x for x in a], [g(x) for x in a]
 ys.extend(a), ys += a            for x in a: ys.append(x)
 del ys[k], del x                 ys.pop(k), nothing
 x, ys = y, []                    (x,) = (y,); ys = []
 (x, *t, y)                       (x,) + t + (y,)
 for y in map(g, a)               for x in a: y = g(x)
+for y in map(g, a, b)            for x, z in zip(a, b): y = g(x, z)
 for x in filter(g, a)            for x in a: if g(x)
 """
 
@@ -27,52 +28,11 @@ from numba.core import types
 from numba.typed import List
 
 from dualrev.compiler.frontend.desugar.ndindex import located, read
+from dualrev.compiler.frontend.desugar.operators import operation
 from dualrev.compiler.frontend.lowering.scope import Scope
 from dualrev.compiler.types.aliases import UserValue
 
-__all__ = ["IN_PLACE", "Spellings", "is_bool", "joined"]
-
-_BINARY: dict[UserValue, type[ast.operator]] = {
-    operator.add: ast.Add,
-    operator.sub: ast.Sub,
-    operator.mul: ast.Mult,
-    operator.truediv: ast.Div,
-    operator.floordiv: ast.FloorDiv,
-    operator.mod: ast.Mod,
-    operator.pow: ast.Pow,
-    operator.matmul: ast.MatMult,
-    operator.and_: ast.BitAnd,
-    operator.or_: ast.BitOr,
-    operator.xor: ast.BitXor,
-    operator.lshift: ast.LShift,
-    operator.rshift: ast.RShift,
-}
-_COMPARISONS: dict[UserValue, type[ast.cmpop]] = {
-    operator.lt: ast.Lt,
-    operator.le: ast.LtE,
-    operator.gt: ast.Gt,
-    operator.ge: ast.GtE,
-    operator.eq: ast.Eq,
-    operator.ne: ast.NotEq,
-    operator.is_: ast.Is,
-    operator.is_not: ast.IsNot,
-}
-_UNARY: dict[UserValue, type[ast.unaryop]] = {
-    operator.neg: ast.USub,
-    operator.pos: ast.UAdd,
-    operator.not_: ast.Not,
-    operator.invert: ast.Invert,
-}
-#: What changes an array in place, and gives it; of numbers, a new one.
-IN_PLACE: dict[UserValue, str] = {
-    operator.iadd: "+",
-    operator.isub: "-",
-    operator.imul: "*",
-    operator.itruediv: "/",
-    operator.ifloordiv: "//",
-    operator.imod: "%",
-    operator.ipow: "**",
-}
+__all__ = ["Spellings", "is_bool", "joined"]
 
 
 def is_bool(node: ast.expr) -> bool:
@@ -126,14 +86,35 @@ class Spellings:
         if f is List and len(args) == 1 and isinstance(args[0], (ast.List, ast.ListComp)):
             return args[0]
         if f is list and len(args) == 1:
-            item = self.local("item")
-            loop = ast.comprehension(ast.Name(item, ast.Store()), args[0], [], 0)
-            return ast.ListComp(read(item), [loop])
+            return self.listed(args[0])
         if f is literally and len(args) == 1:
             return args[0]
         if f is getattr and len(args) == 2 and isinstance(args[1], ast.Constant) and isinstance(args[1].value, str):
             return ast.Attribute(args[0], args[1].value, ast.Load())
-        return self.operation(f, args)
+        return operation(f, args)
+
+    def listed(self, items: ast.expr) -> ast.expr:
+        """Desugar `list(items)` to a comprehension, also of map and filter."""
+        g, over, selects = self.mapped(items)
+        over = [x if self.mapped(x)[0] is None or g is None else self.listed(x) for x in over]
+        names = [self.local("item") for _ in over]
+        one: ast.expr = read(names[0]) if g is None else ast.Call(g, list(map(read, names)), [])
+        tests: list[ast.expr] = [one] if selects else []
+        result = read(names[0]) if selects else one
+        return ast.ListComp(result, [ast.comprehension(*_zipped(names, over), tests, 0)])
+
+    def mapped(self, node: ast.expr) -> tuple[ast.expr | None, list[ast.expr], bool]:
+        """Return the function and the iterables of a call of map or filter, and whether it is filter.
+
+        Of any other iterable, return None and itself.
+        """
+        if isinstance(node, ast.Call) and len(node.args) > 1 and not node.keywords:
+            f, (g, *over) = self.value(node.func), node.args
+            if (f is map or (f is filter and len(over) == 1)) and not any(
+                isinstance(x, ast.Starred) for x in node.args
+            ):
+                return g, over, f is filter
+        return None, [node], False
 
     def empty_list(self, base: ast.expr, kind: ast.expr) -> ast.expr:
         """Desugar `List.empty_list(t)` of numbers to an empty comprehension; of others, numba infers the item type."""
@@ -142,22 +123,6 @@ class Spellings:
         none = ast.Call(ast.Name("range", ast.Load()), [ast.Constant(0)], [])
         counter = ast.Name(self.local("i"), ast.Store())
         return ast.ListComp(ast.Call(kind, [ast.Constant(0)], []), [ast.comprehension(counter, none, [], 0)])
-
-    def operation(self, f: UserValue, args: list[ast.expr]) -> ast.expr | None:
-        """Desugar a function of the module operator to an operator; None for any other function."""
-        if getattr(f, "__module__", "") != "_operator":
-            return None
-        if f in _BINARY and len(args) == 2:
-            return ast.BinOp(args[0], _BINARY[f](), args[1])
-        if f in _COMPARISONS and len(args) == 2:
-            return ast.Compare(args[0], [_COMPARISONS[f]()], [args[1]])
-        if f in _UNARY and len(args) == 1:
-            return ast.UnaryOp(_UNARY[f](), args[0])
-        if f is operator.getitem and len(args) == 2:
-            return ast.Subscript(args[0], args[1], ast.Load())
-        if f is operator.contains and len(args) == 2:
-            return ast.Compare(args[1], [ast.In()], [args[0]])
-        return None
 
     def statement(self, node: ast.Expr) -> ast.stmt | None:
         """Desugar `ys.extend(a)` to a loop, `operator.setitem` and `operator.delitem` to statements."""
@@ -225,21 +190,29 @@ class Spellings:
 
     def loop(self, node: ast.For) -> ast.For:
         """Desugar a loop over map or filter to a loop over their iterable."""
-        call = node.iter
-        while isinstance(call, ast.Call) and len(call.args) == 2 and not call.keywords:
-            f = self.value(call.func)
-            if f is not map and f is not filter:
-                break
-            item = self.local("item")
-            one = ast.Call(call.args[0], [read(item)], [])
-            if f is map:
-                body = [ast.Assign([node.target], one), *node.body]
+        g, over, selects = self.mapped(node.iter)
+        while g is not None:
+            if len(over) > 1:
+                over = [x if self.mapped(x)[0] is None else self.listed(x) for x in over]
+            items = [self.local("item") for _ in over]
+            one = ast.Call(g, list(map(read, items)), [])
+            if selects:
+                body: list[ast.stmt] = [ast.If(one, [ast.Assign([node.target], read(items[0])), *node.body], [])]
             else:
-                body = [ast.If(one, [ast.Assign([node.target], read(item)), *node.body], [])]
-            node = ast.For(ast.Name(item, ast.Store()), call.args[1], body, node.orelse, lineno=node.lineno)
-            located(node, call)
+                body = [ast.Assign([node.target], one), *node.body]
             call = node.iter
+            node = ast.For(*_zipped(items, over), body, node.orelse, lineno=node.lineno)
+            located(node, call)
+            g, over, selects = self.mapped(node.iter)
         return node
+
+
+def _zipped(names: list[str], over: list[ast.expr]) -> tuple[ast.expr, ast.expr]:
+    """Return the target and the iterable of a loop over several iterables at once."""
+    targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+    if len(over) == 1:
+        return targets[0], over[0]
+    return ast.Tuple(targets, ast.Store()), ast.Call(ast.Name("zip", ast.Load()), over, [])
 
 
 def joined(node: ast.Tuple) -> ast.expr:

@@ -17,9 +17,10 @@ from numba.np.numpy_support import as_dtype
 from numba.typed import List
 
 from dualrev.compiler.frontend.desugar.closures import Inlined
-from dualrev.compiler.frontend.desugar.spellings import IN_PLACE, is_bool, joined
+from dualrev.compiler.frontend.desugar.operators import IN_PLACE
+from dualrev.compiler.frontend.desugar.spellings import is_bool, joined
 from dualrev.compiler.frontend.lowering.opaque_exprs import WrittenAsTheyAre
-from dualrev.compiler.frontend.messages import EXPRESSIONS
+from dualrev.compiler.frontend.messages import EXPRESSIONS, about_function
 from dualrev.compiler.frontend.reading.ad_operators import FROM_PYTHON
 from dualrev.compiler.frontend.reading.callables import callable_name, global_value, is_generalized, is_ufunc
 from dualrev.compiler.frontend.reading.jitclass_methods import constructor, is_jitclass
@@ -295,6 +296,8 @@ class Expressions(WrittenAsTheyAre):
             of = self.static(node.func.func) if isinstance(node.func, ast.Call) else None
             if of is not None and describe(of.value).startswith("dualrev."):
                 return self.refuse(node, f"dr.{of.value.__name__} in a numba function", *FROM_PYTHON)
+            if of is not None and (about := about_function(describe(of.value))) is not None:
+                return self.refuse(node, f"the call of {describe(of.value)}", *about)
             return self.refuse(node, "a call of a variable", "which function it is, is not known", "a numba function")
         f = static.value
         if getattr(type(f), "is_variadic", False):

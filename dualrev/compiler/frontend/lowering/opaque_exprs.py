@@ -18,8 +18,6 @@ from collections.abc import Callable
 from typing import Any
 
 from numba.core import types
-from numba.core.errors import NumbaError
-from numba.core.registry import cpu_target
 
 from dualrev.compiler.frontend.desugar.closures import Comprehension, Inlined, renamed
 from dualrev.compiler.frontend.lowering.exits import exits_of
@@ -27,11 +25,10 @@ from dualrev.compiler.frontend.lowering.scope import Scope
 from dualrev.compiler.frontend.messages import EXPRESSIONS, FUNCTIONS, STATEMENTS, Words, about_function
 from dualrev.compiler.frontend.reading.ad_operators import FROM_PYTHON
 from dualrev.compiler.frontend.reading.ast_purity import gives_new_arrays
-from dualrev.compiler.frontend.reading.callables import callable_name, is_pointer
+from dualrev.compiler.frontend.reading.callables import callable_name, is_known_to_numba, is_pointer
 from dualrev.compiler.frontend.reading.source import Static, describe
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.types.aliases import Dispatcher
 from dualrev.rules.functions import canonical as of_the_table
 from dualrev.transformed import Transformed
 
@@ -42,15 +39,6 @@ _PURE = {
 }
 
 _FIXED = ("heapq", "_heapq", "bisect", "_bisect")  # modules whose functions change their arguments at most
-
-
-def is_known_to_numba(f: Dispatcher) -> bool:
-    """Whether numba has a type for a function or a class."""
-    cpu_target.typing_context.refresh()  # numba has not seen yet what was overloaded since
-    try:
-        return cpu_target.typing_context.resolve_value_type(f) is not None
-    except (NumbaError, ValueError, TypeError, NotImplementedError):
-        return False
 
 
 class WrittenAsTheyAre(Scope):
@@ -157,9 +145,11 @@ class WrittenAsTheyAre(Scope):
         elif plain:
             said = what, "it is no numba function", "@njit above its definition"
         else:
-            why = "only the tape has a rule for it" if of_the_table(f) else ""
-            said = what, why, "it with loops, or with functions that docs/numba/supported.md lists"
-        never = f is complex or name.startswith(("cmath.", "random.", "numpy.nditer"))
+            on_tape = of_the_table(f) is not None
+            why = "only the tape has a rule for it" if on_tape else ""
+            instead = "dr.grad(f.py_func), which runs f on the tape, or the call" if on_tape else "it"
+            said = what, why, f"{instead} with loops, or with functions that docs/numba/supported.md lists"
+        never = f is complex or name.startswith(("cmath.", "random.", "numpy.nditer", "operator.truth"))
         if (never and f != random.shuffle) or not is_known_to_numba(f):
             return self.refuse(node, *said)
         out = any(k.arg == "out" for k in node.keywords)

@@ -190,6 +190,9 @@ class Scope(AnfBuilder):
             return self.ref(static)
         if isinstance(x, types.Type):
             return self.refuse(node, f"the numba type {x} as a value", "it is known as a dtype", f"{x} as an argument")
+        if callable(x) and not isinstance(x, type):
+            instead = "@njit above its definition" if hasattr(x, "__code__") else "its own name where it is called"
+            return self.refuse(node, f"{describe(x)} as a value", "it is no numba function", instead)
         what = describe(x) if isinstance(x, type) else f"a value of type {type(x).__name__}"
         return self.refuse(node, what, "it is no number, array, tuple or numba function", "one of these")
 

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 from numba.core import types
 from numba.core.ccallback import CFunc
+from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
@@ -43,6 +44,7 @@ __all__ = [
         "is_callback",
         "is_generalized",
         "is_kernel",
+        "is_known_to_numba",
         "is_pointer",
         "is_stencil",
         "is_ufunc",
@@ -214,3 +216,12 @@ def callable_name(f: UserValue) -> str | None:
         return "np.bool_" if f is types.boolean else f"np.{f}"
     own = ((stop_gradient, STOPPED), (in_order, IN_ORDER), (in_rows, IN_ROWS), (double, DOUBLE))
     return next((name for g, name in own if f is g), None) or canonical(f)
+
+
+def is_known_to_numba(f: UserValue) -> bool:
+    """Whether numba has a type for a function or a class."""
+    cpu_target.typing_context.refresh()  # numba has not seen yet what was overloaded since
+    try:
+        return cpu_target.typing_context.resolve_value_type(f) is not None
+    except (NumbaError, ValueError, TypeError, NotImplementedError):
+        return False

@@ -10,6 +10,7 @@ import inspect
 import io
 import itertools
 import linecache
+import sys
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import NoReturn
@@ -346,5 +347,5 @@ def describe(x: UserValue) -> str:
     module = getattr(x, "__module__", None)
     name = getattr(x, "__qualname__", None) or getattr(x, "__name__", None)
     if name and module and module != "builtins":
-        return f"{module}.{name}"
+        return f"{module.removeprefix('_') if module in sys.stdlib_module_names else module}.{name}"
     return name or (repr(x) if isinstance(x, (bool, int, float, complex, str)) else f"a {type(x).__name__}")

@@ -29,6 +29,7 @@ from dualrev.eager.arrays.complex.pairs import (
 )
 from dualrev.eager.arrays.linear_algebra import linalg
 from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, plain
+from dualrev.eager.arrays.polynomials import roots
 from dualrev.eager.arrays.signatures import by_name, hands_on, parameters_of
 from dualrev.errors import UnsupportedError
 from dualrev.rules.functions import TABLE
@@ -254,6 +255,7 @@ _HANDLERS: dict[Any, Callable[..., Any]] = {
     np.var: _var,
     np.std: _std,
     np.polyval: _polyval,
+    np.roots: roots,
     np.real: real_part,
     np.imag: imag_part,
     np.angle: _angle,

@@ -235,7 +235,9 @@ def _cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, ax
     axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis, axis, axis)
     a, b = np.moveaxis(real_array(a), axisa, -1), np.moveaxis(real_array(b), axisb, -1)
     if a.shape[-1] != 3 or b.shape[-1] != 3:
-        raise UnsupportedError("numpy.cross of other vectors than those of 3 elements", "the components")
+        raise UnsupportedError(
+            "numpy.cross of other vectors than those of 3 elements", "a[0] * b[1] - a[1] * b[0] for those of 2"
+        )
     (a0, a1, a2), (b0, b1, b2) = ([x[..., k] for k in range(3)] for x in (a, b))
     return np.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axisc)
 

@@ -50,14 +50,16 @@ def _astype(self: Real, dtype: Any, *args: Any, **kwargs: Any) -> Any:
 def _same(self: Real, dtype: Any = None) -> Real:
     """The number itself: a view in double precision."""
     if dtype is not None and np.dtype(dtype) != float:
-        raise UnsupportedError(f"a view as {dtype} of a number", "x.astype(...) of dualrev.value(x)")
+        raise UnsupportedError(
+            f"a view as {dtype} of a number", "np.float64(dualrev.value(x)).view(...), which is a constant"
+        )
     return self
 
 
 def _view(self: RealArray, dtype: Any = None, type: Any = None) -> RealArray:
     """A view of the array: of the same type, since numbers under differentiation have no bytes."""
     if type is not None or (dtype is not None and np.dtype(dtype) != self.dtype):
-        raise UnsupportedError(f"ndarray.view as {dtype or type}", "x.astype(...) of dualrev.value(x)")
+        raise UnsupportedError(f"ndarray.view as {dtype or type}", "dualrev.value(x).view(...), which is a constant")
     return self.derived(lambda a: a[...])
 
 

@@ -259,6 +259,5 @@ def refuse_foreign(x: Any) -> None:
         what = "a complex number among real ones"
         raise UnsupportedError(what, "z.real or abs(z), or make the array with dtype=complex", why)
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
-        raise UnsupportedError(
-            f"a {type(x).__name__} in an operation", "np.where with the mask, or np.asarray of the matrix"
-        )
+        instead = "np.asarray(m) for the matrix m" if isinstance(x, np.matrix) else "np.where with the mask"
+        raise UnsupportedError(f"a {type(x).__name__} in an operation", instead)

@@ -10,6 +10,7 @@ import math
 import numbers
 import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -222,6 +223,8 @@ class RealArray(Layered, Operators):
             by_name = dtype is not None and np.dtype(dtype) == object  # as np.vectorize does
             if by_name or (dtype is None and _asked_by_xarray() and not np.any(np.isnan(self.x))):
                 return to_objects(self).view(np.ndarray)
+            if dtype is None and _asked_by_series():
+                return to_objects(self).view(np.ndarray)
             if dtype is None or np.dtype(dtype).kind not in "iub":  # those are piecewise constant, as astype(int) is
                 raise ConversionError("asarray()")
         if copy is False:
@@ -329,6 +332,14 @@ for _name in [
 def _asked_by_xarray() -> bool:
     """Whether this is `values` of a DataArray, which has objects for numbers that xarray knows nothing of."""
     return sys._getframe(2).f_globals.get("__name__", "").startswith("xarray.")
+
+
+def _asked_by_series() -> bool:
+    """Whether numpy.polynomial asks, called by series.py: it computes with arrays of objects."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and (name := frame.f_globals.get("__name__", "")).startswith("numpy."):
+        frame = frame.f_back
+    return frame is not None and name == "dualrev.eager.arrays.series"
 
 
 def _level(run: Run) -> int:

@@ -136,3 +136,23 @@ def functions_of_the_module_operator(x, a, k):
     if operator.contains((1.0, x), x) and operator.is_not(x, None):
         s += rest[1] * operator.rshift(m, 1) * operator.iadd(k, 1) * k
     return s * np.sum(b * c) * operator.or_(m, 1) * operator.invert(k)
+
+
+@case(1.3, np.array([0.7, -0.4, 1.2, 0.3]), 6)
+@njit
+def functions_of_the_module_operator_in_place(x, a, k):
+    """Of ints and bits; of lists, where the name stays; and of several arguments of map."""
+    n = operator.ior(operator.ilshift(k, 2), 1)
+    n = operator.iand(operator.ixor(n, 5), operator.irshift(255, 1))
+    flags = a > 0.0
+    operator.iand(flags, a < 1.0)
+    ys = [x, x * x]
+    ys = operator.iadd(ys, [x * a[0], a[1]])
+    s = ys[2] * ys[3] + n * x
+    for y in map(operator.mul, a, a * x):
+        s += y * y
+    for y in map(math.hypot, ys, a):
+        s *= y
+    for y in list(filter(lambda t: t > 0.0, list(map(math.sin, map(operator.mul, a, a * x))))):
+        s -= y
+    return s * np.sum(np.where(flags, a, x))
