@@ -323,14 +323,14 @@ LIBRARIES = {
         np.ones(3),
         plain_array,
         "scipy.spatial.cKDTree",
-        f"dualrev.scipy has no spatial.cKDTree: write it with functions of numpy. Or {OWN_RULE}.",
+        f"dualrev.scipy.spatial has no rule for cKDTree: write it with functions of numpy. Or {OWN_RULE}.",
     ),
     "a method of a class in C": (
         lambda x: scipy.spatial.transform.Rotation.from_rotvec(x).as_matrix()[0, 0],
         np.ones(3),
         plain_array,
         "scipy.spatial.transform.Rotation.from_rotvec",
-        "dualrev.scipy has no spatial.transform.Rotation.from_rotvec: write it with functions of numpy."
+        "dualrev.scipy.spatial.transform has no rule for Rotation.from_rotvec: write it with functions of numpy."
         f" Or {OWN_RULE}.",
     ),
     "SciPy's own, by dualrev.scipy": (
@@ -440,7 +440,7 @@ def test_a_drop_in_that_refuses_is_not_named():
     """dualrev.scipy.optimize.basinhopping is there, and refuses: it would be a circle."""
     called = dr.diagnostics.library_calls.Called("scipy", "scipy.optimize", "basinhopping", False)
     assert dr.diagnostics.library_calls.cure(called) == (
-        "dualrev.scipy.optimize has no rule for minimize_scalar: find x with dualrev.value(a) for every number a that"
+        "dualrev.scipy.optimize has no rule for basinhopping: find x with dualrev.value(a) for every number a that"
         " is differentiated, then write x = dualrev.implicit.attach(dualrev.grad(f), x) with these numbers in f."
     )
 
