@@ -47,7 +47,6 @@ from bench.second import Entry, measured
 __all__ = ["Row", "by_scipy", "differences", "main", "markdown", "prepared", "reference"]
 
 TIGHT = 1e-12  # the relative tolerance of the reference
-STEP = 1e-4  # of its differences, relative to a parameter
 SAMPLE = 10  # parameters of the reference
 FORWARD = 20  # parameters: with more, forward mode is not timed
 CLOSE = {"SciPy": 1e-5, "diffrax": 1e-3}  # how far from the value of the compiled solution theirs may be
@@ -91,15 +90,15 @@ def reference(program: Program) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices of at most SAMPLE parameters, and the derivatives by them: central differences of order 4."""
     count = len(program.p)
     chosen = np.linspace(0, count - 1, min(count, SAMPLE)).astype(int)
-    found, scale = np.empty(len(chosen)), program.scale
+    found, steps = np.empty(len(chosen)), program.step * program.scale
     for row, i in enumerate(chosen):
         found[row] = 0.0
-        for times, weight in ((1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0)):
+        for many, weight in ((1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0)):
             for sign in (1.0, -1.0):
                 p = program.p.copy()
-                p[i] += sign * times * STEP * scale[i]
+                p[i] += sign * many * steps[i]
                 value = program.function(p, program.data, TIGHT, TIGHT * program.atol / program.rtol)
-                found[row] += sign * weight * value / (STEP * scale[i])
+                found[row] += sign * weight * value / steps[i]
     return chosen, found
 
 

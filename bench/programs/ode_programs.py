@@ -33,7 +33,7 @@ class Program:
     """An initial value problem: fun(t, y, p, data) is solved from start(p, data), over times[0]..times[-1].
 
     If there is a dose, the solution starts again at each of the times between, where the dose is added to the state.
-    `scale` has the size of each parameter, by which differences and errors are measured.
+    `step` is that of central differences, relative to a parameter.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Program:
     data: np.ndarray = dataclasses.field(default_factory=NOTHING.copy)
     dose: np.ndarray | None = None
     band: tuple[int, int] | None = None
+    step: float = 1e-3
 
     @property
     def scale(self) -> np.ndarray:
@@ -278,9 +279,8 @@ def cells(n: int) -> np.ndarray:
 def epidemic_in(n: int) -> Program:
     """Return the epidemic in n regions."""
     p, coupling = regions(n)
-    return Program(
-        "epidemic", f"SEIR, {n} regions", epidemic, outbreak, p, "rk45", np.array([0.0, 60.0]), 1e-8, 1e-8, coupling
-    )
+    span, title = np.array([0.0, 60.0]), f"SEIR, {n} regions"
+    return Program("epidemic", title, epidemic, outbreak, p, "rk45", span, 1e-9, 1e-12, coupling)
 
 
 def brusselator_of(n: int) -> Program:
@@ -291,9 +291,9 @@ def brusselator_of(n: int) -> Program:
 
 
 def eight(periods: int) -> Program:
-    """Return the three bodies on the figure eight for some periods."""
+    """Return the three bodies on the figure eight for some periods: the state moves far with the masses."""
     span, title = np.array([0.0, periods * PERIOD]), f"three bodies, {periods} periods"
-    return Program("eight", title, three_bodies, first_twelve, EIGHT, "dop853", span, 1e-10, 1e-10)
+    return Program("eight", title, three_bodies, first_twelve, EIGHT, "dop853", span, 1e-10, 1e-10, step=1e-5)
 
 
 PROGRAMS = {
