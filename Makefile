@@ -21,6 +21,8 @@
 #   make machines                           times of sums over partitions by Dask, on one and two processes
 #   make second                             times of Hessians and products with them, beside JAX and CasADi (make peers)
 #   make sparse                             times of sparse Jacobians and Hessians, and of vmap, beside CasADi and JAX
+#   make ode                                times of gradients of solutions of differential equations, beside SciPy's
+#                                           differences and diffrax (make peers)
 #   make styles                             times of RK4 with numbers and with small arrays, on both engines
 #   make eager                              times and memory of array operations on the tape, beside autograd, JAX and
 #                                           PyTorch (make peers)
@@ -31,7 +33,7 @@
 #   make dist                               the wheel and the sdist, in dist/
 #   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
 
-.PHONY: compare test quick campaign bench bench-quick bench-publish bench-compare compiled parallel machines second sparse styles eager \
+.PHONY: compare test quick campaign bench bench-quick bench-publish bench-compare compiled parallel machines second sparse ode styles eager \
     gradbench lantern lantern-table peers figures docs dist check format clean
 .DEFAULT_GOAL := compare
 
@@ -69,7 +71,7 @@ BENCH = $(RUN) pytest bench/suite -q -p no:xdist --benchmark-disable-gc --benchm
 RUNS := bench/runs
 NOW := $(shell date -u +%Y%m%d-%H%M%S)
 
-bench bench-quick compiled second sparse styles eager gradbench lantern-table: export OMP_NUM_THREADS := 1
+bench bench-quick compiled second sparse ode styles eager gradbench lantern-table: export OMP_NUM_THREADS := 1
 
 bench: $(SETUP)
 	@mkdir -p $(RUNS)
@@ -102,6 +104,9 @@ second: $(SETUP)
 
 sparse: $(SETUP)
 	$(RUN) bench.sparse $(ARGS)
+
+ode: $(SETUP)
+	$(RUN) bench.ode $(ARGS)
 
 styles: $(SETUP)
 	$(RUN) bench.styles $(ARGS)

@@ -19,7 +19,8 @@ from numba import njit
 from bench import THREADS
 
 COLLECTOR = "collected before every benchmark, off while the clock runs"
-LIBRARIES = ("numpy", "numba", "scipy", "jax", "torch", "autograd", "casadi", "micrograd", "pytest-benchmark")
+PEERS = ("jax", "diffrax", "torch", "autograd", "casadi", "micrograd")
+LIBRARIES = ("numpy", "numba", "scipy", *PEERS, "pytest-benchmark")
 
 
 def processor() -> str:
