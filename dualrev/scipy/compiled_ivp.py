@@ -18,8 +18,7 @@ from scipy import integrate as _integrate
 from scipy.optimize import OptimizeResult
 from scipy.sparse import coo_array
 
-from dualrev import ode
-from dualrev.compiler.bridge.tape_block import lift
+from dualrev import lift, ode
 from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermost, plain, real_array, strip
 from dualrev.errors import SolutionError
 from dualrev.ode.driver import at_fixed_times
