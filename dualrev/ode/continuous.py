@@ -9,9 +9,9 @@ it solves each interval again, and then the adjoint equations backwards, with th
     g' = -(df/dargs)^T a     g at the beginning is the cotangent of args
 
 The state in the adjoint equations is the interpolant of the steps. A long interval of N steps is divided, so that the
-steps of about sqrt(N) parts, or of one part, are in memory. The derivative is that of the exact solution but for the
-tolerances, "optimise, then discretise", while the solvers in dualrev.ode have the exact derivative of their steps. Times
-and tolerances are constants: to differentiate with respect to them raises an error.
+steps of one part and the first states of about sqrt(N) parts are in memory. The derivative is that of the exact
+solution but for the tolerances, "optimise, then discretise", while the solvers in dualrev.ode have the exact derivative
+of their steps. Times and tolerances are constants: to differentiate with respect to them raises an error.
 
 Source: L. Pontryagin et al., "The Mathematical Theory of Optimal Processes", 1962; R. Chen et al., "Neural Ordinary
 Differential Equations", 2018.
@@ -66,7 +66,7 @@ def _state(t, steps, starts, coefficients):
 
 @njit
 def _right_hand_side(fun, t, y, args):
-    """Return fun(t, y, *args) as a new vector; a solver that calls _adjoint calls `slope`, and numba has no recursion."""
+    """Return fun(t, y, *args) as a new vector, as `slope` does, which calls _adjoint: numba forbids the recursion."""
     found = fun(t, y, *args)
     f = np.empty(len(y))
     for i in range(len(y)):

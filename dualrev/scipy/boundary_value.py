@@ -24,10 +24,10 @@ from scipy.sparse import lil_array
 from scipy.sparse.linalg import splu
 
 from dualrev.diagnostics.signatures import signature
-from dualrev.eager.arrays.memory.storage import holds_duals, plain, real_array
+from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.eager.tape import engine
 from dualrev.errors import SolutionError, UnsupportedError
-from dualrev.implicit.solution import Factored, applied, attached
+from dualrev.implicit.solution import Factored, applied, attached, constant
 from dualrev.scipy.calls import is_plain, like
 from dualrev.scipy.watching import Watch
 from dualrev.tree import ravel
@@ -63,14 +63,14 @@ def solve_bvp(*given: Any, **options: Any) -> Any:
 
 def _check(of: dict[str, Any], made: Any) -> None:
     """Raise an error if the solution has no derivative."""
-    if not made.success:
-        raise SolutionError(of["fun"], f"SciPy's solver says: {made.message.rstrip('.')}")
     if not is_plain(of["S"]):
         raise UnsupportedError.call(
             "scipy.integrate.solve_bvp with S of numbers that are being differentiated",
             "SciPy solves with a projection that depends on S",
             "dualrev.stop_gradient(S), or fun with S @ y / (x - a) in it, on a mesh that begins after a",
         )
+    if not made.success:
+        raise SolutionError(of["fun"], f"SciPy's solver says: {made.message.rstrip('.')}")
 
 
 def _tolerance(of: dict[str, Any]) -> float:
@@ -90,7 +90,7 @@ def _nodes(given: Any, known: Any, nodes: np.ndarray) -> Any:
 
 def _moved(value: np.ndarray, traced: Any) -> Any:
     """Return traced numbers with SciPy's value."""
-    return value + (traced - plain(traced)) if holds_duals(traced) else value
+    return value if is_plain(traced) else value + (traced - constant(traced))
 
 
 class _Problem:
@@ -120,12 +120,12 @@ class _Problem:
         f_middle = self.slope(x[:-1] + 0.5 * h, middle, p)
         collocation = y[:, 1:] - y[:, :-1] - h / 6.0 * (f[:, :-1] + f[:, 1:] + 4.0 * f_middle)
         ends = y[:, 0].copy(), y[:, -1].copy()
-        bc = np.ravel(real_array(applied(self._bc)(*ends, *_given(p))))
+        bc = np.ravel(_array(applied(self._bc)(*ends, *_given(p))))
         return collocation, bc + 0.0j if np.iscomplexobj(plain(y)) else bc
 
     def slope(self, x: Any, y: Any, p: Any) -> Any:
         """Return the right-hand side, with the singular term, at some points."""
-        f = np.reshape(real_array(applied(self._fun)(x, y, *_given(p))), y.shape)
+        f = np.reshape(_array(applied(self._fun)(x, y, *_given(p))), y.shape)
         if self._singular is None:
             return f
         a, n = self._x[0], len(y)
@@ -155,6 +155,11 @@ def _newton(residual: Callable[[Any], Any], found: Any, factored: Factored, tol:
             break
         last = size
     return unravel(exact)
+
+
+def _array(found: Any) -> Any:
+    """Return what a function of the user returned as an array; an array of complex traced numbers is one."""
+    return real_array(found) if isinstance(found, (list, tuple)) else found
 
 
 def _given(p: Any) -> tuple[Any, ...]:

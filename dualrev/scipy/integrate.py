@@ -30,12 +30,13 @@ from dualrev.diagnostics.signatures import signature
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import SolutionError, UnsupportedError
 from dualrev.implicit.solution import applied, constant
+from dualrev.scipy.boundary_value import solve_bvp
 from dualrev.scipy.calls import like
 from dualrev.scipy.compiled_ivp import is_compiled, is_nested, solve
 from dualrev.scipy.runge_kutta_steps import Explicit, Radau, Steps
 from dualrev.scipy.watching import Watch
 
-__all__ = ["odeint", "solve_ivp"]
+__all__ = ["odeint", "solve_bvp", "solve_ivp"]
 
 _METHODS = {name: getattr(_integrate, name) for name in ("RK23", "RK45", "DOP853", "Radau")}
 _STIFF, _TOLERANCE = 2, 1.49012e-8  # what odeint reports of stiff equations; its tolerances, if none are given
