@@ -65,7 +65,7 @@ def _state(t, steps, starts, coefficients):
 
 
 @njit
-def _right_hand_side(fun, t, y, args):
+def _right_hand_side(t, y, args, fun):
     """Return fun(t, y, *args) as a new vector, as `slope` does, which calls _adjoint: numba forbids the recursion."""
     found = fun(t, y, *args)
     f = np.empty(len(y))
@@ -75,12 +75,12 @@ def _right_hand_side(fun, t, y, args):
 
 
 @njit
-def _adjoint(t, z, fun, args, steps, starts, coefficients):
+def _adjoint(t, z, args, steps, starts, coefficients, fun):
     """Return the slopes of the adjoint equations; z has the n numbers of a, then those of g."""
     n = starts.shape[1]
     y = _state(t, steps, starts, coefficients)
-    _, pull = dr.vjp(_right_hand_side, fun, t, y, args)
-    _, _, of_y, of_args = pull(z[:n])
+    _, pull = dr.vjp(_right_hand_side, t, y, args, fun)
+    _, of_y, of_args, _ = pull(z[:n])
     made = np.empty(len(z))
     for i in range(n):
         made[i] = of_y[i]
@@ -113,7 +113,7 @@ def _continuous(solver: Any) -> Any:
         z = np.zeros(n + len(g))
         for i in range(n):
             z[i] = a[i] / scale
-        given = fun, args, made.steps, made.starts, made.coefficients
+        given = args, made.steps, made.starts, made.coefficients, fun  # numba warns where a tuple begins with fun
         found = checked(_adjoint, (last, t), z, np.array([t]), given, rtol, np.min(atol)).y
         for i in range(len(g)):
             g[i] += scale * found[n + i, 0]

@@ -134,15 +134,15 @@ def doubled_fwd(f, x, args):
 
 
 @njit
-def doubled_step(f, x, args):
+def doubled_step(x, f, args):
     return f(x, *args)
 
 
 @njit
 def doubled_bwd(f, residuals, ct):
     x, args = residuals
-    _, pull = dr.vjp(doubled_step, f, x, args)
-    _, dx, dargs = pull(2.0 * ct)
+    _, pull = dr.vjp(doubled_step, x, f, args)
+    dx, _, dargs = pull(2.0 * ct)
     return dx, dargs
 
 
