@@ -42,7 +42,7 @@ def cotangents(args: Any, vector: Any, k: int) -> Any:
 
 
 @overload(size)
-def _size(args):  # type: ignore[no-untyped-def]
+def _size(args):
     if _is_float(args):
         return lambda args: 1
     if _is_array(args):
@@ -53,17 +53,17 @@ def _size(args):  # type: ignore[no-untyped-def]
 
 
 @overload(put)
-def _put(cts, vector, k):  # type: ignore[no-untyped-def]
+def _put(cts, vector, k):
     if _is_float(cts):
 
-        def one(cts, vector, k):  # type: ignore[no-untyped-def]
+        def one(cts, vector, k):
             vector[k] = cts
             return k + 1
 
         return one
     if _is_array(cts):
 
-        def several(cts, vector, k):  # type: ignore[no-untyped-def]
+        def several(cts, vector, k):
             for x in cts.flat:
                 vector[k] = x
                 k += 1
@@ -76,7 +76,7 @@ def _put(cts, vector, k):  # type: ignore[no-untyped-def]
 
 
 @overload(cotangents)
-def _cotangents(args, vector, k):  # type: ignore[no-untyped-def]
+def _cotangents(args, vector, k):
     if _is_float(args):
         return lambda args, vector, k: vector[k]
     if _is_array(args):
