@@ -11,8 +11,8 @@ it solves each interval again, and then the adjoint equations backwards, with th
 The state in the adjoint equations is the interpolant of the steps. A long interval of N steps is divided, so that the
 steps of one part and the first states of about sqrt(N) parts are in memory. The derivative is that of the exact
 solution but for the tolerances, "optimise, then discretise", while the solvers in dualrev.ode have the exact derivative
-of their steps. Times and tolerances are constants: to differentiate with respect to them raises UnsupportedError, and so
-do forward mode and second derivatives. The solvers in dualrev.ode have all of these.
+of their steps. Times and tolerances are constants: to differentiate with respect to them raises UnsupportedError, and
+so do forward mode and second derivatives. The solvers in dualrev.ode have all of these.
 
 Source: L. Pontryagin et al., "The Mathematical Theory of Optimal Processes", 1962; R. Chen et al., "Neural Ordinary
 Differential Equations", 2018.
