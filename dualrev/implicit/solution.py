@@ -30,10 +30,14 @@ from dualrev.errors import SolutionError
 from dualrev.transformed import check_functions
 from dualrev.tree import flatten_leaves, ravel
 
-__all__ = ["Solve", "applied", "attach", "attached", "constant", "values"]
+__all__ = ["Factored", "Solve", "applied", "attach", "attached", "constant", "values"]
 
 #: solve(matvec, b) returns u with matvec(u) = b, for data of the structure of a solution.
 Solve = Callable[[Callable[[Any], Any], Any], Any]
+
+#: factored(linear), for the linear map of a residual's tangents, returns solved(b, turned): the solution of a system of
+#: plain numbers with the Jacobian, or with its transpose if `turned`.
+Factored = Callable[[Any], Callable[[np.ndarray, bool], np.ndarray]]
 
 
 _LARGE = 64  # unknowns
@@ -78,8 +82,9 @@ def attached(
     solve: Solve | None,
     transpose_solve: Solve | None,
     tol: float | None,
+    factored: Factored | None = None,
 ) -> Any:
-    """Attach the derivative to a plain x; transposed systems may have a solver of their own."""
+    """Attach the derivative to a plain x; transposed systems, or all, may have a solver of their own."""
     start, unravel = ravel(x)
     function = applied(residual)
 
@@ -97,7 +102,7 @@ def attached(
     if not order:
         return x
     fixed = constant(args)
-    slope = _Slope(lambda vector: flat(vector, *fixed), start, unravel, solve, transpose_solve, residual)
+    slope = _Slope(lambda vector: flat(vector, *fixed), start, unravel, solve, transpose_solve, residual, factored)
     target = plain(r)
     slope.check(target, tol)
     moved = start - slope.inverse(r - target)
@@ -175,6 +180,7 @@ class _Slope:
         solve: Solve | None,
         transpose_solve: Solve | None,
         residual: Any,
+        factored: Factored | None = None,
     ) -> None:
         # the tape will refer to this: nothing here may refer to the tape, as the residual's closure may
         self._x, self._unravel, self._name = x, unravel, name_of(residual)
@@ -182,6 +188,9 @@ class _Slope:
         self._linear: Any = None
         self._matrix: Any = None
         y, linear = engine.linearize(flat, x)
+        self._factored = None if factored is None else factored(linear)
+        if self._factored is not None:
+            return
         if solve is None or holds_duals(y):
             rows: list[np.ndarray] = []
             with self._shown("making the Jacobian", lambda: f"{len(rows):,} of {x.size:,} rows done"):
@@ -237,7 +246,10 @@ class _Slope:
         solve, times = (self._transpose_solve, self._pulled) if turned else (self._solve, self._pushed)
         if solve is None:
             try:
-                found = np.linalg.solve(self._matrix.T if turned else self._matrix, b)
+                if self._factored is not None:
+                    found = self._factored(b, turned)
+                else:
+                    found = np.linalg.solve(self._matrix.T if turned else self._matrix, b)
             except np.linalg.LinAlgError:
                 found = np.full_like(b, np.nan)
             if np.isfinite(b).all() and not np.isfinite(found).all():

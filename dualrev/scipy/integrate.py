@@ -1,18 +1,19 @@
-"""`scipy.integrate`: initial value problems and integrals with derivatives, in both modes and of any order.
+"""`scipy.integrate`: differential equations and integrals with derivatives, in both modes and of any order.
 
-`solve_ivp` and `odeint` are differentiated by Runge-Kutta methods.
-
-SciPy chooses the steps, on plain numbers. Then the same steps are taken with traced numbers, and are constants: the
+`solve_ivp` of a numba function calls the compiled methods of `dualrev.ode`, which take SciPy's steps; the tape records
+the call as one block with the compiled derivative. For any other function, SciPy chooses the steps, on plain numbers. Then the same steps are taken with traced numbers, and are constants: the
 derivative is that of the returned numbers for these steps. (The choice of steps depends on the parameters, too, and
 moves the result by as much as the tolerances allow; that is no part of the derivative of the solution.) The value is
 SciPy's. Differentiated are y0, `args`, the ends of t_span, t_eval, and all traced numbers that the function reads.
 Reverse mode is the adjoint method for these steps, forward mode the variational equation; the tape keeps every step.
 
 Methods are RK45, RK23 and DOP853, and Radau for stiff equations: its steps are solutions of equations, which get their
-derivative from dualrev.implicit. BDF, LSODA, events and dense_output raise UnsupportedError for traced arguments.
+derivative from dualrev.implicit. BDF and LSODA raise UnsupportedError for traced arguments, and so do events and
+dense_output of functions that are not numba's.
 
 `odeint` is LSODA, whose steps depend on earlier ones. Its value is SciPy's; its derivative is that of DOP853 for the
-same tolerances, or of Radau where LSODA found the equation stiff.
+same tolerances, or of Radau where LSODA found the equation stiff. `solve_bvp` has SciPy's solution, with the derivative
+of the collocation equations on SciPy's mesh.
 
 `quad`, `quad_vec`, `fixed_quad`, `dblquad`, `tplquad` and `nquad` are differentiated under the integral sign, by the
 limits, `args` and all traced numbers that the function reads. The derivative is an integral by the same method, with
@@ -38,6 +39,7 @@ from dualrev.diagnostics.signatures import signature
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import SolutionError, UnsupportedError
 from dualrev.implicit.solution import applied, constant
+from dualrev.scipy.boundary_value import solve_bvp
 from dualrev.scipy.calls import like
 from dualrev.scipy.compiled_ivp import is_compiled, is_nested, solve, with_time_first
 from dualrev.scipy.quadrature import dblquad, fixed_quad, nquad, quad, quad_vec, tplquad
@@ -60,6 +62,7 @@ __all__ = [
     "tplquad",
     "trapezoid",
 ]
+__all__ = ["odeint", "solve_bvp", "solve_ivp"]
 
 _METHODS = {name: getattr(_integrate, name) for name in ("RK23", "RK45", "DOP853", "Radau")}
 _STIFF, _TOLERANCE = 2, 1.49012e-8  # what odeint reports of stiff equations; its tolerances, if none are given

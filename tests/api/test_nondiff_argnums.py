@@ -122,6 +122,49 @@ def test_a_constant_may_be_a_function():
     assert dr.value_and_grad(lambda x: on_tape(x, lambda u: u * u))(2.0) == (4.0, 12.0)
 
 
+@functools.partial(dr.custom_vjp, nondiff_argnums=(0,))
+@njit
+def doubled(f, x, args):
+    return 2.0 * f(x, *args)
+
+
+@njit
+def doubled_fwd(f, x, args):
+    return doubled(f, x, args), (x, args)
+
+
+@njit
+def doubled_step(x, f, args):
+    return f(x, *args)
+
+
+@njit
+def doubled_bwd(f, residuals, ct):
+    x, args = residuals
+    _, pull = dr.vjp(doubled_step, x, f, args)
+    dx, _, dargs = pull(2.0 * ct)
+    return dx, dargs
+
+
+doubled.defvjp(doubled_fwd, doubled_bwd)
+
+
+@njit
+def scaled_cube(x, a):
+    return a * x**3
+
+
+@njit
+def doubled_cube(x):
+    return doubled(scaled_cube, x, (x,))
+
+
+def test_bwd_may_take_the_pullback_of_a_constant():
+    """The function is known where the pullback is called: it is no value of the tape, in any mode (2 x**4)."""
+    assert dr.grad(doubled_cube)(2.0) == dr.jacfwd(doubled_cube)(2.0) == 64.0
+    assert dr.hessian(doubled_cube)(2.0) == 96.0
+
+
 def test_a_constant_of_the_inner_derivative_may_belong_to_an_outer_one():
     @functools.partial(dr.custom_vjp, nondiff_argnums=(0,))
     def scaled(a, x):

@@ -207,7 +207,9 @@ class _PushforwardBuilder(CoreBuilder):
             array = Var("_", c.type)
             zeros.append(array)
             self.write(Make(array, Applied("np.zeros_like", (like,)), 0))
-        held = [x for x in _variables(residuals) if not _is_none(x)]
+        # functions are known types: a residual that is one of the arguments needs no place on a tape
+        same = {x.type: x for x in inputs if isinstance(x.type, types.Dispatcher)}
+        held = [same.get(x.type, x) for x in _variables(residuals) if not _is_none(x)]
         results = tuple(Var("_", c.type) for c in cts)
         self.write(Call(results, gradient, (*held, *zeros, *(t[x] for x in pairs)), Node(results), 0))
         by = dict(zip((x for x in leaves(y) if is_real(x) or is_real_array(x)), results, strict=True))

@@ -30,12 +30,16 @@ _FORM = "y, pull = dr.vjp(f, x), and pull(ct), with a name for each pullback"
 
 @dataclass(frozen=True)
 class _Pullback:
-    """A pullback: the names of `keep_f`'s result and of `vjp_f`, the arguments given, and the parameters in all."""
+    """A pullback: the names of `keep_f`'s result and of `vjp_f`, the arguments given, and the parameters in all.
+
+    functions are the arguments that are numba functions. The code names them, so no variable has to hold them.
+    """
 
     kept: str
     vjp: str
     given: int
     count: int
+    functions: dict[int, ast.expr]
 
 
 class Inside:
@@ -142,7 +146,13 @@ class Inside:
         assert isinstance(vjp, ast.Name)
         call = ast.Call(self.derivative(f, "keep", node), args, [])
         made = ast.Assign([ast.Name(kept, ast.Store())], call)
-        return [_located(made, node)], _Pullback(kept, vjp.id, len(args), count)
+        functions = {k: x for k, x in enumerate(args) if self.is_named_function(x)}
+        return [_located(made, node)], _Pullback(kept, vjp.id, len(args), count, functions)
+
+    def is_named_function(self, x: ast.expr) -> bool:
+        """Whether an expression names a numba function: a global one, or an argument."""
+        static = self.scope.static(x) if isinstance(x, (ast.Name, ast.Attribute)) else None
+        return static is not None and is_numba_function(static.value)
 
     def define_pullback(self, node: ast.Assign) -> list[ast.stmt]:
         """Desugar `y, pull = dr.vjp(f, x)`, and record the pullback."""
@@ -164,7 +174,7 @@ class Inside:
         if len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
             self.scope.refuse(node, "this call of a pullback", "it takes one cotangent", "pull(ct)")
         kept = ast.Subscript(_read(p.kept), ast.Constant(1), ast.Load())
-        args = [ast.Subscript(kept, ast.Constant(k), ast.Load()) for k in range(p.count)]
+        args = [p.functions.get(k, ast.Subscript(kept, ast.Constant(k), ast.Load())) for k in range(p.count)]
         made = ast.Subscript(ast.Call(_read(p.vjp), [*args, node.args[0]], []), ast.Constant(1), ast.Load())
         if p.given == p.count:
             return _located(made, node)
