@@ -2,8 +2,8 @@
 
 The Lotka-Volterra model for the numbers h and l is h'/h = a - b l and l'/l = d h - c. The four rates and the numbers
 at the start are fitted to the pelts of each year, by least squares in the logarithms. dualrev computes the Jacobian of
-the solution in two ways: on the tape, through SciPy's `solve_ivp`, and compiled, of a loop with RK4. The table compares
-them with SciPy's differences, and with JAX and diffrax.
+the solution in two ways: through `dualrev.ode`, whose method chooses its steps, and of a loop with RK4. The table
+compares them with SciPy's differences, and with JAX and diffrax.
 
 The data are thousands of pelts that the Hudson's Bay Company traded from 1900 to 1920, as P. Howard's lecture notes
 "Modeling Basics" (Texas A&M University, 2009) print them; they go back to C. Elton and M. Nicholson (Journal of Animal
@@ -25,7 +25,7 @@ from numba import njit
 from scipy.optimize import OptimizeResult, least_squares
 
 import dualrev as dr
-from dualrev.scipy import integrate
+from dualrev import ode
 from examples.arguments import picture
 from examples.timing import timed
 
@@ -50,16 +50,18 @@ def pelts() -> np.ndarray:
     return np.array([[float(word) for word in line.split()] for line in (HARES, LYNXES)])
 
 
-def growth(t: Any, logs: Any, p: Any) -> Any:
+@njit
+def growth(t, logs, p):
     """Compute the time derivatives of the logarithms of hares and lynxes."""
-    return np.stack([np.exp(p[0]) - np.exp(p[1] + logs[1]), np.exp(p[3] + logs[0]) - np.exp(p[2])])
+    return math.exp(p[0]) - math.exp(p[1] + logs[1]), math.exp(p[3] + logs[0]) - math.exp(p[2])
 
 
-def by_solve_ivp(p: Any, logs: np.ndarray) -> Any:
-    """Compute the residuals by `solve_ivp`: the model's logarithms minus the data's, in one row."""
-    years = np.arange(float(logs.shape[1]))
-    ends, tolerances = (0.0, years[-1]), {"rtol": TOLERANCE, "atol": TOLERANCE}
-    return np.ravel(integrate.solve_ivp(growth, ends, p[4:], t_eval=years, args=(p,), **tolerances).y - logs)
+@njit
+def by_rk45(p, logs):
+    """Compute the residuals by adaptive steps: the model's logarithms minus the data's, in one row."""
+    years = np.arange(logs.shape[1]) * 1.0
+    solution = ode.rk45(growth, (0.0, years[-1]), p[4:], years, (p,), TOLERANCE, TOLERANCE)
+    return (solution.y - logs).ravel()
 
 
 @njit
@@ -133,9 +135,9 @@ def ways() -> dict[str, tuple[Callable[..., Any], Any]]:
     loop = partial(by_loop, steps=STEPS)
     of_loop = dr.jacobian(by_loop)
     made: dict[str, tuple[Callable[..., Any], Any]] = {
-        "dualrev, `solve_ivp`": (by_solve_ivp, dr.jacobian(by_solve_ivp)),
+        "dualrev, `ode.rk45`": (by_rk45, dr.jacobian(by_rk45)),
         "dualrev, a compiled loop": (loop, lambda p, logs: of_loop(p, logs, STEPS)),
-        "differences, `solve_ivp`": (by_solve_ivp, "2-point"),
+        "differences, `ode.rk45`": (by_rk45, "2-point"),
         "differences, a compiled loop": (loop, "2-point"),
     }
     return made | ({"JAX, diffrax": by_diffrax()} if find_spec("diffrax") else {})

@@ -1,11 +1,12 @@
 """`scipy.integrate`: differential equations and integrals with derivatives, in both modes and of any order.
 
 `solve_ivp` of a numba function calls the compiled methods of `dualrev.ode`, which take SciPy's steps; the tape records
-the call as one block with the compiled derivative. For any other function, SciPy chooses the steps, on plain numbers. Then the same steps are taken with traced numbers, and are constants: the
-derivative is that of the returned numbers for these steps. (The choice of steps depends on the parameters, too, and
-moves the result by as much as the tolerances allow; that is no part of the derivative of the solution.) The value is
-SciPy's. Differentiated are y0, `args`, the ends of t_span, t_eval, and all traced numbers that the function reads.
-Reverse mode is the adjoint method for these steps, forward mode the variational equation; the tape keeps every step.
+the call as one block with the compiled derivative. For any other function, SciPy chooses the steps, on plain numbers.
+Then the same steps are taken with traced numbers, and are constants: the derivative is that of the returned numbers for
+these steps. (The choice of steps depends on the parameters, too, and moves the result by as much as the tolerances
+allow; that is no part of the derivative of the solution.) The value is SciPy's. Differentiated are y0, `args`, the ends
+of t_span, t_eval, and all traced numbers that the function reads. Reverse mode is the adjoint method for these steps,
+forward mode the variational equation; the tape keeps every step.
 
 Methods are RK45, RK23 and DOP853, and Radau for stiff equations: its steps are solutions of equations, which get their
 derivative from dualrev.implicit. BDF and LSODA raise UnsupportedError for traced arguments, and so do events and

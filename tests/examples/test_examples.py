@@ -210,7 +210,7 @@ def test_the_craft_reaches_mars_with_the_least_energy(capsys):
     assert "no flight of 1 days" in capsys.readouterr().err
 
 
-def test_hares_and_lynxes_are_fitted_alike_through_solve_ivp_and_by_a_loop():
+def test_hares_and_lynxes_are_fitted_alike_by_adaptive_steps_and_by_a_loop():
     logs, p = np.log(hares.pelts()), hares.START
     found = {name: hares.fit(*way, logs) for name, way in hares.ways().items() if "loop" in name}
     ours, theirs = found["dualrev, a compiled loop"], found["differences, a compiled loop"]
@@ -218,7 +218,7 @@ def test_hares_and_lynxes_are_fitted_alike_through_solve_ivp_and_by_a_loop():
     np.testing.assert_allclose(ours.errors, theirs.errors, rtol=1e-5)
     assert np.all(ours.values > 5.0 * ours.errors)
     few = logs[:, :5]
-    slope = dr.jacobian(hares.by_solve_ivp)(p, few)
+    slope = dr.jacobian(hares.by_rk45)(p, few)
     np.testing.assert_allclose(slope, dr.jacobian(hares.by_loop)(p, few, hares.STEPS), rtol=1e-5, atol=1e-5)
     x, y = hares.by_loop(p, np.zeros((2, 9)), 200).reshape(2, -1)
     a, b, c, d = np.exp(p[:4])
