@@ -9,7 +9,7 @@ these methods for a numba function.
 
     solution = rk45(fun, (t0, t1), y0, t_eval=None, args=(), rtol=1e-3, atol=1e-6)
 
-fun(t, y, *args) returns the n time derivatives, as an array, a tuple or a list. y0 is a vector of n floats, t_eval a
+fun(t, y, *args) returns the n time derivatives, as an array or a tuple. y0 is a vector of n floats, t_eval a
 sorted vector of times or None, args a tuple of numbers and arrays, rtol a float, atol a float or a vector.
 
 The derivative is that of the returned numbers for the steps taken: "discretise, then optimise". The sizes of the steps

@@ -3,7 +3,7 @@
     rk23  rk45  dop853
 
 First the solver finds the times of the steps, as a constant. Then these steps are taken again, as a loop with
-checkpoints (`dualrev.checkpoint`): its derivative keeps some states, and takes the steps between them once more. Steps
+checkpoints (`dualrev.checkpoint`): its derivative keeps some states and all times, and takes the steps again. Steps
 end at the times of t_eval. A solution takes twice as long as without checkpoints, and its gradient about twice, too.
 
     states = rk45(fun, (t0, t1), y0, t_eval, args=(), rtol=1e-3, atol=1e-6, max_step=inf)

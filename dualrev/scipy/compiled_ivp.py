@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, typeof, types
 from numba.core.dispatcher import Dispatcher
 from scipy import integrate as _integrate
 from scipy.optimize import OptimizeResult
@@ -60,7 +60,17 @@ def is_compiled(of: dict[str, Any]) -> bool:
         and np.ndim(of["y0"]) == 1
         and np.size(of["y0"]) > 0
         and not np.iscomplexobj(of["y0"])
+        and not _returns_list(of["fun"], of["args"])
     )
+
+
+def _returns_list(fun: Dispatcher, args: Any) -> bool:
+    """Whether a right-hand side returns a list. The compiler refuses it: by itself it names the function's line."""
+    leaves, structure = flatten_leaves(tuple(args or ()))
+    given = structure.rebuild_leaves([plain(x) if holds_duals(x) or isinstance(x, RealArray) else x for x in leaves])
+    kinds = types.float64, types.float64[::1], *map(typeof, given)
+    fun.compile(kinds)
+    return isinstance(fun.overloads[kinds].signature.return_type, types.List)
 
 
 @functools.lru_cache(maxsize=256)
