@@ -105,7 +105,7 @@ def _explicit(method: Any, error_norm: Any) -> tuple[Any, Any]:
                 return after, x, k[wide - 1], k, size * (min(1.0, factor) if rejected else factor)
             rejected = True
             size *= max(SHRINK, SAFETY * error**exponent) if math.isfinite(error) else SHRINK
-            if size < least:
+            if not size >= least:  # NaN, too
                 return t, x, k[wide - 1], k, -1.0
 
     @njit

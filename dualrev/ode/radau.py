@@ -166,7 +166,7 @@ def _step(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory, co
     tolerance = max(10.0 * np.finfo(np.float64).eps / rtol, min(0.03, rtol**0.5))
     rejected, iterations, rate, h = False, -1, -1.0, 0.0
     while True:
-        if size < least:
+        if not size >= least:  # NaN, too
             return t, np.zeros((3, n)), -1.0
         goal = t + size * direction
         after = last if direction * (goal - last) > 0.0 else goal

@@ -97,15 +97,15 @@ def solve(of: dict[str, Any]) -> Any:
     """Return what `solve_ivp` returns for these arguments; SolutionError if a traced solution failed."""
     t0, t1 = of["t_span"]
     y0, args, events = _vector(of["y0"]), tuple(of["args"] or ()), _sequence(of["events"])
+    if not np.all(np.isfinite(plain(y0))):
+        raise ValueError("All components of the initial state `y0` must be finite.")
     t_eval = None if of["t_eval"] is None else _times(of["t_eval"], plain(t0), plain(t1))
     limits, directions = _attributes(events)
     whole, short = _METHODS[of["method"]]
     problem = of["fun"], (_float(t0), _float(t1)), y0, t_eval, args
     options = (
-        _tolerance(of.get("rtol", 1e-3)),
-        np.asarray(of.get("atol", 1e-6), float)[()],
-        float(of.get("max_step", np.inf)),
-        float(of.get("first_step") or 0.0),
+        *_tolerances(of.get("rtol", 1e-3), of.get("atol", 1e-6), len(y0)),
+        *_step_sizes(of.get("max_step", np.inf), of.get("first_step"), abs(plain(t1) - plain(t0))),
     )
     band = _band(of.get("jac_sparsity"), len(y0))
     if events or of["dense_output"] or any(map(holds_duals, (t0, t1, t_eval))):
@@ -187,10 +187,27 @@ def _times(t_eval: Any, t0: float, t1: float) -> Any:
     return times
 
 
-def _tolerance(rtol: Any) -> float:
+def _tolerances(rtol: Any, atol: Any, n: int) -> tuple[float, Any]:
+    """Return both tolerances; raise SciPy's errors for wrong ones."""
+    atol = np.asarray(atol, float)
     if np.any(np.asarray(rtol) < _LEAST_RTOL):
         warnings.warn(f"`rtol` is too low, setting to {_LEAST_RTOL}", stacklevel=4)
-    return float(max(rtol, _LEAST_RTOL))
+    if atol.ndim > 0 and atol.shape != (n,):
+        raise ValueError("`atol` has wrong shape.")
+    if np.any(atol < 0):
+        raise ValueError("`atol` must be positive.")
+    return float(max(rtol, _LEAST_RTOL)), atol[()]
+
+
+def _step_sizes(max_step: float, first_step: float | None, interval: float) -> tuple[float, float]:
+    """Return the largest and the first step, 0 for none; raise SciPy's errors for wrong ones."""
+    if max_step <= 0:
+        raise ValueError("`max_step` must be positive.")
+    if first_step is not None and first_step <= 0:
+        raise ValueError("`first_step` must be positive.")
+    if first_step is not None and first_step > interval:
+        raise ValueError("`first_step` exceeds bounds.")
+    return float(max_step), float(first_step or 0.0)
 
 
 def _attributes(events: Sequence[Any]) -> tuple[Any, Any]:

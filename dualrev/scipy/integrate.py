@@ -59,11 +59,11 @@ __all__ = [
     "quad_vec",
     "romb",
     "simpson",
+    "solve_bvp",
     "solve_ivp",
     "tplquad",
     "trapezoid",
 ]
-__all__ = ["odeint", "solve_bvp", "solve_ivp"]
 
 _METHODS = {name: getattr(_integrate, name) for name in ("RK23", "RK45", "DOP853", "Radau")}
 _STIFF, _TOLERANCE = 2, 1.49012e-8  # what odeint reports of stiff equations; its tolerances, if none are given

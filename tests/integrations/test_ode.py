@@ -85,6 +85,8 @@ def test_a_solution_that_leaves_the_floats_ends_early():
         found = solver(explosion, (0.0, 2.0), np.ones(1))
         assert found.status == -1
         assert found.t[-1] == pytest.approx(1.0, abs=1e-3)
+        assert solver(explosion, (0.0, 2.0), np.array([np.nan])).status == -1
+        assert solver(explosion, (0.0, np.nan), np.ones(1)).status == -1
 
 
 def test_a_stiff_solution_takes_scipy_s_steps():
@@ -311,6 +313,11 @@ def test_wrong_input_has_scipy_s_errors():
         {"t_eval": [0.5, 0.2]},
         {"jac_sparsity": np.eye(3), "method": "Radau"},
         {"method": "Euler"},
+        {"max_step": -1.0},
+        {"first_step": 0.0},
+        {"first_step": 2.0},
+        {"atol": -1.0},
+        {"atol": [1e-3, 1e-3, 1e-3]},
     ):
         with pytest.raises(ValueError, match=r".") as expected:
             scipy.integrate.solve_ivp(decay, (0.0, 1.0), [2.0, 1.0], args=(0.5,), **options)

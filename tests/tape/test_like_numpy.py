@@ -139,9 +139,9 @@ def test_a_number_that_scipy_makes_an_array_of_is_no_array_of_the_user(f):
     assert __file__ in message
     assert re.search(r"\): scipy\.stats\.(norm\.(ppf|fit)|beta\.sf|gmean) cannot be differentiated: ", message)
     assert "np.array([x, 1.0])" not in message
-    cures = "ndtri(p) for norm.ppf(p)", "`from dualrev.scipy import stats`: stats.beta.sf", "functions of numpy"
-    assert any(cure in message for cure in cures)
-    assert "dualrev.custom_vjp" in message or "stats.beta.sf" in message
+    drop_in = "`from dualrev.scipy import stats`: stats." in message
+    assert drop_in or ("ndtri(p) for norm.ppf(p)" in message and "dualrev.custom_vjp" in message)
+    assert drop_in != ("norm.fit" in message)
     quantile = stats.norm.ppf(0.3)
     assert dr.grad(special.ndtri)(0.3) == pytest.approx(1.0 / stats.norm.pdf(quantile))
 

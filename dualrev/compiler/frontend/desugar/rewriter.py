@@ -57,6 +57,7 @@ from dualrev.compiler.frontend.messages import refused_at_once
 from dualrev.compiler.frontend.reading.callables import is_stencil
 from dualrev.compiler.frontend.reading.source import describe, parameters
 from dualrev.compiler.ir.names import readable
+from dualrev.compiler.types.aliases import UserValue
 
 __all__ = ["desugar"]
 
@@ -130,7 +131,7 @@ class _Desugaring(ast.NodeTransformer):
             return self.inside.define_pullback(node)
         if self.limits.define(node) or (len(node.targets) == 1 and self.inside.name_function(node)):
             return ast.copy_location(ast.Pass(), node)
-        if (changed := augmented(node, self.spellings.value)) is not None:
+        if (changed := augmented(node, self.known)) is not None:
             return self.block([changed])
         self.unrolling.note(node)
         for made in (self.tables.define(node), self.iterators.define(node), self.spellings.lists_apart(node)):
@@ -219,6 +220,11 @@ class _Desugaring(ast.NodeTransformer):
             return ast.copy_location(Inlined.of(*following), node)
         self.generic_visit(node)
         return node
+
+    def known(self, node: ast.expr) -> UserValue:
+        """Return the compile-time value of a name or an attribute; None if it is not known, or a closure."""
+        is_closure = isinstance(node, ast.Name) and node.id in self.closures
+        return None if is_closure else self.spellings.value(node)
 
     def composed(self, node: ast.Call) -> ast.expr | None:
         """Desugar a call of a stencil, or of a function composed of others; None for any other call."""
