@@ -18,7 +18,7 @@ from dualrev.ode.solution import between
 
 __all__ = ["any_crosses", "event_times", "together"]
 
-_ORDERS = 2  # of derivatives that event times have
+_ORDERS = 4  # of derivatives that event times have
 _EPS = np.finfo(float).eps
 
 

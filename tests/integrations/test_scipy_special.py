@@ -93,12 +93,27 @@ def test_stdtr_by_its_degrees_of_freedom(orders):
     np.testing.assert_allclose(derivative(sp.stdtr, (df, t), orders), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["gammainc", "betainc", "stdtr", "kve"])
+@pytest.mark.parametrize("orders", [(1, 0), (2, 0), (1, 1)], ids=str)
+@pytest.mark.parametrize(
+    ("f", "exact"),
+    [(sp.ive, lambda v, x: mpmath.besseli(v, x) * mpmath.exp(-x)), (sp.iv, mpmath.besseli), (sp.kv, mpmath.besselk)],
+    ids=["ive", "iv", "kv"],
+)
+def test_bessel_functions_by_their_orders(f, exact, orders):
+    """Below and above 0, by the series and by the integral."""
+    v, x = (u.ravel() for u in np.meshgrid([-2.5, -0.3, 1e-3, 0.5, 2.7, 10.0, 35.0], [0.1, 1.0, 29.0, 31.0, 300.0]))
+    with mp.workdps(60):
+        expected = [by_differences(exact, u, orders) for u in zip(v, x, strict=True)]
+    np.testing.assert_allclose(derivative(f, (v, x), orders), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["gammainc", "betainc", "stdtr", "ive", "kve"])
 def test_third_derivatives_by_a_shape(name):
     exact = {
         "gammainc": regularized,
         "betainc": regularized_beta,
         "stdtr": lambda df, t: 1 - regularized_beta(df / 2, mp.mpf("0.5"), df / (df + t * t)) / 2,
+        "ive": lambda v, x: mpmath.besseli(v, x) * mpmath.exp(-x),
         "kve": lambda v, x: mpmath.besselk(v, x) * mpmath.exp(x),
     }[name]
     args = (1.7, 2.2, 0.4) if name == "betainc" else (1.7, 1.2)

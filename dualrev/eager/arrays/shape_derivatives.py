@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.eager.arrays.bessel_orders import ive_by_order, kve_by_order
 from dualrev.eager.arrays.elementwise import elementwise
 from dualrev.eager.arrays.memory.storage import holds_duals, plain
 from dualrev.eager.arrays.shape_integrals import beta_integral, gamma_integral, in_parts, trigamma
@@ -57,22 +58,7 @@ _BETA = "exp(xlogy(a - 1.0, c) + xlog1py(b - 1.0, -c) - betaln(a, b))"
 _BETA_BY_A = f"(xlogy({_BETA}, c) - {_BETA} * (psi(a) - psi(a + b)))"
 _BETA_BY_B = f"(xlog1py({_BETA}, -c) - {_BETA} * (psi(b) - psi(a + b)))"
 _T_BY_A = "density_of_t_a(a, b)"
-
-
-def _kve(n: int, v: Any, x: Any) -> Any:
-    """n-th derivative of kve by its order: the integral of exp(-x (cosh t - 1)) cosh(v t) (DLMF 10.32.9)."""
-    size, far = np.abs(plain(v)), np.ones(np.broadcast_shapes(np.shape(v), np.shape(x)))
-    with np.errstate(all="ignore"):
-        for _ in range(30):  # where the integrand is negligible
-            far = np.arccosh(1.0 + (60.0 + 2.0 * size * far) / plain(x))
-        t = far * np.linspace(0.0, 1.0, 513).reshape(-1, *(1,) * far.ndim)
-        fall = -2.0 * x * np.sinh(0.5 * t) ** 2
-        rising, falling = np.exp(fall + v * t), np.exp(fall - v * t)
-        even = rising + (falling if n % 2 == 0 else -falling)
-        weights = np.where((t == 0.0) | (t == far), 0.5, 1.0) * t**n
-        made = 0.5 * np.sum(weights * even, axis=0) * (far / 512.0)
-    zero = np.where(plain(v) == 0.0, 0.0, np.sign(plain(v)) * np.inf) if n % 2 else np.inf
-    return np.where(plain(x) == 0.0, zero, made)
+_IVE_BY_B = "0.5 * (ive_a(a - 1.0, b) + ive_a(a + 1.0, b)) - ive_a(a, b)"
 
 
 def _zeta(x: Any, q: Any) -> Any:
@@ -157,9 +143,11 @@ _SLOPES = (
     _Slope("density_of_t_a", lambda df, t: _density_of_t(1, df, t)),
     _Slope("stdtr_a", lambda df, t: in_parts(functools.partial(_stdtr, 1), df, t), ("stdtr_aa(a, b)", _T_BY_A)),
     _Slope("stdtr_aa", lambda df, t: in_parts(functools.partial(_stdtr, 2), df, t)),
-    _Slope("kve_a", lambda v, x: in_parts(functools.partial(_kve, 1), v, x),
+    _Slope("ive_a", lambda v, x: in_parts(functools.partial(ive_by_order, 1), v, x), ("ive_aa(a, b)", _IVE_BY_B)),
+    _Slope("ive_aa", lambda v, x: in_parts(functools.partial(ive_by_order, 2), v, x)),
+    _Slope("kve_a", lambda v, x: in_parts(functools.partial(kve_by_order, 1), v, x),
            ("kve_aa(a, b)", "kve_a(a, b) - 0.5 * (kve_a(a - 1.0, b) + kve_a(a + 1.0, b))")),
-    _Slope("kve_aa", lambda v, x: in_parts(functools.partial(_kve, 2), v, x)),
+    _Slope("kve_aa", lambda v, x: in_parts(functools.partial(kve_by_order, 2), v, x)),
     _Slope("zeta", _zeta, ("nan", "-a * zeta(a + 1.0, b)")),
     *(_Slope(f"{name}_{k}", functools.partial(_output, name, k), (text,))
       for name, texts in OUTPUTS.items() for k, text in enumerate(texts)),
@@ -175,6 +163,8 @@ _TEXTS: dict[str, tuple[tuple[str | None, ...], tuple[str | None, ...]]] = {
     "betainc": (("betainc_a(a, b, c)", "betainc_b(a, b, c)", None),
                 ("betainc_aa(a, b, c)", "betainc_ab(a, b, c)", _BETA_BY_A, "betainc_bb(a, b, c)", _BETA_BY_B, None)),
     "stdtr": (("stdtr_a(a, b)", None), ("stdtr_aa(a, b)", _T_BY_A, None)),
+    "iv": (("exp(b) * ive_a(a, b)", None), ("exp(b) * ive_aa(a, b)", f"exp(b) * (ive_a(a, b) + {_IVE_BY_B})", None)),
+    "ive": (("ive_a(a, b)", None), ("ive_aa(a, b)", _IVE_BY_B, None)),
     "kv": (("exp(-b) * kve_a(a, b)", None), ()),
     "kve": (("kve_a(a, b)", None),
             ("kve_aa(a, b)", "kve_a(a, b) - 0.5 * (kve_a(a - 1.0, b) + kve_a(a + 1.0, b))", None)),
