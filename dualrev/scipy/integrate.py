@@ -9,8 +9,8 @@ of t_span, t_eval, and all traced numbers that the function reads. Reverse mode 
 forward mode the variational equation; the tape keeps every step.
 
 Methods are RK45, RK23 and DOP853, and Radau for stiff equations: its steps are solutions of equations, which get their
-derivative from dualrev.implicit. BDF and LSODA raise UnsupportedError for traced arguments, and so do events and
-dense_output of functions that are not numba's.
+derivative from dualrev.implicit, and so do the times of events. BDF and LSODA raise UnsupportedError for traced
+arguments.
 
 `odeint` is LSODA, whose steps depend on earlier ones. Its value is SciPy's; its derivative is that of DOP853 for the
 same tolerances, or of Radau where LSODA found the equation stiff. `solve_bvp` has SciPy's solution, with the derivative
@@ -43,6 +43,7 @@ from dualrev.implicit.solution import applied, constant
 from dualrev.scipy.boundary_value import solve_bvp
 from dualrev.scipy.calls import like
 from dualrev.scipy.compiled_ivp import is_compiled, is_nested, solve, with_time_first
+from dualrev.scipy.ivp_events import Interpolant, as_sequence, event_times, plain_events, whole_steps, with_value
 from dualrev.scipy.quadrature import dblquad, fixed_quad, nquad, quad, quad_vec, tplquad
 from dualrev.scipy.runge_kutta_steps import Explicit, Radau, Steps
 from dualrev.scipy.samples import cumulative_simpson, cumulative_trapezoid, romb, simpson, trapezoid
@@ -86,23 +87,40 @@ def solve_ivp(*given: Any, **options: Any) -> Any:
     if is_compiled(of) and not is_nested(of["t_span"], of["y0"], of["t_eval"], of["args"]):
         return solve(of)
     watch = Watch()
-    as_it_is = ("events", "method")  # functions with attributes, a class
-    known = {**watch.options({k: v for k, v in of.items() if k not in as_it_is}), **{k: of[k] for k in as_it_is}}
+    others = {k: v for k, v in of.items() if k not in ("events", "method")}  # functions with attributes, a class
+    known = {**watch.options(others), "method": of["method"], "events": plain_events(of["events"], watch)}
     made = _integrate.solve_ivp(**known)
     if not watch.seen or not len(made.t):
         return made
     method = _method(of)
     if not made.success:
         raise SolutionError(of["fun"], f"SciPy's solver says: {made.message.rstrip('.')}")
-    steps = made.t if of["t_eval"] is None else _integrate.solve_ivp(**known | {"t_eval": None}).t
+    ended = made.status == 1  # by a terminal event
+    if ended:
+        end = max((t[-1] for t in made.t_events if len(t)), key=lambda t: abs(t - known["t_span"][0]))
+        steps = whole_steps(method, known, end)
+    elif of["t_eval"] is None:
+        steps = made.t
+    else:
+        steps = _integrate.solve_ivp(**known | {"t_eval": None, "events": None, "dense_output": False}).t
     watch.forget()
     first, last = of["t_span"]
     args = () if of["args"] is None else tuple(of["args"])
-    f = _slope(of["fun"], of["vectorized"])
-    times = real_array([first, *steps[1:-1], last])
-    y = _steps(method, f, args, times, of["y0"]).at(of["t_eval"])
-    t = times if of["t_eval"] is None else real_array(of["t_eval"])
-    made.t, made.y = made.t + (t - plain(t)), made.y + (y - plain(y))
+    times = real_array([first, *steps[1:-1], steps[-1] if ended else last])
+    taken = _steps(method, _slope(of["fun"], of["vectorized"]), args, times, of["y0"])
+    if of["events"] is not None:
+        known_times = made.t_events
+        made.t_events = event_times(as_sequence(of["events"]), known_times, taken, args)
+        found = zip(made.t_events, made.y_events, strict=True)
+        made.y_events = [with_value(y, taken.at(t).T) if len(t) else y for t, y in found]
+    if ended:
+        (last,) = (t[-1] for t, plain_t in zip(made.t_events, known_times, strict=True) if end in plain_t[-1:])
+    ends = real_array([*times[:-1], last])
+    t = ends if of["t_eval"] is None else real_array(of["t_eval"])[: len(made.t)]
+    y = taken.at(t if of["t_eval"] is not None or ended else None)
+    made.t, made.y = with_value(made.t, t), with_value(made.y, y)
+    if of["dense_output"]:
+        made.sol = Interpolant(made.sol, taken, ends)
     return made
 
 
@@ -195,14 +213,4 @@ def _method(of: dict[str, Any]) -> Any:
             "its steps depend on those before, or nothing is known of them",
             "method='Radau', if the equation is stiff, or 'RK45', 'RK23' or 'DOP853'",
         )
-    for option, instead in [
-        ("events", "the times of interest as t_eval; of an event, the equation that it solves, with dualrev.implicit"),
-        ("dense_output", "the times of interest as t_eval"),
-    ]:
-        if of[option] not in (None, False):
-            raise UnsupportedError.call(
-                f"scipy.integrate.solve_ivp with {option} of numbers that are being differentiated",
-                "what it returns is made of plain numbers",
-                instead,
-            )
     return _METHODS[name]

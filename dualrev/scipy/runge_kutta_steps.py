@@ -57,7 +57,7 @@ class Steps:
         places = np.searchsorted(forward * known, [forward * plain(t) for t in wanted]) - 1
         columns = []
         for place, t in zip(places, wanted, strict=True):
-            k = max(int(place), 0)
+            k = min(max(int(place), 0), len(known) - 2)
             h = self._times[k + 1] - self._times[k]
             if plain(h) == 0.0:
                 columns.append(self._unmoved(k, t, h))

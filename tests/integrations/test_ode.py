@@ -269,6 +269,36 @@ def test_the_derivative_of_an_event_s_time():
     np.testing.assert_allclose(gradient, differences(lambda p: landing(p, scipy.integrate.solve_ivp), p), rtol=1e-5)
 
 
+@pytest.mark.parametrize("method", ["RK45", "DOP853", "Radau"])
+@pytest.mark.parametrize("t_eval", [None, np.linspace(0.0, 5.0, 26)])
+def test_events_and_interpolants_of_a_python_function(method, t_eval):
+    def flight(t, y, g, drag):
+        return np.stack([y[1], -g - drag * y[1]])
+
+    def fell(t, y, g, drag):
+        return y[0]
+
+    fell.terminal, fell.direction = True, -1
+    options = {"events": [turned.py_func, fell], "rtol": 1e-10, "atol": 1e-10, "method": method, "t_eval": t_eval}
+
+    def solved(p, fun=integrate.solve_ivp):
+        s = fun(flight, (0.0, 5.0), np.array([0.0, 10.0]), args=(p[0], p[1]), dense_output=True, **options)
+        assert s.status == 1
+        times = s.t_events[1][0] + 0.5 * s.t_events[0][0]
+        return times + s.y_events[1][0][1] - s.y[1, -1] * 0.25 + np.sum(s.sol(np.array([0.3, 0.7]))) + s.sol(1.0)[1]
+
+    p = np.array([9.81, 0.02])
+    value, gradient = dr.value_and_grad(solved)(p)
+    assert value == pytest.approx(solved(p, scipy.integrate.solve_ivp), rel=1e-15)
+    np.testing.assert_allclose(
+        gradient, differences(lambda p: solved(p, scipy.integrate.solve_ivp), p, 1e-3), rtol=1e-5
+    )
+    if method == "RK45":
+        curved = dr.hessian(solved)(p)
+        moved = [dr.grad(solved)(p * (1.0 + h * np.array([0.0, 1.0]))) for h in (1e-3, -1e-3)]
+        np.testing.assert_allclose(curved[1], (moved[0] - moved[1]) / (2e-3 * p[1]), rtol=1e-4)
+
+
 def decayed(p, fun=integrate.solve_ivp, **more):
     return fun(decay, (0.0, p[1]), [2.0, 1.0], args=(p[0],), rtol=1e-9, atol=1e-9, **more).y[:, -1]
 
