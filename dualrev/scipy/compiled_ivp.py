@@ -69,8 +69,8 @@ def _returns_list(fun: Dispatcher, args: Any) -> bool:
     leaves, structure = flatten_leaves(tuple(args or ()))
     given = structure.rebuild_leaves([plain(x) if holds_duals(x) or isinstance(x, RealArray) else x for x in leaves])
     kinds = types.float64, types.float64[::1], *map(typeof, given)
-    fun.compile(kinds)
-    return isinstance(fun.overloads[kinds].signature.return_type, types.List)
+    _, _, folded, _ = fun.get_call_template(kinds, {})
+    return isinstance(fun.overloads[tuple(folded)].signature.return_type, types.List)
 
 
 @functools.lru_cache(maxsize=256)

@@ -15,6 +15,7 @@ from dualrev.ode import checkpointed
 from dualrev.ode.banded import factor, solve_factored
 from dualrev.ode.radau import _BASIS, _COMPLEX, _INVERSE, _REAL
 from dualrev.scipy import integrate
+from dualrev.scipy.compiled_ivp import is_compiled, with_time_first
 
 SOLVERS = {"RK23": ode.rk23, "RK45": ode.rk45, "DOP853": ode.dop853, "Radau": ode.radau}
 
@@ -321,6 +322,18 @@ def test_a_numba_function_is_solved_by_compiled_code_on_the_tape():
     np.testing.assert_allclose(curved, expected, rtol=1e-6)
 
 
+def test_a_function_of_odeint_takes_the_time_second():
+    @njit
+    def slope(y, t, rate, shift):
+        return rate * y + shift * t
+
+    assert with_time_first(slope, True) is slope
+    problem = {"fun": with_time_first(slope, False), "args": (0.7, 2.0), "y0": [1.0], "method": "DOP853"}
+    assert is_compiled({**problem, "events": None, "vectorized": False})
+    np.testing.assert_array_equal(problem["fun"](3.0, np.ones(1), 0.7, 2.0), [6.7])
+
+
+@pytest.mark.slow
 def test_odeint_has_the_compiled_derivative():
     @njit
     def slope(y, t, rate):
