@@ -77,6 +77,9 @@ def _maker(frame: FrameType) -> str:
     by_name = (name for name, x in frame.f_globals.items() if x is ours is not None)
     module = sys.modules.get(frame.f_globals.get("__name__", ""))
     is_copy = module is not None and vars(module) is not frame.f_globals
+    is_copy = (
+        is_copy and type(frame.f_globals.get("np")).__name__ != "_Module"
+    )  # of dr.check, which copies globals, too
     return next(by_name, "np" if is_copy else "dualrev.numpy")
 
 
