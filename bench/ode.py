@@ -130,7 +130,7 @@ class Row:
         return min(self.entries[key].seconds, default=None)
 
     def ratio(self, key: str) -> float | None:
-        """Return the best time of an entry over that of the solution."""
+        """Return the best time of an entry, divided by the solution's."""
         own, other = self.seconds("solution"), self.seconds(key)
         if own is None or other is None:
             return None
@@ -187,7 +187,7 @@ def by_diffrax(row: Row, value: float, expected: tuple[np.ndarray, np.ndarray]) 
 
 
 def too_far(found: float, value: float, tolerance: float) -> bool:
-    """Whether a value does not agree with that of the compiled solution."""
+    """Whether a value differs from the compiled solution's by more than a relative tolerance."""
     return not abs(found - value) <= tolerance * abs(value)
 
 

@@ -121,7 +121,7 @@ def two_ones(p, data):
 
 @njit
 def robertson(t, y, p, data):
-    """Three substances and three reactions, one of which is very fast."""
+    """Robertson's equations: three substances, and three reactions at very different rates."""
     slow, fast, back = p[0] * y[0], p[1] * y[1] * y[1], p[2] * y[1] * y[2]
     return back - slow, slow - back - fast, fast
 

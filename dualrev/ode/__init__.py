@@ -9,11 +9,12 @@ these methods for a numba function.
 
     solution = rk45(fun, (t0, t1), y0, t_eval=None, args=(), rtol=1e-3, atol=1e-6)
 
-fun(t, y, *args) returns the n time derivatives, as an array or a tuple. y0 is a vector of n floats, t_eval a
-sorted vector of times or None, args a tuple of numbers and arrays, rtol a float, atol a float or a vector.
+fun(t, y, *args) returns the n time derivatives, as an array or a tuple of floats. y0 is a vector of n floats, t_eval a
+sorted vector of times or None, args a tuple of numbers and arrays, rtol a float, atol a float or a vector. A wrong
+number of derivatives, times out of order, or a band that leaves out elements of the Jacobian raise a ValueError.
 
-The derivative is that of the returned numbers for the steps taken: "discretise, then optimise". The sizes of the steps
-are constants in it, as in most libraries: they move the result by no more than the tolerances allow.
+The compiler differentiates the steps that were taken: "discretise, then optimise". The sizes of the steps are constants
+in the derivative, as in most libraries: they move the result by no more than the tolerances allow.
 
 >>> import numpy as np
 >>> from numba import njit

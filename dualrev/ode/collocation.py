@@ -22,7 +22,7 @@ import dualrev as dr
 from dualrev.ode.banded import factor, solve_factored
 from dualrev.ode.control import slope
 
-__all__ = ["POINTS", "WEIGHTS", "extent", "jacobian", "stage_moves"]
+__all__ = ["POINTS", "WEIGHTS", "checked_jacobian", "extent", "jacobian", "stage_moves"]
 
 POINTS = np.array([(4.0 - 6.0**0.5) / 10.0, (4.0 + 6.0**0.5) / 10.0, 1.0])
 WEIGHTS = (POINTS[:, None] ** [1, 2, 3] / [1, 2, 3]) @ np.linalg.inv(POINTS[:, None] ** [0, 1, 2])
@@ -50,6 +50,27 @@ def jacobian(fun, t, y, args, band):
             seed[j] = 0.0
             for i in range(max(0, j - above), min(n, j + below + 1)):
                 made[i, j - i + below] = column[i]
+    return made
+
+
+@njit
+def checked_jacobian(fun, t, y, args, band):
+    """Return the Jacobian; raise an error if it has elements outside of the band: derivatives would be wrong."""
+    n = len(y)
+    made = jacobian(fun, t, y, args, band)
+    if band is not None:
+        below, above = extent(n, band)
+        direction = np.empty(n)
+        for i in range(n):
+            direction[i] = 1.0 + np.sin(1.0 + i)
+        _, whole = dr.jvp(slope, (t, y, fun, args), (None, direction, None, None))
+        for i in range(n):
+            inside, size = 0.0, abs(whole[i])
+            for j in range(max(0, i - below), min(n, i + above + 1)):
+                inside += made[i, j - i + below] * direction[j]
+                size += abs(made[i, j - i + below])
+            if abs(whole[i] - inside) > 1e-9 * size:
+                raise ValueError("the Jacobian of fun has elements outside of band=(below, above): make it wider")
     return made
 
 

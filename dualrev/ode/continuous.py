@@ -41,6 +41,7 @@ from numba import njit
 
 import dualrev as dr
 from dualrev.ode import explicit
+from dualrev.ode.control import set_row
 from dualrev.ode.nested_args import cotangents, put, size
 from dualrev.ode.solution import between
 
@@ -68,11 +69,9 @@ def _state(t, steps, starts, coefficients):
 @njit
 def _right_hand_side(t, y, args, fun):
     """Return fun(t, y, *args) as a new vector, as `slope` does, which calls _adjoint: numba forbids the recursion."""
-    found = fun(t, y, *args)
-    f = np.empty(len(y))
-    for i in range(len(y)):
-        f[i] = found[i]
-    return f
+    f = np.empty((1, len(y)))
+    set_row(f, 0, fun(t, y, *args))
+    return f[0]
 
 
 @njit

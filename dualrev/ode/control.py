@@ -13,19 +13,26 @@ from numba import njit
 # This package has loops over elements, which numba compiles much faster than expressions of arrays. Functions that have
 # derivatives here take fun after a number, because numba warns of tuples that begin with a function.
 
-__all__ = ["first_step_size", "root_mean_square", "scaled", "shortest_step", "slope"]
+__all__ = ["first_step_size", "root_mean_square", "scaled", "set_row", "shortest_step", "slope"]
 
 SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
 
 
 @njit
+def set_row(a, i, row):
+    """Set row i of a matrix to a vector, which may be a tuple: numba checks no index."""
+    if len(row) != a.shape[1]:
+        raise ValueError("fun(t, y, *args) must return as many numbers as y has: return an array of len(y) numbers")
+    for j in range(a.shape[1]):
+        a[i, j] = row[j]
+
+
+@njit
 def slope(t, y, fun, args):
     """Return fun(t, y, *args), a sequence of n numbers, as a new vector."""
-    found = fun(t, y, *args)
-    f = np.empty(len(y))
-    for i in range(len(y)):
-        f[i] = found[i]
-    return f
+    f = np.empty((1, len(y)))
+    set_row(f, 0, fun(t, y, *args))
+    return f[0]
 
 
 @njit

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 import dualrev as dr
-from dualrev.ode.control import slope
+from dualrev.ode.control import set_row, slope
 from dualrev.ode.events import any_crosses, event_times
 from dualrev.ode.solution import Solution, between
 
@@ -35,13 +35,6 @@ def _with_rows(a, n):
 
 
 @njit
-def _set_row(a, i, row):
-    """Set row i of a matrix."""
-    for j in range(len(row)):
-        a[i, j] = row[j]
-
-
-@njit
 def _transposed(a, n):
     """Return the transpose of the first n rows of a matrix."""
     made = np.empty((a.shape[1], n))
@@ -49,6 +42,20 @@ def _transposed(a, n):
         for j in range(a.shape[1]):
             made[j, i] = a[i, j]
     return made
+
+
+@njit
+def _check_times(t_eval, t, last):
+    """Raise an error unless the times are in the order of the integration and within its ends."""
+    direction, before = (1.0 if last >= t else -1.0), t
+    for i in range(len(t_eval)):
+        if (
+            direction * (t_eval[i] - before) < 0.0
+            or direction * (last - t_eval[i]) < 0.0
+            or (i and t_eval[i] == before)
+        ):
+            raise ValueError("t_eval must be sorted and lie within t_span: write np.linspace(t_span[0], t_span[1], m)")
+        before = t_eval[i]
 
 
 def solver(begin: Any, advance: Any, interpolant: Any, order: int) -> Any:
@@ -77,6 +84,8 @@ def solver(begin: Any, advance: Any, interpolant: Any, order: int) -> Any:
     ):
         t, last = t_span
         n = len(y0)
+        if np.isnan(t) or np.isnan(last):
+            raise ValueError("t_span must hold two numbers, and one of them is NaN")
         y = _resized(y0, n)
         rtol, max_step, first_step = dr.stop_gradient(rtol), dr.stop_gradient(max_step), dr.stop_gradient(first_step)
         scales = np.zeros(n) + dr.stop_gradient(atol)
@@ -100,9 +109,10 @@ def solver(begin: Any, advance: Any, interpolant: Any, order: int) -> Any:
         if t_eval is None:
             times, states = np.empty(16), np.empty((16, n))
             times[0] = t
-            _set_row(states, 0, y)
+            set_row(states, 0, y)
             count = 1
         else:
+            _check_times(dr.stop_gradient(t_eval), dr.stop_gradient(t), dr.stop_gradient(last))
             times, states = _resized(t_eval, len(t_eval)), np.empty((len(t_eval), n))
         steps, starts, pieces = np.empty((0, 2)), np.empty((0, n)), np.empty((0, n))
         if dense is not None:
@@ -111,11 +121,16 @@ def solver(begin: Any, advance: Any, interpolant: Any, order: int) -> Any:
         if events is not None:
             values = dr.stop_gradient(events(t, y, *args))
             seen = np.zeros(len(values), np.int64)
+            limits, signs = np.full(len(values), np.inf), np.zeros(len(values))
+            if max_events is not None:
+                limits = _resized(max_events, len(values))
+            if directions is not None:
+                signs = _resized(directions, len(values))
             which, event_t, event_y = np.empty(4, np.int64), np.empty(4), np.empty((4, n))
         if t == last:
             while count < len(times) and count < (2 if t_eval is None else len(times)):
                 times[count] = last
-                _set_row(states, count, y)
+                set_row(states, count, y)
                 count += 1
         while t != last and status == 0:
             after, x, f_after, k, size = advance(
@@ -131,16 +146,16 @@ def solver(begin: Any, advance: Any, interpolant: Any, order: int) -> Any:
                     steps, starts = _with_rows(steps, 2 * passed), _with_rows(starts, 2 * passed)
                     pieces = _with_rows(pieces, 2 * passed * order)
                 steps[passed, 0], steps[passed, 1] = t, h
-                _set_row(starts, passed, y)
+                set_row(starts, passed, y)
                 q = interpolant(fun, t, h, y, x, k, args, counts)
                 for j in range(order):
-                    _set_row(pieces, passed * order + j, q[j])
+                    set_row(pieces, passed * order + j, q[j])
                 passed += 1
             if events is not None:
                 before, values = values, dr.stop_gradient(events(after, x, *args))
-                if any_crosses(before, values, directions):
+                if any_crosses(before, values, signs):
                     q = interpolant(fun, t, h, y, x, k, args, counts)
-                    crossed, roots = event_times(events, before, values, directions, t, h, y, q, args)
+                    crossed, roots = event_times(events, before, values, signs, t, h, y, q, args)
                     for e in range(len(crossed)):
                         if found == len(which):
                             which, event_t = _resized(which, 2 * found), _resized(event_t, 2 * found)
@@ -148,22 +163,22 @@ def solver(begin: Any, advance: Any, interpolant: Any, order: int) -> Any:
                         at = between(q, (roots[e] - t) / h, y)
                         which[found] = crossed[e]
                         event_t[found] = roots[e]
-                        _set_row(event_y, found, at)
+                        set_row(event_y, found, at)
                         found += 1
                         seen[crossed[e]] += 1
-                        if seen[crossed[e]] >= max_events[crossed[e]]:
+                        if seen[crossed[e]] >= limits[crossed[e]]:
                             status, end, x = 1, roots[e], at
                             break
             if t_eval is None:
                 if count == len(times):
                     times, states = _resized(times, 2 * count), _with_rows(states, 2 * count)
                 times[count] = end
-                _set_row(states, count, x)
+                set_row(states, count, x)
                 count += 1
             elif count < len(times) and (end - times[count]) * h >= 0.0:
                 q = interpolant(fun, t, h, y, x, k, args, counts)
                 while count < len(times) and (end - times[count]) * h >= 0.0:
-                    _set_row(states, count, between(q, (times[count] - t) / h, y))
+                    set_row(states, count, between(q, (times[count] - t) / h, y))
                     count += 1
             t, y, f = end, x, f_after
         return Solution(

@@ -8,6 +8,7 @@ derivatives, and moves the value by no more than rounding does.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -84,8 +85,11 @@ def _event_time(events, index, t, h, y, q, args):
     _, slopes = dr.jvp(_values_at, (at, t, h, y, q, events, args), (1.0, None, None, None, None, None, None))
     slope = dr.stop_gradient(slopes[index])
     for _ in range(_ORDERS):
+        value = _values_at(at, t, h, y, q, events, args)[index]
         if slope != 0.0:
-            at = at - _values_at(at, t, h, y, q, events, args)[index] / slope
+            at = at - value / slope
+        else:  # no derivative: that of the root is infinite or NaN
+            at = at + math.sqrt(value - dr.stop_gradient(value))
     return at
 
 
@@ -94,7 +98,7 @@ def _brent(events, index, t, h, y, q, args):
     """Return a root between the ends of a step, by Brent's method (R. Brent, 1973, chapter 4)."""
     a, b = t, t + h
     fa, fb = _values_at(a, t, h, y, q, events, args)[index], _values_at(b, t, h, y, q, events, args)[index]
-    if abs(fa) < abs(fb):
+    if fa == 0.0 or abs(fa) < abs(fb):
         a, b, fa, fb = b, a, fb, fa
     c, fc, d, bisected = a, fa, b - a, True
     for _ in range(100):

@@ -19,7 +19,7 @@ from numba import njit
 from scipy import integrate as _integrate
 
 import dualrev as dr
-from dualrev.ode.control import GROW, SAFETY, SHRINK, first_step_size, shortest_step
+from dualrev.ode.control import GROW, SAFETY, SHRINK, first_step_size, set_row, shortest_step
 from dualrev.ode.driver import solver
 
 __all__ = ["dop853", "dop853_step", "rk23", "rk23_step", "rk45", "rk45_step"]
@@ -69,9 +69,7 @@ def _explicit(method: Any, error_norm: Any) -> tuple[Any, Any]:
                 x[i] += weight * k[j, i]
         for i in range(len(y)):
             x[i] = y[i] + h * x[i]
-        found = fun(t + c[s] * h, x, *args)
-        for i in range(len(y)):
-            k[s, i] = found[i]
+        set_row(k, s, fun(t + c[s] * h, x, *args))
 
     @njit
     def begin(fun, t, y, f, last, args, rtol, atol, max_step, first_step, band, counts):

@@ -16,8 +16,18 @@ from numba import njit
 
 import dualrev as dr
 from dualrev.ode.banded import factor, solve_factored
-from dualrev.ode.collocation import POINTS, WEIGHTS, extent, jacobian, stage_moves
-from dualrev.ode.control import GROW, SAFETY, SHRINK, first_step_size, root_mean_square, scaled, shortest_step, slope
+from dualrev.ode.collocation import POINTS, WEIGHTS, checked_jacobian, extent, stage_moves
+from dualrev.ode.control import (
+    GROW,
+    SAFETY,
+    SHRINK,
+    first_step_size,
+    root_mean_square,
+    scaled,
+    set_row,
+    shortest_step,
+    slope,
+)
 from dualrev.ode.driver import solver
 
 __all__ = ["radau"]
@@ -47,7 +57,7 @@ _FACTORED, _CURRENT, _LAST_STEP, _LAST_SIZE, _LAST_ERROR = range(5)
 def _begin(fun, t, y, f, last, args, rtol, atol, max_step, first_step, band, counts):
     counts[0], counts[1] = 2, 1
     n = len(y)
-    slopes = jacobian(fun, t, y, args, band)
+    slopes = checked_jacobian(fun, t, y, args, band)
     size = first_step if first_step > 0.0 else first_step_size(fun, t, y, f, last, max_step, args, 3, rtol, atol)
     numbers = np.zeros(5)
     numbers[_CURRENT] = 1.0
@@ -100,9 +110,8 @@ def _newton(fun, t, y, h, z, scale, args, tolerance, memory, below, above, count
         for s in range(3):
             for i in range(n):
                 x[i] = y[i] + z[s, i]
-            found = fun(t + h * POINTS[s], x, *args)
+            set_row(f, s, fun(t + h * POINTS[s], x, *args))
             for i in range(n):
-                f[s, i] = found[i]
                 finite = finite and math.isfinite(f[s, i])
         counts[0] += 3
         if not finite:
@@ -189,7 +198,7 @@ def _step(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory, co
                 iterations, rate = _newton(fun, t, y, h, z, scale, args, tolerance, memory, below, above, counts)
             if iterations >= 0 or numbers[_CURRENT] != 0.0:
                 break
-            _update(slopes, jacobian(fun, t, y, args, band))
+            _update(slopes, checked_jacobian(fun, t, y, args, band))
             counts[1] += 1
             numbers[_CURRENT], numbers[_FACTORED] = 1.0, 0.0
         if iterations < 0:
@@ -227,7 +236,7 @@ def _step(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory, co
     else:
         numbers[_FACTORED] = 0.0
     if again:
-        _update(slopes, jacobian(fun, after, x, args, band))
+        _update(slopes, checked_jacobian(fun, after, x, args, band))
         counts[1] += 1
     numbers[_CURRENT] = 1.0 if again else 0.0
     numbers[_LAST_SIZE], numbers[_LAST_ERROR], numbers[_LAST_STEP] = given, norm, h

@@ -23,9 +23,10 @@ from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermos
 from dualrev.errors import SolutionError
 from dualrev.ode.driver import at_fixed_times
 from dualrev.ode.events import together
+from dualrev.scipy.ivp_events import as_sequence
 from dualrev.tree import flatten_leaves
 
-__all__ = ["Interpolant", "is_compiled", "is_nested", "solve", "with_time_first"]
+__all__ = ["is_compiled", "is_nested", "solve", "with_time_first"]
 
 
 _METHODS = {
@@ -52,7 +53,7 @@ def is_compiled(of: dict[str, Any]) -> bool:
     known = {"fun", "t_span", "y0", "method", "t_eval", "dense_output", "events", "vectorized", "args"} | _OPTIONS
     return (
         isinstance(of["fun"], Dispatcher)
-        and all(isinstance(event, Dispatcher) for event in _sequence(of["events"]))
+        and all(isinstance(event, Dispatcher) for event in as_sequence(of["events"]))
         and of["method"] in _METHODS
         and not of["vectorized"]
         and set(of) <= known
@@ -60,17 +61,33 @@ def is_compiled(of: dict[str, Any]) -> bool:
         and np.ndim(of["y0"]) == 1
         and np.size(of["y0"]) > 0
         and not np.iscomplexobj(of["y0"])
-        and not _returns_list(of["fun"], of["args"])
+        and plain(of["t_span"][0]) != plain(of["t_span"][1])
+        and _has_known_types(of["fun"], of["args"], len(of["y0"]))
     )
 
 
-def _returns_list(fun: Dispatcher, args: Any) -> bool:
-    """Whether a right-hand side returns a list. The compiler refuses it: by itself it names the function's line."""
+def _has_known_types(fun: Dispatcher, args: Any, n: int) -> bool:
+    """Whether args are numbers, arrays and tuples, and the right-hand side returns a vector or n equal numbers."""
     leaves, structure = flatten_leaves(tuple(args or ()))
     given = structure.rebuild_leaves([plain(x) if holds_duals(x) or isinstance(x, RealArray) else x for x in leaves])
-    kinds = types.float64, types.float64[::1], *map(typeof, given)
-    _, _, folded, _ = fun.get_call_template(kinds, {})
-    return isinstance(fun.overloads[tuple(folded)].signature.return_type, types.List)
+    try:
+        kinds = tuple(map(typeof, given))
+    except ValueError:  # numba has no type
+        return False
+    if not all(map(_is_known, kinds)):
+        return False
+    _, _, folded, _ = fun.get_call_template((types.float64, types.float64[::1], *kinds), {})
+    made = fun.overloads[tuple(folded)].signature.return_type
+    if isinstance(made, types.Array):
+        return made.ndim == 1 and isinstance(made.dtype, (types.Float, types.Integer))
+    return isinstance(made, types.UniTuple) and made.count == n and isinstance(made.dtype, (types.Float, types.Integer))
+
+
+def _is_known(kind: Any) -> bool:
+    if isinstance(kind, types.BaseTuple):
+        return all(map(_is_known, kind.types))
+    of = kind.dtype if isinstance(kind, types.Array) else kind
+    return isinstance(of, (types.Number, types.Boolean))
 
 
 @functools.lru_cache(maxsize=256)
@@ -96,7 +113,7 @@ def is_nested(*given: Any) -> bool:
 def solve(of: dict[str, Any]) -> Any:
     """Return what `solve_ivp` returns for these arguments; SolutionError if a traced solution failed."""
     t0, t1 = of["t_span"]
-    y0, args, events = _vector(of["y0"]), tuple(of["args"] or ()), _sequence(of["events"])
+    y0, args, events = _vector(of["y0"]), tuple(of["args"] or ()), as_sequence(of["events"])
     if not np.all(np.isfinite(plain(y0))):
         raise ValueError("All components of the initial state `y0` must be finite.")
     t_eval = None if of["t_eval"] is None else _times(of["t_eval"], plain(t0), plain(t1))
@@ -124,7 +141,7 @@ def solve(of: dict[str, Any]) -> Any:
     return OptimizeResult(
         t=made.t,
         y=made.y,
-        sol=Interpolant(made, t1) if of["dense_output"] else None,
+        sol=StepPolynomials(made, t1) if of["dense_output"] else None,
         t_events=t_events,
         y_events=y_events,
         nfev=made.nfev,
@@ -136,7 +153,7 @@ def solve(of: dict[str, Any]) -> Any:
     )
 
 
-class Interpolant:
+class StepPolynomials:
     """Solution between its steps: `sol(t)` has shape (n,) for a number, and (n, m) for m times."""
 
     def __init__(self, made: ode.Solution, last: Any) -> None:
@@ -168,10 +185,6 @@ def _float(x: Any) -> Any:
 def _vector(x: Any) -> Any:
     x = real_array(x)
     return x if isinstance(x, RealArray) and holds_duals(x) else np.array(plain(x), float)
-
-
-def _sequence(events: Any) -> Sequence[Any]:
-    return () if events is None else (events,) if callable(events) else tuple(events)
 
 
 def _times(t_eval: Any, t0: float, t1: float) -> Any:

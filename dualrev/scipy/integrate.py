@@ -111,10 +111,11 @@ def solve_ivp(*given: Any, **options: Any) -> Any:
     if of["events"] is not None:
         known_times = made.t_events
         made.t_events = event_times(as_sequence(of["events"]), known_times, taken, args)
-        found = zip(made.t_events, made.y_events, strict=True)
-        made.y_events = [with_value(y, taken.at(t).T) if len(t) else y for t, y in found]
+        both = zip(made.t_events, made.y_events, strict=True)
+        made.y_events = [with_value(y, taken.at(t).T) if len(t) else y for t, y in both]
     if ended:
-        (last,) = (t[-1] for t, plain_t in zip(made.t_events, known_times, strict=True) if end in plain_t[-1:])
+        roots = zip(as_sequence(of["events"]), made.t_events, known_times, strict=True)
+        last = next(t[-1] for event, t, found in roots if getattr(event, "terminal", None) and end in found[-1:])
     ends = real_array([*times[:-1], last])
     t = ends if of["t_eval"] is None else real_array(of["t_eval"])[: len(made.t)]
     y = taken.at(t if of["t_eval"] is not None or ended else None)

@@ -87,7 +87,8 @@ def test_a_solution_that_leaves_the_floats_ends_early():
         assert found.status == -1
         assert found.t[-1] == pytest.approx(1.0, abs=1e-3)
         assert solver(explosion, (0.0, 2.0), np.array([np.nan])).status == -1
-        assert solver(explosion, (0.0, np.nan), np.ones(1)).status == -1
+        with pytest.raises(ValueError, match="t_span must hold two numbers, and one of them is NaN"):
+            solver(explosion, (0.0, np.nan), np.ones(1))
 
 
 def test_a_stiff_solution_takes_scipy_s_steps():
@@ -257,17 +258,29 @@ def test_events_and_interpolants_are_scipy_s(dense_output, t_eval):
         assert found.sol is expected.sol is None
 
 
+@njit
+def always(t, y, g, drag):
+    return 0.0 * y[0]
+
+
 def test_the_derivative_of_an_event_s_time():
+    """Where the event's value does not pass 0 with a slope, its time has no derivative, and not 0."""
+
+    def thrown(p, fun=integrate.solve_ivp):
+        events = [turned, fell, always]
+        known = {"args": (p[0], p[1]), "events": events, "rtol": 1e-10, "atol": 1e-10}
+        return fun(flight, (0.0, 5.0), np.array([0.0, 10.0]), **known)
+
     def landing(p, fun=integrate.solve_ivp):
-        s = fun(
-            flight, (0.0, 5.0), np.array([0.0, 10.0]), args=(p[0], p[1]), events=[turned, fell], rtol=1e-10, atol=1e-10
-        )
+        s = thrown(p, fun)
         return s.t_events[1][0] + 0.5 * s.t_events[0][0] + s.y_events[1][0][1] - s.y[1, -1] * 0.25
 
     p = np.array([9.81, 0.02])
     value, gradient = dr.value_and_grad(landing)(p)
     assert value == landing(p) == pytest.approx(landing(p, scipy.integrate.solve_ivp), rel=1e-9)
     np.testing.assert_allclose(gradient, differences(lambda p: landing(p, scipy.integrate.solve_ivp), p), rtol=1e-5)
+    np.testing.assert_allclose(thrown(p).t_events[2], thrown(p, scipy.integrate.solve_ivp).t_events[2], rtol=1e-6)
+    assert not np.any(np.isfinite(dr.grad(lambda p: thrown(p).t_events[2][1])(p)))
 
 
 @pytest.mark.parametrize("method", ["RK45", "DOP853", "Radau"])
@@ -329,7 +342,7 @@ def test_a_function_of_odeint_takes_the_time_second():
 
     assert with_time_first(slope, True) is slope
     problem = {"fun": with_time_first(slope, False), "args": (0.7, 2.0), "y0": [1.0], "method": "DOP853"}
-    assert is_compiled({**problem, "events": None, "vectorized": False})
+    assert is_compiled({**problem, "t_span": (0.0, 1.0), "events": None, "vectorized": False})
     np.testing.assert_array_equal(problem["fun"](3.0, np.ones(1), 0.7, 2.0), [6.7])
 
 
@@ -370,6 +383,86 @@ def test_wrong_input_has_scipy_s_errors():
             assert str(found.value) == str(expected.value)
     with pytest.warns(UserWarning, match="rtol"):
         integrate.solve_ivp(decay, (0.0, 1.0), [2.0, 1.0], args=(0.5,), rtol=1e-20)
+
+
+@njit
+def short(t, y):
+    return -y[:1]
+
+
+@njit
+def coupled(t, y, c):
+    return np.array([-c * y[0] + y[2], -y[1], -y[2]])
+
+
+@pytest.mark.parametrize("method", ["RK45", "Radau"])
+def test_a_function_that_returns_too_few_numbers_is_an_error(method):
+    """Numba would read beyond the end."""
+    with pytest.raises(ValueError, match=r"fun.* must return as many numbers as y has: return an array of len\(y\)"):
+        SOLVERS[method](short, (0.0, 1.0), np.ones(3))
+    with pytest.raises(ValueError, match="must return as many numbers"):
+        integrate.solve_ivp(short, (0.0, 1.0), np.ones(3), method)
+
+
+@pytest.mark.parametrize("t_eval", [[-1.0, 0.5], [0.5, 2.0], [0.5, 0.2], [0.5, 0.5]])
+def test_times_outside_or_out_of_order_are_an_error(t_eval):
+    with pytest.raises(ValueError, match=r"t_eval must be sorted and lie within t_span: write np\.linspace"):
+        ode.rk45(decay, (0.0, 1.0), np.ones(2), np.array(t_eval), (0.5,))
+
+
+def test_a_band_that_leaves_out_elements_is_an_error():
+    """The solution would be right, and its derivative wrong."""
+    with pytest.raises(ValueError, match=r"outside of band=\(below, above\): make it wider"):
+        ode.radau(coupled, (0.0, 1.0), np.ones(3), args=(1.0,), band=(0, 1))
+    found = ode.radau(coupled, (0.0, 1.0), np.ones(3), args=(1.0,), band=(0, 2)).y[:, -1]
+    np.testing.assert_allclose(found, np.exp(-1.0) * np.array([2.0, 1.0, 1.0]), rtol=1e-3)
+
+
+@njit
+def falling(t, y, rate):
+    return -rate * y[0]
+
+
+@njit
+def two_types(t, y, rate):
+    return 1, -rate * y[0]
+
+
+@njit
+def with_list(t, y, rates):
+    return -rates[0] * y
+
+
+@pytest.mark.filterwarnings("ignore::numba.NumbaPendingDeprecationWarning")
+@pytest.mark.parametrize(
+    ("fun", "y0", "args"),
+    [(falling, [1.0], (2.0,)), (two_types, [1.0, 1.0], (2.0,)), (with_list, [1.0, 2.0], ([2.0],))],
+)
+def test_what_the_compiled_methods_do_not_take_is_solved_by_scipy(fun, y0, args):
+    """A number for a vector, numbers of several types, a list among args."""
+    found = integrate.solve_ivp(fun, (0.0, 1.0), np.array(y0), args=args)
+    np.testing.assert_array_equal(found.y, scipy.integrate.solve_ivp(fun, (0.0, 1.0), np.array(y0), args=args).y)
+    if fun is not with_list:
+        gradient = dr.grad(lambda rate: integrate.solve_ivp(fun, (0.0, 1.0), np.array(y0), args=(rate,)).y[-1, -1])(2.0)
+        assert gradient == pytest.approx({falling: -math.exp(-2.0), two_types: -1.5}[fun], rel=5e-3)
+
+
+def test_no_time_has_an_interpolant():
+    options = {"args": (0.5,), "dense_output": True}
+    found = integrate.solve_ivp(decay, (1.0, 1.0), np.ones(2), **options)
+    np.testing.assert_array_equal(
+        found.sol(1.0), scipy.integrate.solve_ivp(decay, (1.0, 1.0), np.ones(2), **options).sol(1.0)
+    )
+
+
+def test_events_in_numba_code_end_nothing_and_count_both_ways_by_default():
+    @njit
+    def both(t, y, g, drag):
+        return np.array([y[1], y[0] - 3.0])
+
+    found = ode.rk45(flight, (0.0, 2.0), np.array([0.0, 10.0]), None, (9.81, 0.02), 1e-8, 1e-8, events=both)
+    assert (found.status, found.t[-1], found.event_index.tolist()) == (0, 2.0, [1, 0, 1])
+    np.testing.assert_allclose(found.event_y[0, [0, 2]], 3.0, rtol=1e-9)
 
 
 def test_a_function_that_returns_a_list_is_refused_at_its_line():
