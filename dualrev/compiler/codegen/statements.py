@@ -7,6 +7,7 @@ of their own here; fold_temporaries.py puts them where they are read.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
@@ -221,7 +222,7 @@ class Emission:
     # Statements
 
     def block(self, body: Block) -> list[Any]:
-        """Code of a block; some pairs of adjacent statements become one (pop and store, array and shadow)."""
+        """Code of a block; some adjacent statements become one: a pop and a store, an array and its shadows."""
         code: list[CodeStatement] = []
         k = 0
         while k < len(body):
@@ -236,16 +237,22 @@ class Emission:
                     assigned.target, assigned.value = ast.Name(self.var(target)), held(slot, assigned.value)
                     code.append(assigned)
                     k += 1
-                case nodes.Make(x, atoms.Applied("np.empty", (shape, *_))), nodes.Make() if _is_shadow(after, x):
-                    made = to_python.call(
-                        "runtime.empty_with_shadow", self.expr(shape), to_python.name(f"np.{x.type.dtype}")
-                    )
-                    code.append(Assign(ast.Name(f"{self.var(x)}, {self.var(after.target)}"), made, s.line))
-                    k += 1
+                case nodes.Make(x, atoms.Applied("np.empty", (shape, *_))), _ if _is_shadow(after, x):
+                    shadows = list(itertools.takewhile(lambda t: _is_shadow(t, x), body[k + 1 :]))
+                    code.append(self._with_shadows(s, shape, shadows))
+                    k += len(shadows)
                 case _:
                     code += self._statement(s)
             k += 1
         return code
+
+    def _with_shadows(self, s: nodes.Make, shape: Expr, shadows: list[nodes.Statement]) -> Assign:
+        """Allocate a new array together with its shadows: runtime/arrays/with_shadow.py."""
+        more = [to_python.name(str(lane)) for lane in range(2, len(shadows) + 1)]
+        dtype = to_python.name(f"np.{s.target.type.dtype}")
+        made = to_python.call("runtime.empty_with_shadow", self.expr(shape), dtype, *more)
+        names = ", ".join(self.var(x) for t in (s, *shadows) for x in traverse.writes(t))
+        return Assign(ast.Name(names), made, s.line)
 
     def _statement(self, s: nodes.Statement) -> list[CodeStatement]:
         match s:
@@ -355,10 +362,12 @@ def _is_plain(x: Var) -> bool:
     return numbers and x.type.layout == "C" and x.type.ndim > 0
 
 
-def _is_shadow(s: nodes.Make, array: Var) -> bool:
-    """Whether a statement allocates the zeroed shadow of an array, with the same memory layout."""
-    zeros = isinstance(s.value, atoms.Applied) and s.value.function == "np.zeros_like" and s.value.args == (array,)
-    return zeros and array.type.layout == s.target.type.layout == "C"
+def _is_shadow(s: nodes.Statement | None, array: Var) -> bool:
+    """Whether a statement allocates a zeroed shadow of an array, with the same memory layout."""
+    match s:
+        case nodes.Make(target, atoms.Applied("np.zeros_like", (base,))) if base is array:
+            return bool(array.type.layout == target.type.layout == "C")
+    return False
 
 
 def _if(test: ast.expr, then: list[CodeStatement], orelse: list[CodeStatement], line: int) -> Suite:

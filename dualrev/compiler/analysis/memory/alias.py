@@ -32,7 +32,7 @@ class Effects:
 
     writes: list[bool]
     aliases: list[list[int]]  # the arguments that a result may share memory with
-    shared: bool = False  # whether results may share memory with one another
+    shared: list[list[int]] = field(default_factory=list)  # results that may share memory with one another
     groups: list[list[int]] = field(default_factory=list)  # arguments that it treats as one memory
 
 
@@ -61,18 +61,26 @@ class Classes:
                 self._call(s, memory.effects(s))
 
     def _call(self, s: Call, effects: Effects) -> None:
-        inputs = given(s)
-        for t, sources in zip(leaves(s.result), effects.aliases, strict=True):
+        inputs, results = given(s), leaves(s.result)
+        for t, sources in zip(results, effects.aliases, strict=True):
             if is_array(t):
                 self.join([t, *(inputs[k] for k in sources if is_array(inputs[k]))])
         for group in effects.groups:
             self.join([inputs[k] for k in group if is_array(inputs[k])])
-        if effects.shared:
-            self.join([t for t in s.targets if is_array(t)])
+        for group in effects.shared:
+            self.join([results[k] for k in group if is_array(results[k])])
 
     def find(self, x: Atom) -> Representative:
         """Return the representative of an array's alias class. Globals are known by their names."""
         return self._sets.find(_known_as(x))
+
+    def indices(self, some: Iterable[Atom | None]) -> dict[Representative, list[int]]:
+        """Indices of the arrays among some atoms, by their alias classes."""
+        found: dict[Representative, list[int]] = {}
+        for k, x in enumerate(some):
+            if x is not None and is_array(x):
+                found.setdefault(self.find(x), []).append(k)
+        return found
 
     def join(self, some: Iterable[Atom]) -> None:
         """Merge the alias classes of several arrays."""
@@ -146,20 +154,12 @@ class Memory:
         inputs = [x for p in f.parameters for x in leaves(p)]
         results = leaves(f.result)
         classes = Classes(f, self)
-        of_class: dict[Representative, list[int]] = {}
-        for k, x in enumerate(inputs):
-            if is_array(x):
-                of_class.setdefault(classes.find(x), []).append(k)
+        of_class = classes.indices(inputs)
         wrote = {classes.find(x) for s in statements(f.body) for x in self.changed(s)}
         writes = [is_array(x) and classes.find(x) in wrote for x in inputs]
-        found = [classes.find(x) if is_array(x) and isinstance(x, Var) else None for x in results]
-        arrays = [x for x in found if x is not None]
-        return Effects(
-            writes,
-            [of_class.get(x, []) if x is not None else [] for x in found],
-            len(arrays) > len(set(arrays)),
-            [some for some in of_class.values() if len(some) > 1],
-        )
+        shared = classes.indices(x if isinstance(x, Var) else None for x in results)
+        aliases = [of_class.get(classes.find(x), []) if isinstance(x, Var) else [] for x in results]
+        return Effects(writes, aliases, *([g for g in of.values() if len(g) > 1] for of in (shared, of_class)))
 
 
 def given(s: Call) -> list[Atom]:

@@ -122,6 +122,28 @@ def test_a_new_array_and_its_shadow_are_apart(shape, pieces):
     assert pieces() == before
 
 
+@njit
+def array_and_four_shadows(shape):
+    return runtime.empty_with_shadow(shape, np.float64, 2, 3, 4)
+
+
+@pytest.mark.parametrize("shape", [(8,), (0,), (4, 16), (65,)])
+def test_a_new_array_and_its_shadows_in_four_lanes_are_apart(shape, pieces):
+    array_and_four_shadows(shape)
+    before = pieces()
+    made = array_and_four_shadows(shape)
+    assert [x.shape for x in made] == [shape] * 5
+    assert not any(x.any() for x in made[1:])
+    for k, x in enumerate(made):
+        x[...] = k
+    kept = list(made[2:])
+    del made, x
+    again = array_and_four_shadows(shape)
+    assert [np.unique(x).tolist() for x in kept] == ([[2.0], [3.0], [4.0]] if kept[0].size else [[]] * 3)
+    del kept, again
+    assert pieces() == before
+
+
 @pytest.mark.parametrize("shape", [(-1,), (2**62, 2**62)])
 def test_a_shape_that_cannot_be_is_an_error(shape):
     with pytest.raises((ValueError, MemoryError)):
