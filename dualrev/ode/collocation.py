@@ -21,6 +21,7 @@ from numba import njit
 import dualrev as dr
 from dualrev.ode.banded import factor, solve_factored
 from dualrev.ode.control import slope
+from dualrev.rules.library.constant_functions import takes_functions
 
 __all__ = ["POINTS", "WEIGHTS", "checked_jacobian", "extent", "jacobian", "stage_moves"]
 
@@ -36,7 +37,7 @@ def extent(n, band):
     return min(band[0], n - 1), min(band[1], n - 1)
 
 
-@njit
+@takes_functions
 def jacobian(fun, t, y, args, band):
     """Return the Jacobian of fun by y, stored as `banded` says: forward mode, a group of columns at a time."""
     n = len(y)
@@ -53,7 +54,7 @@ def jacobian(fun, t, y, args, band):
     return made
 
 
-@njit
+@takes_functions
 def checked_jacobian(fun, t, y, args, band):
     """Return the Jacobian; raise an error if it has elements outside of the band: derivatives would be wrong."""
     n = len(y)
@@ -74,7 +75,7 @@ def checked_jacobian(fun, t, y, args, band):
     return made
 
 
-@njit
+@takes_functions
 def _moved(z, t, h, y, fun, args):
     """Return the right-hand sides of the stage equations, of shape (3, n)."""
     n = len(y)
@@ -90,7 +91,7 @@ def _moved(z, t, h, y, fun, args):
     return made
 
 
-@njit
+@takes_functions
 def _solved(fun, z, t, h, y, args, band, right):
     """Return the solution of the linear system for a right-hand side, both of shape (3, n).
 
@@ -124,14 +125,14 @@ def _solved(fun, z, t, h, y, args, band, right):
 
 
 @partial(dr.custom_jvp, nondiff_argnums=(4,))
-@njit
+@takes_functions
 def stage_moves(z, t, h, y, fun, args, band):
     """Return z, the solution of the stage equations, with its derivative by t, h, y and args."""
     return z.copy()
 
 
 @stage_moves.defjvp
-@njit
+@takes_functions
 def _stage_moves_jvp(fun, primals, tangents):
     z, t, h, y, args, band = primals
     _, dt, dh, dy, dargs, _ = tangents

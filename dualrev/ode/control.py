@@ -10,6 +10,8 @@ import math
 import numpy as np
 from numba import njit
 
+from dualrev.rules.library.constant_functions import takes_functions
+
 # This package has loops over elements, which numba compiles much faster than expressions of arrays. Functions that have
 # derivatives here take fun after a number, because numba warns of tuples that begin with a function.
 
@@ -27,7 +29,7 @@ def set_row(a, i, row):
         a[i, j] = row[j]
 
 
-@njit
+@takes_functions
 def slope(t, y, fun, args):
     """Return fun(t, y, *args), a sequence of n numbers, as a new vector."""
     f = np.empty((1, len(y)))
@@ -59,7 +61,7 @@ def shortest_step(t):
     return 10.0 * np.spacing(abs(t))
 
 
-@njit
+@takes_functions
 def first_step_size(fun, t, y, f, last, max_step, args, order, rtol, atol):
     """Return the length of the first step for a method whose error estimate has the given order."""
     interval = abs(last - t)

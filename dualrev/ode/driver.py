@@ -11,6 +11,7 @@ import dualrev as dr
 from dualrev.ode.control import set_row, slope
 from dualrev.ode.events import any_crosses, event_times
 from dualrev.ode.solution import Solution, between
+from dualrev.rules.library.constant_functions import takes_functions
 
 __all__ = ["at_fixed_times", "solver"]
 
@@ -65,7 +66,7 @@ def solver(begin: Any, advance: Any, interpolant: Any, order: int) -> Any:
     sizes until the error is small enough. interpolant(...) returns the coefficients of the polynomial of a step.
     """
 
-    @njit
+    @takes_functions
     def solve(
         fun,
         t_span,
@@ -202,7 +203,7 @@ def solver(begin: Any, advance: Any, interpolant: Any, order: int) -> Any:
 def at_fixed_times(solver: Any) -> Any:
     """Return a solver for constant times, without events, with fewer results: its derivative takes less time."""
 
-    @njit
+    @takes_functions
     def solve(fun, t_span, y0, t_eval, args, rtol, atol, max_step, first_step, band):
         span = dr.stop_gradient(t_span)
         made = solver(fun, span, y0, t_eval, args, rtol, atol, max_step, first_step, None, None, None, None, band)

@@ -16,6 +16,7 @@ from numba import njit
 
 import dualrev as dr
 from dualrev.ode.solution import between
+from dualrev.rules.library.constant_functions import takes_functions
 
 __all__ = ["any_crosses", "event_times", "together"]
 
@@ -59,7 +60,7 @@ def any_crosses(before, after, directions):
     return found
 
 
-@njit
+@takes_functions
 def event_times(events, before, after, directions, t, h, y, q, args):
     """Return the indices and the times of the events within a step, in the order of time."""
     indices, times, found = np.empty(len(before), np.int64), np.empty(len(before)), 0
@@ -72,13 +73,13 @@ def event_times(events, before, after, directions, t, h, y, q, args):
     return indices[:found][order], times[:found][order]
 
 
-@njit
+@takes_functions
 def _values_at(at, t, h, y, q, events, args):
     """Return the values of all events at a time within the step that begins at t."""
     return events(at, between(q, (at - t) / h, y), *args)
 
 
-@njit
+@takes_functions
 def _event_time(events, index, t, h, y, q, args):
     """Return the time of an event within a step."""
     at = dr.stop_gradient(_brent(events, index, t, h, y, q, args))
@@ -93,7 +94,7 @@ def _event_time(events, index, t, h, y, q, args):
     return at
 
 
-@njit
+@takes_functions
 def _brent(events, index, t, h, y, q, args):
     """Return a root between the ends of a step, by Brent's method (R. Brent, 1973, chapter 4)."""
     a, b = t, t + h

@@ -21,6 +21,7 @@ from scipy import integrate as _integrate
 import dualrev as dr
 from dualrev.ode.control import GROW, SAFETY, SHRINK, first_step_size, set_row, shortest_step
 from dualrev.ode.driver import solver
+from dualrev.rules.library.constant_functions import takes_functions
 
 __all__ = ["dop853", "dop853_step", "rk23", "rk23_step", "rk45", "rk45_step"]
 
@@ -58,7 +59,7 @@ def _explicit(method: Any, error_norm: Any) -> tuple[Any, Any]:
     order = method.error_estimator_order
     exponent = -1.0 / (order + 1)
 
-    @njit
+    @takes_functions
     def stage(fun, s, t, h, y, k, x, args):
         """Write y + h sum_j a_sj k_j into x, and stage s into k."""
         for i in range(len(y)):
@@ -71,7 +72,7 @@ def _explicit(method: Any, error_norm: Any) -> tuple[Any, Any]:
             x[i] = y[i] + h * x[i]
         set_row(k, s, fun(t + c[s] * h, x, *args))
 
-    @njit
+    @takes_functions
     def begin(fun, t, y, f, last, args, rtol, atol, max_step, first_step, band, counts):
         counts[0] = 1
         if first_step > 0.0:
@@ -79,7 +80,7 @@ def _explicit(method: Any, error_norm: Any) -> tuple[Any, Any]:
         counts[0] = 2
         return first_step_size(fun, t, y, f, last, max_step, args, order, rtol, atol), ()
 
-    @njit
+    @takes_functions
     def advance(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory, counts):
         now, end = dr.stop_gradient(t), dr.stop_gradient(last)
         direction = 1.0 if end >= now else -1.0
@@ -106,7 +107,7 @@ def _explicit(method: Any, error_norm: Any) -> tuple[Any, Any]:
             if not size >= least:  # NaN, too
                 return t, x, k[wide - 1], k, -1.0
 
-    @njit
+    @takes_functions
     def interpolant(fun, t, h, y, x, k, args, counts):
         n = len(y)
         q, more, scratch = np.zeros((p.shape[1], n)), np.zeros((len(a), n)), np.empty(n)
@@ -122,7 +123,7 @@ def _explicit(method: Any, error_norm: Any) -> tuple[Any, Any]:
                     q[j, i] += weight * (k[s, i] if s < wide else more[s, i])
         return q
 
-    @njit
+    @takes_functions
     def step(fun, t, h, y, args):
         """Return the state after a step of a given size."""
         k, x = np.empty((wide, len(y))), np.empty(len(y))

@@ -29,6 +29,7 @@ from dualrev.ode.control import (
     slope,
 )
 from dualrev.ode.driver import solver
+from dualrev.rules.library.constant_functions import takes_functions
 
 __all__ = ["radau"]
 
@@ -53,7 +54,7 @@ _REAL, _COMPLEX, _BASIS, _INVERSE = _transformation()
 _FACTORED, _CURRENT, _LAST_STEP, _LAST_SIZE, _LAST_ERROR = range(5)
 
 
-@njit
+@takes_functions
 def _begin(fun, t, y, f, last, args, rtol, atol, max_step, first_step, band, counts):
     counts[0], counts[1] = 2, 1
     n = len(y)
@@ -98,7 +99,7 @@ def _combined(weights, rows):
     return made
 
 
-@njit
+@takes_functions
 def _newton(fun, t, y, h, z, scale, args, tolerance, memory, below, above, counts):
     """Solve the stage equations, from z and in place; return the number of iterations and their rate, or -1."""
     _, real, pair, real_pivots, pair_pivots, _, _ = memory
@@ -161,7 +162,7 @@ def _factor_of(size, last_size, error, last_error):
     return min(1.0, multiplier) * error**-0.25
 
 
-@njit
+@takes_functions
 def _step(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory, counts):
     """Find a step whose error is small enough: its end, its moves of shape (3, n), and the size of the next step."""
     slopes, real, _, pivots, _, q, numbers = memory
@@ -244,7 +245,7 @@ def _step(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory, co
     return after, z, size * factor_
 
 
-@njit
+@takes_functions
 def _advance(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory, counts):
     now, end = dr.stop_gradient(t), dr.stop_gradient(last)
     here, there = dr.stop_gradient(y), dr.stop_gradient(f)
@@ -259,7 +260,7 @@ def _advance(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory,
     return after, x, slope(after, x, fun, args), moves, size
 
 
-@njit
+@takes_functions
 def _interpolant(fun, t, h, y, x, k, args, counts):
     return _combined(_POWERS, k)
 

@@ -50,6 +50,7 @@ from dualrev.diagnostics.quoting import execute, identifier, remember, unused
 from dualrev.eager.checking.finite_results import finite_result
 from dualrev.eager.copies import copied
 from dualrev.errors import DualrevError
+from dualrev.rules.library.constant_functions import ConstantFunction
 
 if TYPE_CHECKING:
     from dualrev.compiler.codegen.count_tape import TapeCounter
@@ -399,7 +400,7 @@ def _compile(entry: Any, args: tuple[types.Type, ...], f: Dispatcher) -> None:
 def _functions(namespace: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     """Numba functions of an emitted module, and the numba functions that it was given."""
     own = own_functions(namespace)
-    return own, [x for x in namespace.values() if isinstance(x, _CPUDispatcher) and x not in own]
+    return own, [x.dispatcher for x in namespace.values() if isinstance(x, ConstantFunction)]
 
 
 def _forget_intermediate_code(made: Any) -> None:

@@ -18,6 +18,7 @@ from dualrev.compiler.bridge.numba_ext.exception_cleanup import release_at_excep
 from dualrev.compiler.frontend.reading.njit_options import with_caller_options
 from dualrev.compiler.ir.local_names import keep_apart
 from dualrev.compiler.types.aliases import UserValue
+from dualrev.rules.library.constant_functions import ConstantFunction
 
 __all__ = ["callee", "finish", "own_functions", "prepare"]
 
@@ -28,12 +29,14 @@ def own_functions(namespace: Mapping[str, UserValue]) -> list[Any]:
     return [x for x in found if x.py_func.__globals__ is namespace]
 
 
-def prepare(namespace: Mapping[str, UserValue], entry: Any, constants: Mapping[str, UserValue]) -> list[Any]:
+def prepare(namespace: dict[str, Any], entry: Any, constants: Mapping[str, UserValue]) -> list[Any]:
     """Prepare the functions of an emitted module for numba, and return them.
 
-    They release their references at exceptions, their local names do not collide, and Python calls only the entry.
+    They release their references at exceptions, their local names do not collide, and Python calls only the entry. They
+    pass numba functions as arguments without their addresses.
     """
     own = own_functions(namespace)
+    namespace |= {name: ConstantFunction(x) for name, x in constants.items() if isinstance(x, CPUDispatcher)}
     release_at_exceptions(own, {name for name, x in constants.items() if callable(x) and not isinstance(x, type)})
     for made in own:
         keep_apart(made.py_func, parameters=made is not entry)
@@ -48,7 +51,7 @@ def callee(x: UserValue, **defaults: UserValue) -> UserValue:
 
 
 def finish(
-    namespace: Mapping[str, UserValue], entry: str, constants: tuple[str, ...], argtypes: str, version: str, again: str
+    namespace: dict[str, Any], entry: str, constants: tuple[str, ...], argtypes: str, version: str, again: str
 ) -> None:
     """Prepare the functions of a written module, and restrict its entry to the types that it was written for.
 

@@ -1,0 +1,94 @@
+"""Numba type of a constant numba function that is an argument of another one, so that machine code can be cached.
+
+numba passes such a function as the address of its Python object. That differs in each process, so code with a function
+among the arguments of a call is not cached. The type of the argument says already which function is called: with the
+type below, a null pointer is passed in place of the address. It becomes the address again where numba needs the object,
+in a value of a first-class function type, and where the function is returned to Python.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import config, types
+from numba.core.datamodel import models, register_default
+from numba.core.imputils import lower_cast, lower_constant
+from numba.core.pythonapi import box
+from numba.core.registry import CPUDispatcher
+from numba.experimental.function_type import lower_cast_dispatcher_to_function_type
+
+from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, NumbaType, TargetContext
+
+__all__ = ["ConstantFunction", "ConstantFunctionType", "takes_functions"]
+
+_Dispatcher: Any = types.Dispatcher  # numba has no type information
+_CPUDispatcher: Any = CPUDispatcher
+
+
+class ConstantFunctionType(_Dispatcher):
+    """Type of one numba function, as an argument that needs no address."""
+
+    def __init__(self, dispatcher: Any) -> None:
+        super().__init__(dispatcher)
+        self.name = f"constant type({dispatcher})"
+
+
+class ConstantFunction:
+    """A numba function, as a global of an emitted module that passes it to other functions."""
+
+    def __init__(self, dispatcher: Any) -> None:
+        self.dispatcher = dispatcher
+        self._numba_type_ = ConstantFunctionType(dispatcher)
+
+
+register_default(ConstantFunctionType)(models.OpaqueModel)
+
+
+@lower_constant(ConstantFunctionType)
+def _constant(context: TargetContext, builder: IRBuilder, kind: NumbaType, value: Any) -> LLVMValue:
+    return context.get_constant_null(kind)
+
+
+def _address(context: TargetContext, builder: IRBuilder, kind: NumbaType) -> LLVMValue:
+    """Emit the address of the Python object, which keeps the code from being cached."""
+    return context.add_dynamic_addr(builder, id(kind.dispatcher), info="a numba function")
+
+
+@lower_cast(ConstantFunctionType, types.FunctionType)
+def _first_class(
+    context: TargetContext, builder: IRBuilder, source: NumbaType, target: NumbaType, value: LLVMValue
+) -> LLVMValue:
+    return lower_cast_dispatcher_to_function_type(context, builder, source, target, _address(context, builder, source))
+
+
+@lower_cast(types.Dispatcher, ConstantFunctionType)
+def _without_address(
+    context: TargetContext, builder: IRBuilder, source: NumbaType, target: NumbaType, value: LLVMValue
+) -> LLVMValue:
+    return context.get_constant_null(target)
+
+
+@box(ConstantFunctionType)
+def _boxed(kind: NumbaType, value: LLVMValue, c: Any) -> LLVMValue:
+    made = _address(c.context, c.builder, kind)
+    c.pyapi.incref(made)
+    return made
+
+
+class _TakesFunctions(_CPUDispatcher):
+    """A numba function that other numba functions call with functions among the arguments."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return the template of a call (numba's) with the type for constants in place of the functions' types."""
+        return super().get_call_template(tuple(map(_as_constant, args)), {k: _as_constant(x) for k, x in kws.items()})
+
+
+def _as_constant(kind: NumbaType) -> NumbaType:
+    return ConstantFunctionType(kind.dispatcher) if type(kind) is types.Dispatcher else kind
+
+
+def takes_functions(function: Any) -> Any:
+    """As `njit`, for a function with functions among its arguments: numba can cache a function that calls it."""
+    if config.DISABLE_JIT:
+        return function
+    return _TakesFunctions(function, {}, {"nopython": True, "boundscheck": None})
