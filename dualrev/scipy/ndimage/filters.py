@@ -51,11 +51,17 @@ _PAD: dict[str, Any] = {
 
 
 def real_image(name: str, input: Any, output: Any) -> Any:
-    """Return an image as an array; UnsupportedError for a complex one, and for `output`."""
+    """Return an image as an array; UnsupportedError for a complex one, for one of ints, and for `output`."""
     if is_complex(input) or np.iscomplexobj(plain(input)):
         raise UnsupportedError(f"scipy.ndimage.{name} of complex", "a call for the real part and one for the imaginary")
     if output is not None:
         raise UnsupportedError(f"scipy.ndimage.{name} with output=", "it without, and assign its result")
+    if np.asarray(plain(input)).dtype.kind in "biu":
+        raise UnsupportedError.call(
+            f"scipy.ndimage.{name} of an image of ints",
+            "SciPy rounds its result to ints, which have no derivative",
+            "the image as floats: np.asarray(image, dtype=float)",
+        )
     return real_array(input)
 
 
@@ -68,8 +74,7 @@ def _correlated(x: Any, weights: Any, axes: Sequence[int], modes: Any, cval: Any
     for axis, n, mode, origin in zip(axes, weights.shape, _each(modes, axes), _each(origins, axes), strict=True):
         before = n // 2 + origin
         widths = [(before, n - 1 - before) if k == axis else (0, 0) for k in range(x.ndim)]
-        options: Any = {"constant_values": plain(cval)} if _PAD[mode] == "constant" else {}
-        x = np.pad(x, widths, _PAD[mode], **options)
+        x = convolutions.padded(x, widths, _PAD[mode], cval)
     shape = [1] * x.ndim
     for axis, n in zip(axes, weights.shape, strict=True):
         shape[axis] = n
@@ -335,9 +340,12 @@ def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0
     return _summed(x, mode, axes, lambda axis, how: _correlated(x, [1.0, -2.0, 1.0], [axis], how, cval, 0))
 
 
-def _orders(axes: Any, ndim: int, order: int) -> list[list[int]]:
-    chosen = _chosen(axes, ndim)
-    return [[order * (other == axis) for other in chosen] for axis in chosen]
+def _slopes(x: Any, sigma: Any, mode: Any, cval: Any, axes: Any, order: int, kwargs: dict[str, Any]) -> list[Any]:
+    """Return the derivative of an order along each axis, behind a Gaussian filter with the mode of that axis."""
+    chosen = _chosen(axes, x.ndim)
+    orders = [[order * (other == axis) for other in chosen] for axis in chosen]
+    modes = zip(orders, _each(mode, chosen), strict=True)
+    return [_gaussian_filter(x, sigma, n, how, cval, axes=axes, **kwargs) for n, how in modes]
 
 
 @valued(_ndimage.gaussian_laplace)
@@ -357,7 +365,7 @@ def gaussian_laplace(
     array([ 0.16, -0.33,  0.16])
     """
     x = real_image("gaussian_laplace", input, output)
-    return sum(_gaussian_filter(x, sigma, n, mode, cval, axes=axes, **kwargs) for n in _orders(axes, x.ndim, 2))
+    return sum(_slopes(x, sigma, mode, cval, axes, 2, kwargs))
 
 
 @valued(_ndimage.gaussian_gradient_magnitude)
@@ -377,5 +385,4 @@ def gaussian_gradient_magnitude(
     array([0.13, 0.  , 0.13])
     """
     x = real_image("gaussian_gradient_magnitude", input, output)
-    slopes = [_gaussian_filter(x, sigma, n, mode, cval, axes=axes, **kwargs) for n in _orders(axes, x.ndim, 1)]
-    return np.sqrt(sum(slope * slope for slope in slopes))
+    return np.sqrt(sum(slope * slope for slope in _slopes(x, sigma, mode, cval, axes, 1, kwargs)))

@@ -20,6 +20,7 @@ from dualrev.errors import UnsupportedError
 from dualrev.scipy import special
 from dualrev.scipy.calls import valued
 from dualrev.scipy.ndimage.filters import real_image
+from dualrev.scipy.signal import convolutions
 
 __all__ = ["affine_transform", "map_coordinates", "rotate", "shift", "zoom"]
 
@@ -32,7 +33,7 @@ def _coefficients(x: Any, order: int, mode: str, cval: Any = 0.0) -> tuple[Any, 
         return x, 0
     padded = _PADDED if mode in ("nearest", "grid-constant") else 0
     if padded:
-        x = np.pad(x, padded, "edge") if mode == "nearest" else np.pad(x, padded, constant_values=plain(cval))
+        x = convolutions.padded(x, [(padded, padded)] * x.ndim, "edge" if mode == "nearest" else "constant", cval)
     for axis in range(x.ndim):
         if x.shape[axis] > 1:
             matrix = _ndimage.spline_filter1d(np.eye(x.shape[axis]), order, 0, mode=mode)
@@ -111,8 +112,8 @@ def _interpolated(x: Any, coordinates: Sequence[Any], order: int, mode: str, cva
             places.append(_places(index, n, mode) if mode != "grid-constant" else np.clip(index, 0, n - 1))
             weight = weight * w
         found = flat[np.ravel_multi_index(places, coefficients.shape)]
-        total = total + weight * (found if valid.all() else np.where(valid, found, plain(cval)))
-    return np.where(outside, plain(cval), total)
+        total = total + weight * (found if valid.all() else np.where(valid, found, cval))
+    return np.where(outside, cval, total)
 
 
 @valued(_ndimage.map_coordinates)

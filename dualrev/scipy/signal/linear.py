@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy import signal as _signal
 
-from dualrev.eager.arrays.complex.pairs import is_complex, values
+from dualrev.eager.arrays.complex.pairs import is_complex
 from dualrev.eager.arrays.linear_algebra.matrices import of_matrices
 from dualrev.eager.arrays.memory.storage import real_array
 from dualrev.errors import UnsupportedError
 from dualrev.scipy.calls import valued
-from dualrev.scipy.signal.convolutions import convolve
+from dualrev.scipy.signal.convolutions import convolve, padded
 
 __all__ = ["decimate", "detrend", "hilbert", "resample", "resample_poly", "savgol_filter"]
 
@@ -104,14 +104,13 @@ def savgol_filter(
     array([0., 1., 4., 9.])
     """
     x = np.moveaxis(real_array(x), axis, -1)
-    weights = _signal.savgol_coeffs(window_length, polyorder, deriv=deriv, delta=values(delta))
+    weights = _signal.savgol_coeffs(window_length, polyorder, deriv=deriv) / delta**deriv
     before = (window_length - 1) // 2
     widths = [(0, 0)] * (x.ndim - 1) + [(before, window_length - 1 - before)]
-    options: Any = {"constant_values": values(cval)} if mode == "constant" else {}
-    padded = np.pad(x, widths, _PAD.get(mode, "edge"), **options)
-    made = convolve(padded, np.reshape(weights, (1,) * (x.ndim - 1) + (-1,)), "valid")
+    whole = padded(x, widths, _PAD.get(mode, "edge"), cval)
+    made = convolve(whole, np.reshape(weights, (1,) * (x.ndim - 1) + (-1,)), "valid")
     if mode == "interp":
-        ends = _signal.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, values(delta), 0)
+        ends = _signal.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, 1.0, 0) / delta**deriv
         half = window_length // 2
         first = x[..., :window_length] @ ends[:half].T
         last = x[..., x.shape[-1] - window_length :] @ ends[window_length - half :].T

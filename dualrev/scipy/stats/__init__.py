@@ -22,6 +22,7 @@ from scipy import stats as _stats
 from dualrev.scipy.stats.formulas import FORMULAS
 from dualrev.scipy.stats.kernels import gaussian_kde
 from dualrev.scipy.stats.multivariate import dirichlet, multivariate_normal, multivariate_t
+from dualrev.scipy.stats.regression import linregress, pearsonr
 from dualrev.scipy.stats.samples import (
     boxcox_llf,
     entropy,
@@ -30,10 +31,8 @@ from dualrev.scipy.stats.samples import (
     hmean,
     iqr,
     kurtosis,
-    linregress,
     median_abs_deviation,
     moment,
-    pearsonr,
     pmean,
     sem,
     skew,

@@ -136,7 +136,7 @@ def _trigamma(x: Any) -> Any:
 
 def _noncentral(z: Any, df: Any, nc: Any) -> Any:
     bessel = np.log(sp.ive(0.5 * df - 1.0, np.sqrt(nc * z)))
-    return -0.5 * (np.sqrt(z) - np.sqrt(nc)) ** 2 + (0.25 * df - 0.5) * np.log(z / nc) + bessel
+    return -0.5 * (np.sqrt(z) - np.sqrt(nc)) ** 2 + (0.25 * df - 0.5) * np.log(z / nc) + bessel - math.log(2.0)
 
 
 # fmt: off

@@ -45,7 +45,7 @@ class _Several:
 
 
 def _covariance(mean: Any, cov: Any) -> Any:
-    cov = real_array(cov)
+    cov = real_array(cov.covariance if isinstance(cov, _stats.Covariance) else cov)
     if cov.ndim == 2:
         return cov
     return np.diag(cov) if cov.ndim else cov * np.eye(1 if mean is None else np.size(mean))
