@@ -74,6 +74,9 @@ from dualrev.scipy.patterns import (
     hankel,
     khatri_rao,
     leslie,
+    matmul_toeplitz,
+    solve_circulant,
+    solve_toeplitz,
     toeplitz,
 )
 from dualrev.scipy.values import valued_by
@@ -190,13 +193,16 @@ def pinv(a: Any, *, rtol: float | None = None) -> Any:
 
 
 @instead_of(_linalg.lstsq)
-def lstsq(a: Any, b: Any, cond: float | None = None) -> Any:
-    """Least-squares solution of a x = b: (x, residuals, rank, singular values).
+def lstsq(a: Any, b: Any, cond: float | None = None, *, lapack_driver: str | None = None) -> Any:
+    """Least-squares solution of a x = b: (x, residuals, rank, singular values); "gelsy" returns x and rank.
 
     >>> lstsq(np.ones((2, 1)), np.array([1.0, 3.0]))[0].round(6)
     array([2.])
     """
-    return np.linalg.lstsq(of_matrices(a), of_matrices(b), cond)
+    x, residuals, rank, sizes = np.linalg.lstsq(of_matrices(a), of_matrices(b), cond)
+    if lapack_driver == "gelsy":
+        return x, np.zeros(0), rank, None
+    return x, residuals[0] if np.ndim(b) == 1 and len(residuals) else residuals, rank, sizes
 
 
 @instead_of(_linalg.norm)
@@ -268,19 +274,22 @@ def qr(
 ) -> Any:
     """QR decomposition: (q, r), or (r,) with mode="r"; with pivoting, also the order of the columns, a constant.
 
-    A matrix with more rows than columns needs mode="economic".
+    A matrix with more rows than columns needs mode="economic", or mode="r".
 
     >>> [factor.shape for factor in qr(np.ones((3, 2)), mode="economic")]
     [(3, 2), (2, 2)]
     """
     a = of_matrices(a)
-    if mode not in ("economic", "r") and not (mode == "full" and a.shape[-2] == a.shape[-1]):
+    m, n = a.shape
+    if mode not in ("economic", "r") and not (mode == "full" and m <= n):
         raise UnsupportedError(f"scipy.linalg.qr with mode={mode!r}", "mode='economic'")
     order: tuple[Any, ...] = ()
     if pivoting:
         order = (_linalg.qr(constant(a), mode="r", pivoting=True)[-1],)
         a = a[:, order[0]]
-    return ((np.linalg.qr(a, "r"),) if mode == "r" else tuple(np.linalg.qr(a))) + order
+    if mode == "r":
+        return np.concatenate([np.linalg.qr(a, "r"), np.zeros((max(m - n, 0), n))]), *order
+    return *np.linalg.qr(a), *order
 
 
 # Symmetric matrices, of which one triangle is read
@@ -343,45 +352,6 @@ def solve(a: Any, b: Any, lower: bool = False, *, assume_a: str | None = None, t
         raise UnsupportedError(f"scipy.linalg.solve with assume_a={assume_a!r}", "it without")
     a = of_matrices(a)
     return np.linalg.solve(a.T if transposed else a, of_matrices(b))
-
-
-# Toeplitz and circulant matrices as dense ones
-
-
-def _toeplitz(c_or_cr: Any) -> Any:
-    return toeplitz(*c_or_cr) if isinstance(c_or_cr, tuple) else toeplitz(c_or_cr)
-
-
-@valued_by(_linalg.solve_toeplitz)
-def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
-    """Solution of a x = b for a Toeplitz matrix, of its first column, or of its first column and row.
-
-    >>> solve_toeplitz([2.0, 0.0], [2.0, 4.0])
-    array([1., 2.])
-    """
-    return np.linalg.solve(_toeplitz(c_or_cr), of_matrices(b))
-
-
-@valued_by(_linalg.matmul_toeplitz)
-def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
-    """Product of a Toeplitz matrix with a vector or a matrix.
-
-    >>> matmul_toeplitz([2.0, 0.0], [2.0, 4.0])
-    array([4., 8.])
-    """
-    return _toeplitz(c_or_cr) @ of_matrices(x)
-
-
-@valued_by(_linalg.solve_circulant)
-def solve_circulant(c: Any, b: Any, singular: str = "raise", tol: Any = None, **axes: int) -> Any:
-    """Solution of a x = b for a circulant matrix, of its first column.
-
-    >>> solve_circulant([2.0, 0.0], [2.0, 4.0])
-    array([1., 2.])
-    """
-    if np.ndim(c) != 1 or axes or singular != "raise":
-        raise UnsupportedError("scipy.linalg.solve_circulant with axes or singular='lstsq'", "a call for each vector")
-    return np.linalg.solve(circulant(c), of_matrices(b))
 
 
 @valued_by(_linalg.pinvh)

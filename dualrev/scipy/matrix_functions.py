@@ -38,7 +38,7 @@ __all__ = [
 
 
 @instead_of(_linalg.sqrtm)
-def sqrtm(a: Any) -> Any:
+def sqrtm(A: Any) -> Any:  # noqa: N803 - SciPy's name
     """Square root of a matrix, complex where the matrix has no real one.
 
     Its derivative solves dx x + x dx = da.
@@ -47,7 +47,7 @@ def sqrtm(a: Any) -> Any:
     array([[2., 0.],
            [0., 3.]])
     """
-    a = of_matrices(a)
+    a = of_matrices(A)
     if not is_complex(a) and np.iscomplexobj(_linalg.sqrtm(plain(a))):
         a = a + 0j
 
@@ -71,6 +71,8 @@ def expm(A: Any) -> Any:  # noqa: N803 - SciPy's name
     array([[1., 0.],
            [0., 1.]])
     """
+    a = of_matrices(A)
+    a = np.reshape(a, (1, 1)) if a.ndim < 2 and a.size == 1 else a
 
     def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
         """Return the derivative at the adjoint of a, in the direction of the cotangent."""
@@ -80,7 +82,7 @@ def expm(A: Any) -> Any:  # noqa: N803 - SciPy's name
         """Return the derivative at a, in the direction of the tangent."""
         return [_expm_frechet(xs[0], ts[0])]
 
-    return rule(expm, pull, push, A)
+    return rule(expm, pull, push, a)
 
 
 def _expm_frechet(a: Any, e: Any) -> Any:
