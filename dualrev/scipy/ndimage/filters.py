@@ -66,7 +66,7 @@ def real_image(name: str, input: Any, output: Any) -> Any:
 
 
 def _correlated(x: Any, weights: Any, axes: Sequence[int], modes: Any, cval: Any, origins: Any) -> Any:
-    """Return the correlation along some axes; weights have as many axes."""
+    """Return the correlation along some axes, in ascending order; weights have as many axes."""
     weights = real_array(weights)
     axes = [axis % x.ndim for axis in axes]
     if not x.size or any(n == 0 for n in weights.shape):
@@ -78,8 +78,7 @@ def _correlated(x: Any, weights: Any, axes: Sequence[int], modes: Any, cval: Any
     shape = [1] * x.ndim
     for axis, n in zip(axes, weights.shape, strict=True):
         shape[axis] = n
-    order = np.argsort(axes)
-    return convolutions.correlate(x, np.reshape(np.transpose(weights, order), shape), "valid")
+    return convolutions.correlate(x, np.reshape(weights, shape), "valid")
 
 
 def _each(given: Any, axes: Sequence[int]) -> list[Any]:
@@ -89,6 +88,15 @@ def _each(given: Any, axes: Sequence[int]) -> list[Any]:
 
 def _chosen(axes: Any, ndim: int) -> list[int]:
     return list(range(ndim)) if axes is None else [axis % ndim for axis in np.atleast_1d(axes)]
+
+
+def _in_order(axes: Any, origin: Any, ndim: int) -> tuple[list[int], list[int]]:
+    """Return axes in ascending order, which is that of the weights' axes, and their origins, as SciPy takes them."""
+    chosen = _chosen(axes, ndim)
+    origins = _each(origin, chosen)
+    if len(chosen) < ndim:
+        origins = [moved for _, moved in sorted(zip(chosen, origins, strict=True))]
+    return sorted(chosen), origins
 
 
 def _turned(weights: Any, origins: Sequence[int]) -> tuple[Any, list[int]]:
@@ -114,7 +122,8 @@ def correlate(
     array([2., 4., 4.])
     """
     x = real_image("correlate", input, output)
-    return _correlated(x, weights, _chosen(axes, x.ndim), mode, cval, origin)
+    chosen, origins = _in_order(axes, origin, x.ndim)
+    return _correlated(x, weights, chosen, mode, cval, origins)
 
 
 @valued(_ndimage.convolve)
@@ -134,8 +143,8 @@ def convolve(
     array([1., 1., 2.])
     """
     x = real_image("convolve", input, output)
-    chosen = _chosen(axes, x.ndim)
-    turned, origins = _turned(real_array(weights), _each(origin, chosen))
+    chosen, origins = _in_order(axes, origin, x.ndim)
+    turned, origins = _turned(real_array(weights), origins)
     return _correlated(x, turned, chosen, mode, cval, origins)
 
 
@@ -209,7 +218,8 @@ def uniform_filter(
     chosen = _chosen(axes, x.ndim)
     options = zip(chosen, *(_each(u, chosen) for u in (size, mode, origin)), strict=True)
     for axis, n, how, moved in options:
-        x = _correlated(x, np.full(n, 1.0 / n), [axis], how, cval, moved)
+        if n > 1:
+            x = _correlated(x, np.full(n, 1.0 / n), [axis], how, cval, moved)
     return x
 
 

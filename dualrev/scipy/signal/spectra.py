@@ -99,7 +99,7 @@ def csd(*args: Any, **kwargs: Any) -> Any:
     array([0.+0.j, 0.-2.j, 0.+0.j])
     """
     given = _options(_signal.csd, args, kwargs)
-    return _density(given, given["x"], given["y"])
+    return _density(given, given["x"], None if given["y"] is given["x"] else given["y"])
 
 
 @valued(_signal.periodogram)
