@@ -83,7 +83,7 @@ def gzscore(a: Any, *, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagat
     return (a - np.mean(a, axis=axis, keepdims=True)) / np.std(a, axis=axis, ddof=ddof, keepdims=True)
 
 
-@valued(_stats.skew)
+@valued(_stats.skew, size=1.0)
 def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
     """Skewness: the third central moment over the second one's power of 3/2.
 
@@ -96,7 +96,7 @@ def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate"
     return made if bias or n < 3 else np.sqrt(n * (n - 1.0)) / (n - 2.0) * made
 
 
-@valued(_stats.kurtosis)
+@valued(_stats.kurtosis, size=1.0)
 def kurtosis(
     a: Any,
     axis: Any = 0,
@@ -240,13 +240,13 @@ def trim_mean(
     2.0
     """
     a = _checked("trim_mean", a, nan_policy)
-    ndim, axis, a = a.ndim, axis or 0, a if axis is not None else np.ravel(a)
-    n = a.shape[axis]
+    axes = list(range(a.ndim)) if axis is None else [k % a.ndim for k in np.atleast_1d(axis)]
+    rest = [k for k in range(a.ndim) if k not in axes]
+    n = _count(a, axis)
+    a = np.sort(np.reshape(np.transpose(a, rest + axes), (*(a.shape[k] for k in rest), n)), axis=-1)
     cut = int(proportiontocut * n)
-    made = np.mean(np.moveaxis(np.sort(a, axis=axis), axis, 0)[cut : n - cut], axis=0)
-    if not keepdims:
-        return made
-    return np.expand_dims(made, axis) if a.ndim == ndim else np.reshape(made, (1,) * ndim)
+    made = np.mean(a[..., cut : n - cut], axis=-1)
+    return np.expand_dims(made, tuple(axes)) if keepdims else made
 
 
 @valued(_stats.iqr)
@@ -307,14 +307,11 @@ def entropy(
     >>> float(entropy([1.0, 1.0], base=2))
     1.0
     """
-    p = _checked("entropy", pk, nan_policy)
-    p = p / np.sum(p, axis=axis, keepdims=True)
-    if qk is None:
-        made = np.sum(sp.entr(p), axis=axis, keepdims=keepdims)
-    else:
-        q = _checked("entropy", qk, nan_policy) + 0.0 * plain(p)
-        q = q / np.sum(q, axis=axis, keepdims=True)
-        made = np.sum(sp.rel_entr(p, q), axis=axis, keepdims=keepdims)
+    samples = [_checked("entropy", u, nan_policy) for u in (pk, qk) if u is not None]
+    shape = np.broadcast_shapes(*(u.shape for u in samples))
+    p, *others = (u / np.sum(u, axis=axis, keepdims=True) for u in (np.broadcast_to(u, shape) for u in samples))
+    terms = sp.rel_entr(p, *others) if others else sp.entr(p)
+    made = np.sum(terms, axis=axis, keepdims=keepdims)
     return made if base is None else made / np.log(base)
 
 
