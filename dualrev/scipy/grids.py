@@ -247,5 +247,11 @@ def interpn(*given: Any, **options: Any) -> Any:
     value = _interpolate.interpn(**{k: constant(v) for k, v in of.items()})
     if is_plain(of):
         return value
+    if of["method"] == "splinef2d":
+        raise UnsupportedError.call(
+            "scipy.interpolate.interpn with method='splinef2d' of numbers that are being differentiated",
+            "it has no derivative rule",
+            "RectBivariateSpline(*points, values).ev(*xi.T)",
+        )
     xi = of.pop("xi")
     return valued(value, np.reshape(RegularGridInterpolator(**of)(xi), np.shape(value)))

@@ -254,7 +254,7 @@ def _of_pchip(x: Any, y: Any, of: dict[str, Any]) -> Any:
         return np.where(turns, 0.0, np.where(steep, 3.0 * m0, d))
 
     first_slope, last_slope = end(h[0], h[1], m[0], m[1]), end(h[-1], h[-2], m[-1], m[-2])
-    return np.concatenate([first_slope[None], inner, last_slope[None]])
+    return np.concatenate([real_array(first_slope)[None], inner, real_array(last_slope)[None]])
 
 
 def _of_akima(x: Any, y: Any, of: dict[str, Any]) -> Any:

@@ -175,7 +175,7 @@ def fixed_quad(func: Any, a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
     watch, f = Watch(), applied(func)
     made = _integrate.fixed_quad(watch.plain(func), *constant((a, b)), constant(args), n)
     watch.forget()
-    if not watch.seen and is_plain(a, b):
+    if not watch.seen and is_plain(a, b, args):
         return made
     x, w = roots_legendre(n)
     y = real_array(f((b - a) * (x + 1.0) / 2.0 + a, *args))

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.interpolate
 import scipy.ndimage
+import scipy.special
 import scipy.stats
 
 import dualrev as dr
-from dualrev.scipy import ndimage, signal, special, stats
+from dualrev.scipy import integrate, interpolate, linalg, ndimage, signal, special, stats
 from dualrev.scipy.spatial import distance
 
 RNG = np.random.default_rng(11)
@@ -14,6 +16,10 @@ X, LINE, W = RNG.normal(size=(4, 5)), RNG.normal(size=24), RNG.normal(size=(3, 2
 P = np.abs(X) + 0.3
 OUTSIDE = np.array([[-3.2, 1.2, -0.3], [0.2, 2.3, 1.4]])
 TURN = np.array([[1.1, 0.2], [0.3, 0.9]])
+VOLUME, LONG = RNG.normal(size=(3, 4, 3)), RNG.normal(size=4)
+SQUARE, KNOTS = RNG.normal(size=(3, 3)), np.linspace(-1.5, 5.5, 11) + 0.1 * np.sin(np.arange(11.0))
+POINTS, SAMPLES = np.array([-0.4, 0.3, 2.7, 4.6]), RNG.normal(size=11)
+FLAT = np.full((5, 4), 0.3)
 CONSTANT, GRID = {"mode": "constant"}, {"mode": "grid-constant"}
 
 CASES = {
@@ -34,6 +40,21 @@ CASES = {
         lambda x: ndimage.gaussian_gradient_magnitude(x, 0.9, mode=("nearest", "mirror")),
         (X,),
     ),
+    "ndimage: axes of weights": (lambda x, w: ndimage.correlate(x, w, axes=(2, 0), origin=(0, -1)), (VOLUME, W)),
+    "ndimage: all axes of weights": (lambda x, w: ndimage.convolve(x, w, axes=(1, 0), origin=(1, 0)), (X, W)),
+    "ndimage: a mean of one element": (lambda x: ndimage.uniform_filter(x, [1, 0], origin=(1, 0)), (X,)),
+    "ndimage: a rotation, continued": (lambda x, a: ndimage.rotate(x, a, mode="nearest"), (X, 20.0)),
+    "ndimage: a rotation of planes": (lambda x, a: ndimage.rotate(x, a, axes=(0, 2), **GRID), (VOLUME, 20.0)),
+    "ndimage: coefficients of planes": (lambda x: ndimage.rotate(x, 20.0, axes=(2, 1), prefilter=False), (VOLUME,)),
+    "ndimage: coefficients, continued": (
+        lambda x, at: ndimage.map_coordinates(x, at, mode="nearest", prefilter=False),
+        (X, OUTSIDE),
+    ),
+    "ndimage: derivatives of a constant": (lambda x: ndimage.gaussian_filter(x, 0.9, order=(1, 0)), (FLAT,)),
+    "signal: derivatives of a constant": (lambda x: signal.savgol_filter(x, 5, 2, deriv=1), (FLAT.ravel(),)),
+    "signal: trends of short parts": (lambda x: signal.detrend(x, bp=[2, 4]), (LINE[:6],)),
+    "signal: boundary that is not read": (lambda x, w: signal.correlate2d(w, x, "valid", "wrap"), (X, W)),
+    "signal: the same signal twice": (lambda x: signal.csd(x, x, nperseg=8), (LINE,)),
     "signal: fillvalue": (lambda x, c: signal.convolve2d(x, W, "same", fillvalue=c), (X, 0.7)),
     "signal: fillvalue 0": (lambda c: signal.correlate2d(X, W, fillvalue=c), (0.0,)),
     "signal: delta": (lambda x, d: signal.savgol_filter(x, 5, 3, deriv=2, delta=d), (LINE, 0.5)),
@@ -50,6 +71,12 @@ CASES = {
     "stats: keepdims of trim_mean of all": (lambda x: stats.trim_mean(x, 0.25, axis=None, keepdims=True), (X,)),
     "stats: keepdims of entropy": (lambda p, q: stats.entropy(p, q, axis=1, keepdims=True), (P, P[::-1])),
     "stats: keepdims of deviations": (lambda x: stats.median_abs_deviation(x, axis=1, keepdims=True), (X,)),
+    "stats: axes of trim_mean": (lambda x: stats.trim_mean(x, 0.3, axis=(0, -1), keepdims=True), (VOLUME,)),
+    "stats: entropies of many": (lambda p, q: stats.entropy(p, q, axis=1), (P[0], P[::-1])),
+    "stats: first moment": (lambda x: stats.moment(x, axis=1), (X,)),
+    "stats: skewness of a symmetric sample": (lambda x: stats.skew(x), (np.array([0.1, 0.2, 0.3, 0.4]),)),
+    "stats: line of two points": (lambda x, y: tuple(stats.linregress(x, y)), (np.array([0.3, 0.9]), LINE[:2])),
+    "stats: defaults by name": (lambda x: tuple(stats.pearsonr(x, P[0], alternative="two-sided")), (X[0],)),
     "stats: a covariance object": (
         lambda x: stats.multivariate_normal.logpdf(x, [0, 1], scipy.stats.Covariance.from_diagonal([1.0, 2.0])),
         (X[:, :2],),
@@ -58,6 +85,32 @@ CASES = {
     "special: orders beside arguments": (lambda x: special.polygamma([[0], [2]], x), (P[0],)),
     "special: no orders": (lambda x: special.polygamma([], x), (0.4,)),
     "special: branches": (lambda z: special.lambertw(z, [0, 0]).real, (0.3,)),
+    "linalg: positional options": (lambda a, b: linalg.lstsq(a, b, None, False, False)[:2], (X.T, X[0])),
+    "linalg: residual of one system": (lambda a, b: linalg.lstsq(a, b)[1], (X.T, X[0])),
+    "linalg: a driver": (lambda a, b: linalg.lstsq(a, b, lapack_driver="gelsy")[:2], (X.T, X[0])),
+    "linalg: options without effect": (lambda a: linalg.svdvals(a, overwrite_a=True, check_finite=False), (X,)),
+    "linalg: all rows of r": (lambda a: np.abs(linalg.qr(a, mode="r")[0]), (W,)),
+    "linalg: a wide matrix": (lambda a: [np.abs(u) for u in linalg.qr(a)], (W.T,)),
+    "linalg: expm of a number": (lambda a: linalg.expm(a), (0.3,)),
+    "linalg: sqrtm by name": (lambda a: linalg.sqrtm(A=a @ a.T + np.eye(3)), (SQUARE,)),
+    "linalg: rows of toeplitz": (lambda c, r: linalg.toeplitz(c, r), (X, W[0])),
+    "linalg: a stack of circulant": (lambda c: linalg.circulant(c), (X,)),
+    "linalg: a stack of companion": (lambda a: linalg.companion(a), (P,)),
+    "interpolate: pchip of 3": (lambda y: interpolate.PchipInterpolator([0.0, 1.0, 3.0], y)([0.4, 2.0]), (W[:, 0],)),
+    "interpolate: splder": (lambda t, c: interpolate.splder((t, c, 3))[:2], (KNOTS, SAMPLES)),
+    "interpolate: splantider": (lambda t, c: interpolate.splantider((t, c, 3), 2)[:2], (KNOTS, SAMPLES)),
+    "interpolate: slopes at a boundary": (
+        lambda x, c: interpolate.splev(x, (KNOTS, c, 3), der=1, ext=3),
+        (POINTS, SAMPLES),
+    ),
+    "interpolate: order -1": (
+        lambda y: interpolate.make_interp_spline(np.arange(11.0), y).derivative(-1)([0.4, 2.3]),
+        (SAMPLES,),
+    ),
+    "integrate: args of fixed_quad": (
+        lambda a: integrate.fixed_quad(lambda x, a: np.exp(a * x), 0.0, 1.0, args=(a,))[0],
+        (0.3,),
+    ),
 }
 
 
@@ -66,6 +119,16 @@ def test_an_option(name):
     f, args = CASES[name]
     dr.check(f, *args)
     dr.check_grads(f, args, order=1 if "deviations" in name else 2)
+
+
+@pytest.mark.filterwarnings("ignore:floating point number truncated")
+@pytest.mark.parametrize(
+    ("name", "given", "whole"),
+    [("expn", (0.7,), (0,)), ("expn", (1.6,), (1,)), ("nbdtr", (2.6, 3.3), (2, 3)), ("nbdtrc", (2.6, 3.3), (2, 3))],
+)
+def test_orders_that_scipy_truncates(name, given, whole):
+    f = getattr(scipy.special, name)
+    assert dr.value_and_grad(lambda x: f(*given, x))(0.4) == dr.value_and_grad(lambda x: f(*whole, x))(0.4)
 
 
 ZEROS = np.zeros(3)
@@ -94,6 +157,12 @@ REFUSED = {
     "an image of bools": (lambda s: ndimage.gaussian_filter(X > 0.0, s), 0.9),
     "moment by its order": (lambda n: stats.moment(X, n), 2.0),
     "pmean by the exponent 0": (lambda p: stats.pmean(P, p), 0.0),
+    "linregress of 2 axes": (lambda a: stats.linregress(P, a * X, axis=None), 0.3),
+    "pearsonr with alternative=": (lambda a: stats.pearsonr(P[0], a * X[0], alternative="less"), 0.3),
+    "interpn with method='splinef2d'": (
+        lambda a: interpolate.interpn((np.arange(4.0), np.arange(5.0)), a * X, [[1.2, 0.3]], "splinef2d"),
+        0.3,
+    ),
 }
 
 
@@ -109,6 +178,7 @@ def test_errors_of_scipy():
     for f, x, error in (
         (lambda a: special.multigammaln(a, 3), 0.5, ValueError),
         (lambda m: stats.norm.logpdf(loc=m), 0.3, TypeError),
+        (lambda a: linalg.svd([[a]], no_such_option=1), 0.3, TypeError),
     ):
         with pytest.raises(error):
             f(x)
