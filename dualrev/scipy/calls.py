@@ -11,12 +11,24 @@ import numpy as np
 
 from dualrev.diagnostics.signatures import signature
 from dualrev.eager.arrays.complex.pairs import is_complex, values
+from dualrev.eager.arrays.linear_algebra.matrices import of_matrices
 from dualrev.eager.arrays.memory.storage import RealArray, holds_duals, innermost, plain, strip
 from dualrev.eager.arrays.special_composed import with_value
 from dualrev.errors import UnsupportedError
 from dualrev.tree import flatten_leaves
 
-__all__ = ["constants", "fitted", "instead_of", "is_plain", "joined", "like", "order", "valued", "without_duals"]
+__all__ = [
+    "constants",
+    "fitted",
+    "instead_of",
+    "is_plain",
+    "joined",
+    "like",
+    "one_matrix",
+    "order",
+    "valued",
+    "without_duals",
+]
 
 
 def is_plain(*given: Any) -> bool:
@@ -77,6 +89,14 @@ def valued(original: Callable[..., Any], size: float = 0.0) -> Callable[[Callabl
         return call
 
     return decorate
+
+
+def one_matrix(name: str, a: Any) -> Any:
+    """Return a matrix; UnsupportedError for several ones."""
+    a = of_matrices(a)
+    if a.ndim > 2:
+        raise UnsupportedError(f"scipy.linalg.{name} of several matrices", "a loop over them")
+    return a
 
 
 def title(original: Callable[..., Any]) -> str:

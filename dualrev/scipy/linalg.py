@@ -32,7 +32,7 @@ from dualrev.scipy.banded_systems import (
     solve_triangular,
     solveh_banded,
 )
-from dualrev.scipy.calls import instead_of, like
+from dualrev.scipy.calls import instead_of, like, one_matrix
 from dualrev.scipy.factorizations import (
     eig,
     eigh_tridiagonal,
@@ -199,7 +199,7 @@ def lstsq(a: Any, b: Any, cond: float | None = None, *, lapack_driver: str | Non
     >>> lstsq(np.ones((2, 1)), np.array([1.0, 3.0]))[0].round(6)
     array([2.])
     """
-    x, residuals, rank, sizes = np.linalg.lstsq(of_matrices(a), of_matrices(b), cond)
+    x, residuals, rank, sizes = np.linalg.lstsq(one_matrix("lstsq", a), of_matrices(b), cond)
     if lapack_driver == "gelsy":
         return x, np.zeros(0), rank, None
     return x, residuals[0] if np.ndim(b) == 1 and len(residuals) else residuals, rank, sizes
@@ -246,7 +246,8 @@ def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = Fals
     if b is None:
         w, v = np.linalg.eigh(of_matrices(a), "L" if lower else "U")
         return w if eigvals_only else (w, v)
-    factor = cholesky(b, lower=lower)
+    a = one_matrix("eigh", a)
+    factor = cholesky(one_matrix("eigh", b), lower=lower)
     factor = factor if lower else adjoint(factor)
     inner = solve_triangular(factor, adjoint(solve_triangular(factor, _symmetric(a, lower), lower=True)), lower=True)
     w, v = np.linalg.eigh((inner + adjoint(inner)) / 2.0)
@@ -279,8 +280,8 @@ def qr(
     >>> [factor.shape for factor in qr(np.ones((3, 2)), mode="economic")]
     [(3, 2), (2, 2)]
     """
-    a = of_matrices(a)
-    m, n = a.shape
+    a = one_matrix("qr", a) if pivoting or mode == "r" else of_matrices(a)
+    m, n = a.shape[-2:]
     if mode not in ("economic", "r") and not (mode == "full" and m <= n):
         raise UnsupportedError(f"scipy.linalg.qr with mode={mode!r}", "mode='economic'")
     order: tuple[Any, ...] = ()
@@ -298,10 +299,10 @@ def qr(
 def _symmetric(a: Any, lower: bool, hermitian: bool = True) -> Any:
     a = of_matrices(a)
     half = np.tril(a, -1) if lower else np.triu(a, 1)
-    diagonal = np.diag(a)
+    diagonal = np.where(np.eye(a.shape[-1], dtype=bool), a, 0.0)
     if hermitian and is_complex(a):
-        return half + adjoint(half) + np.diag(np.real(diagonal))
-    return half + half.T + np.diag(diagonal)
+        return half + adjoint(half) + np.real(diagonal)
+    return half + np.swapaxes(half, -1, -2) + diagonal
 
 
 @instead_of(_linalg.cholesky)
@@ -333,6 +334,7 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
     array([1., 1.])
     """
     c, lower = c_and_lower
+    c = one_matrix("cho_solve", c)
     y = solve_triangular(c, b, trans=0 if lower else 2, lower=lower)
     return solve_triangular(c, y, trans=2 if lower else 0, lower=lower)
 
@@ -351,7 +353,7 @@ def solve(a: Any, b: Any, lower: bool = False, *, assume_a: str | None = None, t
     if assume_a not in (None, "gen", "general"):
         raise UnsupportedError(f"scipy.linalg.solve with assume_a={assume_a!r}", "it without")
     a = of_matrices(a)
-    return np.linalg.solve(a.T if transposed else a, of_matrices(b))
+    return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, of_matrices(b))
 
 
 @valued_by(_linalg.pinvh)

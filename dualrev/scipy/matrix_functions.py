@@ -17,9 +17,8 @@ from scipy import linalg as _linalg
 from dualrev.eager.arrays.complex.pairs import is_complex, real_part
 from dualrev.eager.arrays.linear_algebra.matrices import adjoint, of_matrices, rule
 from dualrev.eager.arrays.memory.storage import plain
-from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import constant
-from dualrev.scipy.calls import instead_of, is_plain
+from dualrev.scipy.calls import instead_of, is_plain, one_matrix
 from dualrev.scipy.matrix_equations import solve_sylvester
 from dualrev.scipy.values import valued
 
@@ -104,9 +103,7 @@ def _of_blocks(f: Callable[[Any], Any], a: Any, e: Any) -> Any:
 
 def _function(original: Callable[..., Any], a: Any, *options: Any) -> Any:
     """Return a function of SciPy of a matrix, by the block of a block matrix."""
-    a = of_matrices(a)
-    if a.ndim != 2:
-        raise UnsupportedError(f"scipy.linalg.{original.__name__} of several matrices", "a loop over them")
+    a = one_matrix(original.__name__, a)
     if not is_complex(a) and np.iscomplexobj(original(plain(a) + 0.0, *options)):
         a = a + 0j
 

@@ -59,13 +59,7 @@ def block_diag(*arrs: Any) -> Any:
     array([[1., 0.],
            [0., 2.]])
     """
-    blocks = [np.atleast_2d(of_matrices(a)) for a in arrs]
-    width = sum(b.shape[1] for b in blocks)
-    rows, at = [], 0
-    for b in blocks:
-        rows.append(np.pad(b, ((0, 0), (at, width - at - b.shape[1]))))
-        at += b.shape[1]
-    return np.concatenate(rows)
+    return _selected(_linalg.block_diag, *arrs)
 
 
 def _selected(original: Callable[..., Any], *given: Any, **options: Any) -> Any:

@@ -19,6 +19,7 @@ TURN = np.array([[1.1, 0.2], [0.3, 0.9]])
 VOLUME, LONG = RNG.normal(size=(3, 4, 3)), RNG.normal(size=4)
 SQUARE, KNOTS = RNG.normal(size=(3, 3)), np.linspace(-1.5, 5.5, 11) + 0.1 * np.sin(np.arange(11.0))
 POINTS, SAMPLES = np.array([-0.4, 0.3, 2.7, 4.6]), RNG.normal(size=11)
+STACK = RNG.normal(size=(2, 3, 3))
 FLAT = np.full((5, 4), 0.3)
 CONSTANT, GRID = {"mode": "constant"}, {"mode": "grid-constant"}
 
@@ -94,6 +95,14 @@ CASES = {
     "linalg: expm of a number": (lambda a: linalg.expm(a), (0.3,)),
     "linalg: sqrtm by name": (lambda a: linalg.sqrtm(A=a @ a.T + np.eye(3)), (SQUARE,)),
     "linalg: rows of toeplitz": (lambda c, r: linalg.toeplitz(c, r), (X, W[0])),
+    "linalg: a stack of systems": (lambda a, b: linalg.solve(a, b, transposed=True), (STACK, W)),
+    "linalg: a stack of symmetric systems": (
+        lambda a, b: linalg.solve(a + 4.0 * np.eye(3), b, assume_a="sym"),
+        (STACK, W),
+    ),
+    "linalg: a stack of pinvh": (lambda a: linalg.pinvh(a + 4.0 * np.eye(3)), (STACK,)),
+    "linalg: a stack of qr": (lambda a: np.abs(linalg.qr(a, mode="economic")[1]), (STACK,)),
+    "linalg: a stack of block_diag": (lambda a, b: linalg.block_diag(a, b), (STACK, W)),
     "linalg: a stack of circulant": (lambda c: linalg.circulant(c), (X,)),
     "linalg: a stack of companion": (lambda a: linalg.companion(a), (P,)),
     "interpolate: pchip of 3": (lambda y: interpolate.PchipInterpolator([0.0, 1.0, 3.0], y)([0.4, 2.0]), (W[:, 0],)),
@@ -157,6 +166,12 @@ REFUSED = {
     "an image of bools": (lambda s: ndimage.gaussian_filter(X > 0.0, s), 0.9),
     "moment by its order": (lambda n: stats.moment(X, n), 2.0),
     "pmean by the exponent 0": (lambda p: stats.pmean(P, p), 0.0),
+    "lstsq of several matrices": (lambda a: linalg.lstsq(a * STACK, STACK), 0.3),
+    "lu_solve of several matrices": (lambda a: linalg.lu_solve((STACK, np.zeros((2, 3))), a * STACK), 0.3),
+    "cho_solve of several matrices": (lambda a: linalg.cho_solve((STACK, False), a * STACK), 0.3),
+    "eigvals of several matrices": (lambda a: linalg.eigvals(a * STACK), 0.3),
+    "eigh of several matrices": (lambda a: linalg.eigh(a * STACK, STACK), 0.3),
+    "qr of several matrices": (lambda a: linalg.qr(a * STACK, mode="r"), 0.3),
     "linregress of 2 axes": (lambda a: stats.linregress(P, a * X, axis=None), 0.3),
     "pearsonr with alternative=": (lambda a: stats.pearsonr(P[0], a * X[0], alternative="less"), 0.3),
     "interpn with method='splinef2d'": (
