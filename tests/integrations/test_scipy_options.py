@@ -8,7 +8,7 @@ import scipy.special
 import scipy.stats
 
 import dualrev as dr
-from dualrev.scipy import integrate, interpolate, linalg, ndimage, signal, special, stats
+from dualrev.scipy import integrate, interpolate, linalg, ndimage, signal, sparse, special, stats
 from dualrev.scipy.spatial import distance
 
 RNG = np.random.default_rng(11)
@@ -105,6 +105,10 @@ CASES = {
     "linalg: a stack of block_diag": (lambda a, b: linalg.block_diag(a, b), (STACK, W)),
     "linalg: a stack of circulant": (lambda c: linalg.circulant(c), (X,)),
     "linalg: a stack of companion": (lambda a: linalg.companion(a), (P,)),
+    "sparse: entries of a dense matrix": (
+        lambda a: sparse.csr_array(a * (np.abs(a) > 0.1)) @ np.arange(3.0),
+        (SQUARE,),
+    ),
     "interpolate: pchip of 3": (lambda y: interpolate.PchipInterpolator([0.0, 1.0, 3.0], y)([0.4, 2.0]), (W[:, 0],)),
     "interpolate: splder": (lambda t, c: interpolate.splder((t, c, 3))[:2], (KNOTS, SAMPLES)),
     "interpolate: splantider": (lambda t, c: interpolate.splantider((t, c, 3), 2)[:2], (KNOTS, SAMPLES)),
@@ -166,6 +170,8 @@ REFUSED = {
     "an image of bools": (lambda s: ndimage.gaussian_filter(X > 0.0, s), 0.9),
     "moment by its order": (lambda n: stats.moment(X, n), 2.0),
     "pmean by the exponent 0": (lambda p: stats.pmean(P, p), 0.0),
+    "a sparse array of an array of shape": (lambda a: sparse.coo_array(a * np.ones(3)), 0.3),
+    "sum of a sparse matrix": (lambda a: sparse.coo_array(a * SQUARE).sum(), 0.3),
     "lstsq of several matrices": (lambda a: linalg.lstsq(a * STACK, STACK), 0.3),
     "lu_solve of several matrices": (lambda a: linalg.lu_solve((STACK, np.zeros((2, 3))), a * STACK), 0.3),
     "cho_solve of several matrices": (lambda a: linalg.cho_solve((STACK, False), a * STACK), 0.3),

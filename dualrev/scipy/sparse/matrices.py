@@ -34,6 +34,15 @@ class Sparse:
     def __init__(self, data: Any, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
         self.data, self.rows, self.columns, self.shape = data, rows, columns, shape
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(_sparse.csr_array, name):
+            raise AttributeError(f"'Sparse' object has no attribute {name!r}")
+        raise UnsupportedError.call(
+            f"{name} of a sparse matrix of numbers that are being differentiated",
+            "it has no derivative rule",
+            "a.data, a.rows and a.columns, or a.toarray()",
+        )
+
     @property
     def T(self) -> Sparse:  # noqa: N802 - SciPy's name
         """Transpose of the matrix."""
@@ -74,8 +83,12 @@ def _constructor(original: Callable[..., Any], axis: int | None) -> Callable[...
     @like(original)
     def make(given: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
         """Sparse array: a `Sparse` for traced entries, SciPy's own for plain ones."""
-        if not (isinstance(given, tuple) and len(given) in (2, 3)) or is_plain(given[0]):
+        if isinstance(given, Sparse):
+            return given
+        if is_plain(given):
             return original(without_duals(given), shape=shape, dtype=dtype, copy=copy)
+        if not isinstance(given, tuple):
+            return _of_dense(real_array(given), shape)
         data, *places = given
         data = real_array(data)
         ones = original((np.ones(data.shape), *places), shape=shape)
@@ -88,6 +101,14 @@ def _constructor(original: Callable[..., Any], axis: int | None) -> Callable[...
         return Sparse(data, rows, columns, ones.shape)
 
     return make
+
+
+def _of_dense(x: Any, shape: Any) -> Sparse:
+    """Return a matrix with all entries of an array, also those that are 0: they have derivatives."""
+    if x.ndim != 2 or (shape is not None and tuple(shape) != x.shape):
+        raise UnsupportedError(f"a sparse array of an array of shape {x.shape}", "an array of two axes")
+    rows, columns = np.indices(x.shape)
+    return Sparse(np.reshape(x, -1), rows.ravel(), columns.ravel(), x.shape)
 
 
 coo_array = _constructor(_sparse.coo_array, None)
