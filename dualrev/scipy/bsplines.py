@@ -21,7 +21,7 @@ from dualrev.eager.arrays.complex.pairs import is_complex
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import attached, constant
-from dualrev.scipy.calls import is_plain, like
+from dualrev.scipy.calls import InPlaceOf, is_plain, like
 from dualrev.scipy.piecewise import in_period, interpolant, to_axis
 from dualrev.scipy.values import valued
 
@@ -39,8 +39,11 @@ __all__ = [
 ]
 
 
-class Spline:
+class Spline(InPlaceOf):
     """B-spline with traced coefficients, knots or points; `real` is SciPy's, with plain ones."""
+
+    _original = _interpolate.BSpline
+    _cure = "derivative, antiderivative, integrate or a call"
 
     def __init__(self, real: Any, t: Any, c: Any) -> None:
         self._real = real
@@ -51,15 +54,6 @@ class Spline:
     def tck(self) -> tuple[Any, Any, int]:
         """The knots, the coefficients and the degree."""
         return self.t, self.c, self.k
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(_interpolate.BSpline, name):
-            raise AttributeError(f"'BSpline' object has no attribute {name!r}")
-        raise UnsupportedError.call(
-            f"scipy.interpolate.BSpline.{name} of numbers that are being differentiated",
-            "it has no derivative rule",
-            "derivative, antiderivative, integrate or a call",
-        )
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
         """Return the values, or derivatives of order nu, at the points x."""

@@ -18,6 +18,7 @@ from dualrev.errors import UnsupportedError
 from dualrev.tree import flatten_leaves
 
 __all__ = [
+    "InPlaceOf",
     "constants",
     "fitted",
     "instead_of",
@@ -100,8 +101,25 @@ def one_matrix(name: str, a: Any) -> Any:
 
 
 def title(original: Callable[..., Any]) -> str:
-    """Return the public name of a function of SciPy."""
-    return f"{original.__module__.partition('._')[0]}.{original.__name__}"
+    """Return the public name of a function or a class of SciPy."""
+    module, _, _ = original.__module__.removeprefix("dualrev.").partition("._")
+    return f"{module}.{original.__name__}"
+
+
+class InPlaceOf:
+    """Base class of objects of traced numbers, in place of SciPy's: attributes that only SciPy's have are refused."""
+
+    _original: Any  # SciPy's class; `_real` is its object, if there is one
+    _cure: str  # what to use instead
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(getattr(self, "_real", self._original), name):
+            raise AttributeError(f"{self._original.__name__!r} object has no attribute {name!r}")
+        raise UnsupportedError.call(
+            f"{title(self._original)}.{name} of numbers that are being differentiated",
+            "it has no derivative rule",
+            self._cure,
+        )
 
 
 def joined(made: Any, value: Any, original: Callable[..., Any], size: float = 0.0) -> Any:

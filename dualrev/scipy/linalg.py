@@ -23,6 +23,7 @@ from scipy import linalg as _linalg
 
 from dualrev.eager.arrays.complex.pairs import is_complex
 from dualrev.eager.arrays.linear_algebra.matrices import adjoint, of_matrices
+from dualrev.eager.arrays.memory.storage import holds_duals
 from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import constant
 from dualrev.scipy.banded_systems import (
@@ -212,6 +213,8 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, chec
     >>> float(norm(np.array([3.0, 4.0])))
     5.0
     """
+    if holds_duals(ord):
+        raise UnsupportedError("scipy.linalg.norm by its order", "np.sum(np.abs(a) ** ord) ** (1.0 / ord)")
     return np.linalg.norm(of_matrices(a), ord, axis, keepdims)
 
 

@@ -11,12 +11,12 @@ from scipy import sparse as _sparse
 from dualrev.eager.arrays.memory.record import sum_of_rows
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
-from dualrev.scipy.calls import is_plain, like, without_duals
+from dualrev.scipy.calls import InPlaceOf, is_plain, like, without_duals
 
 __all__ = ["Sparse", "coo_array", "csc_array", "csr_array", "diags_array"]
 
 
-class Sparse:
+class Sparse(InPlaceOf):
     """Sparse matrix whose entries may be traced.
 
     Args:
@@ -31,17 +31,11 @@ class Sparse:
            [2., 0.]]))
     """
 
+    _original = _sparse.csr_array
+    _cure = "a.data, a.rows and a.columns, or a.toarray()"
+
     def __init__(self, data: Any, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
         self.data, self.rows, self.columns, self.shape = data, rows, columns, shape
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(_sparse.csr_array, name):
-            raise AttributeError(f"'Sparse' object has no attribute {name!r}")
-        raise UnsupportedError.call(
-            f"{name} of a sparse matrix of numbers that are being differentiated",
-            "it has no derivative rule",
-            "a.data, a.rows and a.columns, or a.toarray()",
-        )
 
     @property
     def T(self) -> Sparse:  # noqa: N802 - SciPy's name
