@@ -106,7 +106,7 @@ def sum_of(*terms: Any) -> Any:
 
 
 def _whole(ab: Any, lower: bool) -> Any:
-    """Return all diagonals of a Hermitian band matrix, of which the lower or the upper ones are given."""
+    """Return all diagonals of a Hermitian band matrix, given its lower or its upper ones."""
     ab = of_matrices(ab)
     count = np.shape(ab)[0]
     half = [ab[k] if lower else ab[count - 1 - k] for k in range(count)]  # half[k] is the k-th diagonal
@@ -129,7 +129,7 @@ def solveh_banded(
     lower: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """Solution of a x = b for a positive definite band matrix, of which the upper or lower diagonals are given.
+    """Solution of a x = b for a positive definite band matrix, given its upper or its lower diagonals.
 
     >>> solveh_banded(np.array([[2.0, 4.0]]), np.array([2.0, 2.0]))
     array([1. , 0.5])

@@ -1,4 +1,4 @@
-"""B-splines with derivatives: `BSpline`, `make_interp_spline`, `make_lsq_spline`, `splrep`, `splev` and `splint`.
+"""B-splines with derivatives: `BSpline`, `make_interp_spline`, `make_lsq_spline`, and functions of (t, c, k).
 
 A spline is differentiated by its coefficients c, by its knots t and by the points: de Boor's algorithm computes it from
 traced numbers. The coefficients of an interpolating spline solve the equations spline(x) = y, those of a least-squares

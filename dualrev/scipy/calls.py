@@ -134,7 +134,7 @@ def joined(made: Any, value: Any, original: Callable[..., Any], size: float = 0.
     if np.shape(known) != np.shape(value) or not np.allclose(known, value, 1e-6, error, equal_nan=True):
         raise UnsupportedError.call(
             f"{title(original)} of numbers that are being differentiated",
-            "SciPy's result for these arguments is not that of the formula that dualrev differentiates",
+            "SciPy's result for these arguments differs from the formula that dualrev differentiates",
             "dualrev.custom_vjp for a function that calls it",
         )
     if is_complex(made):

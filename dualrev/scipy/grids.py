@@ -73,7 +73,7 @@ class _Line(_Traced):
 
 
 def _neighbours(kind: str, xs: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return the numbers of the samples whose values the points take."""
+    """Return the indices of the samples whose values the points take."""
     n = len(xs)
     if kind.startswith("nearest"):
         middles = xs[1:] / 2.0 + xs[:-1] / 2.0

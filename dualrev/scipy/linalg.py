@@ -1,9 +1,9 @@
 """`scipy.linalg` for traced matrices: solvers, factorizations, triangular systems, functions of matrices.
 
 Parameters are SciPy's; overwrite_a, check_finite and the like change no value. Matrices are real or complex, of shape
-(n, n) or (m, n); functions that numpy.linalg has, too, take stacks of shape (..., m, n). Eigenvectors and singular
-vectors have the signs, or the phases, of those of numpy.linalg. Functions without a rule here are SciPy's own. Options
-without a rule raise UnsupportedError for traced arguments.
+(n, n) or (m, n); functions that numpy.linalg has, too, take stacks of shape (..., m, n), and the others refuse them.
+Eigenvectors and singular vectors have the signs, or the phases, of numpy.linalg. Functions without a rule here are
+SciPy's own. Options without a rule raise UnsupportedError for traced arguments.
 
 Source of the rules: M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
 differentiation", 2008. The rules stand in banded_systems, matrix_equations, matrix_functions, factorizations and
@@ -296,7 +296,7 @@ def qr(
     return *np.linalg.qr(a), *order
 
 
-# Symmetric matrices, of which one triangle is read
+# Symmetric matrices, by one triangle
 
 
 def _symmetric(a: Any, lower: bool, hermitian: bool = True) -> Any:
@@ -361,7 +361,7 @@ def solve(a: Any, b: Any, lower: bool = False, *, assume_a: str | None = None, t
 
 @valued_by(_linalg.pinvh)
 def pinvh(a: Any, atol: float | None = None, rtol: float | None = None, lower: bool = True, **options: Any) -> Any:
-    """Pseudo-inverse of a Hermitian matrix, of which one triangle is read.
+    """Pseudo-inverse of a Hermitian matrix, by one of its triangles.
 
     >>> pinvh(np.diag([2.0, 0.0]))
     array([[0.5, 0. ],

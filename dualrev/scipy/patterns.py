@@ -63,7 +63,7 @@ def block_diag(*arrs: Any) -> Any:
 
 
 def _selected(original: Callable[..., Any], *given: Any, **options: Any) -> Any:
-    """Return a matrix whose elements are elements of the arguments, or 0: SciPy places the numbers of the elements."""
+    """Return a matrix whose elements are elements of the arguments, or 0: SciPy places their indices, from 1 on."""
     arrays = [of_matrices(a) for a in given]
     ends = np.cumsum([1, *(a.size for a in arrays)])
     numbers = [

@@ -43,7 +43,7 @@ __all__ = [
 
 
 def in_period(x: Any, first: Any, last: Any) -> tuple[Any, np.ndarray]:
-    """Return points moved into first..last by whole periods, and the numbers of periods."""
+    """Return points moved into first..last by whole periods, and how many periods."""
     count = np.floor((plain(x) - plain(first)) / (plain(last) - plain(first)))
     return x - count * (last - first), count
 

@@ -227,12 +227,12 @@ def nquad(*given: Any, **options: Any) -> Any:
 
 
 def _with(options: Callable[..., Any], count: int, args: tuple[Any, ...]) -> Callable[..., Any]:
-    """Return a function of the user with `args` in place of what SciPy passes after `count` variables."""
+    """Return a function of the user that takes `count` variables of SciPy's call, and then `args`."""
     return lambda *outer: options(*outer[:count], *args)
 
 
 def _without_places(opts: Any) -> Any:
-    """Return the options, of which none may be at a place that moves with the limits."""
+    """Return the options; UnsupportedError for points or weights, which would move with the limits."""
     if not isinstance(opts, dict) or {"points", "weight"} & set(opts):
         raise UnsupportedError.call(
             "scipy.integrate.nquad with points, a weight or a list of opts and limits that are being differentiated",

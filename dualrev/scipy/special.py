@@ -207,7 +207,7 @@ def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Any:
         return np.exp(-w) / (1.0 + w)
 
     def compute(z: Any) -> Any:
-        """Return the value, of plain numbers or of those of an outer run."""
+        """Return the value, where z may be traced by runs further out."""
         return lambertw(z, k, tol) if not is_plain(z) else _special.lambertw(values(z), k, tol)
 
     return rule(

@@ -91,7 +91,7 @@ def _chosen(axes: Any, ndim: int) -> list[int]:
 
 
 def _in_order(axes: Any, origin: Any, ndim: int) -> tuple[list[int], list[int]]:
-    """Return axes in ascending order, which is that of the weights' axes, and their origins, as SciPy takes them."""
+    """Return axes in ascending order, as the weights have them, and their origins, as SciPy assigns them."""
     chosen = _chosen(axes, ndim)
     origins = _each(origin, chosen)
     if len(chosen) < ndim:
@@ -100,7 +100,7 @@ def _in_order(axes: Any, origin: Any, ndim: int) -> tuple[list[int], list[int]]:
 
 
 def _turned(weights: Any, origins: Sequence[int]) -> tuple[Any, list[int]]:
-    """Return the weights and origins of a convolution as those of a correlation."""
+    """Return the weights and origins of the correlation that equals a convolution."""
     moved = [-origin - (1 - n % 2) for origin, n in zip(origins, weights.shape, strict=True)]
     return np.flip(weights), moved
 

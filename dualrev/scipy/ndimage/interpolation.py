@@ -2,8 +2,8 @@
 
     y = sum over k of B(x - k) c[k]        c: the spline's coefficients, B: the B-spline
 
-The coefficients are those of SciPy's spline_filter: for order > 1, a matrix for each axis times the image. A coordinate
-outside of the image is folded into it, by the mode: its derivative is 1, -1 or 0 times that of the point inside.
+SciPy's spline_filter computes the coefficients: for order > 1, a matrix for each axis times the image. The mode folds a
+coordinate outside of the image into it, with a factor of 1 or -1 for the derivative; "nearest" continues the image.
 """
 
 from __future__ import annotations

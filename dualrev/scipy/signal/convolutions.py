@@ -107,7 +107,7 @@ def padded(x: Any, widths: Sequence[tuple[int, int]], mode: Any, fill: Any = 0.0
 
 
 def _in_plane(in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any, turned: bool = False) -> Any:
-    """Return the convolution of the continued image: all places where the weights meet it."""
+    """Return the convolution of the continued image, at all shifts where the weights overlap it."""
     a, b = of_matrices(in1), of_matrices(in2)
     filled = boundary != "fill" or holds_duals(fillvalue) or np.any(values(fillvalue) != 0.0)
     if filled and mode != "valid":  # which reads nothing outside of the image

@@ -223,7 +223,7 @@ FORMULAS: Mapping[str, Formulas] = {
 _DENSITY, _CDF = ("pdf", "logpdf", "pmf", "logpmf"), ("cdf", "sf", "logcdf", "logsf", "ppf", "isf", "median")
 _BOTH = _DENSITY + _CDF
 
-#: Methods of which neither this module nor SciPy has a formula that can be traced.
+#: Methods without a formula that can be traced, here and in SciPy.
 UNTRACED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("cosine", "ncx2", "norminvgauss", "rice", "vonmises", "vonmises_line", "wrapcauchy"), _CDF),
     **dict.fromkeys(("dlaplace", "hypergeom"), _CDF),

@@ -52,7 +52,7 @@ def _p_value(r: Any, n: int) -> Any:
 
 
 class _Line(NamedTuple):
-    """What `linregress` returns as a tuple."""
+    """Result of `linregress` as a tuple."""
 
     slope: Any
     intercept: Any

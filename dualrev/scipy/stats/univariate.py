@@ -1,6 +1,6 @@
 """Distributions of one variable: SciPy's methods for traced variables and parameters.
 
-The value is SciPy's own. The derivative is that of a formula of the standardized variable z = (x - loc) / scale and the
+The value is SciPy's own. The derivative comes from a formula of the standardized variable z = (x - loc) / scale and the
 shapes: one of formulas.py, or the method that SciPy's distribution has for it (_logpdf, _cdf, ...), if that can be
 traced. The rest follows:
 
@@ -63,6 +63,8 @@ class Distribution:
         return self._of_scipy(*args, **kwargs) if is_plain(args, kwargs) else Frozen(self, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_of_scipy":  # a copy has no attributes at first
+            raise AttributeError(name)
         return getattr(self._of_scipy, name)
 
     def __repr__(self) -> str:
@@ -274,6 +276,8 @@ class Frozen:
         return f"<{self._of!r} with parameters that are being differentiated>"
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         method = getattr(self._of, name)
         if name == "rvs":
             return lambda size=1, random_state=None: method(
