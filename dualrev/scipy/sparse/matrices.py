@@ -33,6 +33,7 @@ class Sparse(InPlaceOf):
 
     _original = _sparse.csr_array
     _cure = "a.data, a.rows and a.columns, or a.toarray()"
+    ndim, dtype = 2, np.dtype(float)
 
     def __init__(self, data: Any, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
         self.data, self.rows, self.columns, self.shape = data, rows, columns, shape
