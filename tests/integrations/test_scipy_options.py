@@ -175,6 +175,7 @@ REFUSED = {
     "moment by its order": (lambda n: stats.moment(X, n), 2.0),
     "pmean by the exponent 0": (lambda p: stats.pmean(P, p), 0.0),
     "a sparse array of an array of shape": (lambda a: sparse.coo_array(a * np.ones(3)), 0.3),
+    "operator / of a sparse matrix": (lambda a: sparse.csr_array(a * SQUARE) / 2.0, 0.3),
     "sparse.csr_array.sum": (lambda a: sparse.coo_array(a * SQUARE).sum(), 0.3),
     "gaussian_kde.covariance": (lambda a: stats.gaussian_kde(a * LINE).covariance, 0.3),
     "gaussian_kde.integrate_box_1d": (lambda a: stats.gaussian_kde(a * LINE).integrate_box_1d(0.0, 1.0), 0.3),

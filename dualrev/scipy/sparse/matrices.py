@@ -72,6 +72,28 @@ class Sparse(InPlaceOf):
         return f"<dualrev.scipy.sparse.Sparse of shape {self.shape} with {len(self.rows)} entries>"
 
 
+def _refused(symbol: str) -> Callable[..., Any]:
+    def operator(self: Sparse, *others: Any) -> Any:
+        """Raise UnsupportedError: SciPy's matrices have the operator."""
+        raise UnsupportedError(
+            f"the operator {symbol} of a sparse matrix",
+            "sparse.Sparse(c * a.data, a.rows, a.columns, a.shape) for c * a, or it with a.toarray()",
+        )
+
+    return operator
+
+
+for _symbol, _names in (
+    ("+", ("__add__", "__radd__")),
+    ("-", ("__sub__", "__rsub__", "__neg__")),
+    ("*", ("__mul__", "__rmul__")),
+    ("/", ("__truediv__",)),
+    ("**", ("__pow__",)),
+):
+    for _name in _names:
+        setattr(Sparse, _name, _refused(_symbol))
+
+
 def _constructor(original: Callable[..., Any], axis: int | None) -> Callable[..., Any]:
     """Return a constructor of SciPy's; `axis` is 0 if the second form of its argument goes by rows, 1 if by columns."""
 
