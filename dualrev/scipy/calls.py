@@ -66,11 +66,13 @@ def _largest(given: Any) -> float:
     return max((float(np.max(u, initial=0.0, where=np.isfinite(u))) for u in sizes), default=0.0)
 
 
-def valued(original: Callable[..., Any], size: float = 0.0) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def valued(
+    original: Callable[..., Any], size: float = 0.0, linear: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate a formula: the result is SciPy's own, and the formula has the derivative.
 
     UnsupportedError if the two are not close: then SciPy computes something else for these arguments. They may differ
-    by the rounding errors of terms of the given size, or as large as the arguments.
+    by the rounding errors of terms of the given size; with `linear`, of terms as large as the first argument.
     """
 
     def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,7 +87,8 @@ def valued(original: Callable[..., Any], size: float = 0.0) -> Callable[[Callabl
                 return original(*args, **kwargs)
             fixed, options = constants((args, kwargs))
             value = original(*fixed, **options)  # or SciPy's error
-            return joined(traced(*args, **kwargs), value, original, max(size, _largest((fixed, options))))
+            terms = max(size, _largest([*fixed, *options.values()][0])) if linear else size
+            return joined(traced(*args, **kwargs), value, original, terms)
 
         return call
 

@@ -105,7 +105,7 @@ def _turned(weights: Any, origins: Sequence[int]) -> tuple[Any, list[int]]:
     return np.flip(weights), moved
 
 
-@valued(_ndimage.correlate)
+@valued(_ndimage.correlate, linear=True)
 def correlate(
     input: Any,
     weights: Any,
@@ -126,7 +126,7 @@ def correlate(
     return _correlated(x, weights, chosen, mode, cval, origins)
 
 
-@valued(_ndimage.convolve)
+@valued(_ndimage.convolve, linear=True)
 def convolve(
     input: Any,
     weights: Any,
@@ -148,7 +148,7 @@ def convolve(
     return _correlated(x, turned, chosen, mode, cval, origins)
 
 
-@valued(_ndimage.correlate1d)
+@valued(_ndimage.correlate1d, linear=True)
 def correlate1d(
     input: Any,
     weights: Any,
@@ -166,7 +166,7 @@ def correlate1d(
     return _correlated(real_image("correlate1d", input, output), weights, [axis], mode, cval, origin)
 
 
-@valued(_ndimage.convolve1d)
+@valued(_ndimage.convolve1d, linear=True)
 def convolve1d(
     input: Any,
     weights: Any,
@@ -185,7 +185,7 @@ def convolve1d(
     return _correlated(real_image("convolve1d", input, output), turned, [axis], mode, cval, origins)
 
 
-@valued(_ndimage.uniform_filter1d)
+@valued(_ndimage.uniform_filter1d, linear=True)
 def uniform_filter1d(
     input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: Any = 0.0, origin: int = 0
 ) -> Any:
@@ -198,7 +198,7 @@ def uniform_filter1d(
     return _correlated(x, np.full(size, 1.0 / size), [axis], mode, cval, origin)
 
 
-@valued(_ndimage.uniform_filter)
+@valued(_ndimage.uniform_filter, linear=True)
 def uniform_filter(
     input: Any,
     size: Any = 3,
@@ -242,7 +242,7 @@ def _smoothed(x: Any, axis: int, sigma: Any, order: int, mode: str, cval: Any, t
     return _correlated(x, _gaussian(sigma, order, reach), [axis], mode, cval, 0)
 
 
-@valued(_ndimage.gaussian_filter1d)
+@valued(_ndimage.gaussian_filter1d, linear=True)
 def gaussian_filter1d(
     input: Any,
     sigma: Any,
@@ -264,7 +264,7 @@ def gaussian_filter1d(
     return _smoothed(x, axis, sigma, order, mode, cval, truncate, radius)
 
 
-@valued(_ndimage.gaussian_filter)
+@valued(_ndimage.gaussian_filter, linear=True)
 def gaussian_filter(
     input: Any,
     sigma: Any,
@@ -314,7 +314,7 @@ def _of_slopes(x: Any, axis: int, mode: Any, cval: Any, across: Sequence[float])
     return x
 
 
-@valued(_ndimage.sobel)
+@valued(_ndimage.sobel, linear=True)
 def sobel(input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
     """Sobel filter.
 
@@ -324,7 +324,7 @@ def sobel(input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect",
     return _of_slopes(real_image("sobel", input, output), axis, mode, cval, [1.0, 2.0, 1.0])
 
 
-@valued(_ndimage.prewitt)
+@valued(_ndimage.prewitt, linear=True)
 def prewitt(input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
     """Prewitt filter.
 
@@ -339,7 +339,7 @@ def _summed(x: Any, mode: Any, axes: Any, f: Callable[[int, str], Any]) -> Any:
     return sum(f(axis, how) for axis, how in zip(chosen, _each(mode, chosen), strict=True))
 
 
-@valued(_ndimage.laplace)
+@valued(_ndimage.laplace, linear=True)
 def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None) -> Any:
     """Laplace filter: the sum of second differences.
 
@@ -358,7 +358,7 @@ def _slopes(x: Any, sigma: Any, mode: Any, cval: Any, axes: Any, order: int, kwa
     return [_gaussian_filter(x, sigma, n, how, cval, axes=axes, **kwargs) for n, how in modes]
 
 
-@valued(_ndimage.gaussian_laplace)
+@valued(_ndimage.gaussian_laplace, linear=True)
 def gaussian_laplace(
     input: Any,
     sigma: Any,
@@ -378,7 +378,7 @@ def gaussian_laplace(
     return sum(_slopes(x, sigma, mode, cval, axes, 2, kwargs))
 
 
-@valued(_ndimage.gaussian_gradient_magnitude)
+@valued(_ndimage.gaussian_gradient_magnitude, linear=True)
 def gaussian_gradient_magnitude(
     input: Any,
     sigma: Any,

@@ -118,7 +118,7 @@ def _interpolated(x: Any, coordinates: Sequence[Any], order: int, mode: str, cva
     return np.where(outside, cval, total)
 
 
-@valued(_ndimage.map_coordinates)
+@valued(_ndimage.map_coordinates, linear=True)
 def map_coordinates(
     input: Any,
     coordinates: Any,
@@ -141,7 +141,7 @@ def _grid(shape: Sequence[int]) -> list[np.ndarray]:
     return list(np.indices(tuple(shape)).astype(float))
 
 
-@valued(_ndimage.shift)
+@valued(_ndimage.shift, linear=True)
 def shift(
     input: Any,
     shift: Any,
@@ -163,7 +163,7 @@ def shift(
     return _interpolated(x, at, order, mode, cval, prefilter)
 
 
-@valued(_ndimage.zoom)
+@valued(_ndimage.zoom, linear=True)
 def zoom(
     input: Any,
     zoom: Any,
@@ -194,7 +194,7 @@ def zoom(
     return _interpolated(x, at, order, mode, cval, prefilter)
 
 
-@valued(_ndimage.affine_transform)
+@valued(_ndimage.affine_transform, linear=True)
 def affine_transform(
     input: Any,
     matrix: Any,
@@ -227,7 +227,7 @@ def _affine(x: Any, matrix: Any, offset: Any, shape: Sequence[int]) -> list[Any]
     return [sum(matrix[i, j] * grid[j] for j in range(n)) + by[i] for i in range(n)]
 
 
-@valued(_ndimage.rotate)
+@valued(_ndimage.rotate, linear=True)
 def rotate(
     input: Any,
     angle: Any,

@@ -123,7 +123,7 @@ def _in_plane(in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any, turn
     return full[tuple(slice(start, start + m) for start, m in zip(starts, shape, strict=True))]
 
 
-@valued(_signal.convolve2d)
+@valued(_signal.convolve2d, linear=True)
 def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0.0) -> Any:
     """Convolution of two matrices, with the modes of `convolve`.
 
@@ -133,7 +133,7 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
     return _in_plane(in1, in2, mode, boundary, fillvalue)
 
 
-@valued(_signal.correlate2d)
+@valued(_signal.correlate2d, linear=True)
 def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0.0) -> Any:
     """Cross-correlation of two matrices: the convolution with the reversed conjugate of in2.
 

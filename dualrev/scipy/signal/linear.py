@@ -47,7 +47,7 @@ def _constant(name: str, parameter: str, given: Any) -> None:
         raise UnsupportedError(f"scipy.signal.{name} with {parameter}=", "it without")
 
 
-@valued(_signal.hilbert)
+@valued(_signal.hilbert, linear=True)
 def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Any:  # noqa: N803 - SciPy's name
     """Analytic signal: without the negative frequencies.
 
@@ -77,7 +77,7 @@ def without_trend(x: Any, type: str, breaks: Any = 0) -> Any:
     return np.concatenate(parts, -1)
 
 
-@valued(_signal.detrend)
+@valued(_signal.detrend, linear=True)
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
     """Signal without its mean or its line of least squares.
 
@@ -87,7 +87,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
     return np.moveaxis(without_trend(np.moveaxis(of_matrices(data), axis, -1), type, bp), -1, axis)
 
 
-@valued(_signal.savgol_filter)
+@valued(_signal.savgol_filter, linear=True)
 def savgol_filter(
     x: Any,
     window_length: int,
@@ -118,7 +118,7 @@ def savgol_filter(
     return np.moveaxis(made, -1, axis)
 
 
-@valued(_signal.resample)
+@valued(_signal.resample, linear=True)
 def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time") -> Any:
     """Signal with `num` samples, by Fourier's method.
 
@@ -131,7 +131,7 @@ def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None,
     return _by_matrix("resample", x, axis, lambda eye: _signal.resample(eye, num, window=window))
 
 
-@valued(_signal.resample_poly)
+@valued(_signal.resample_poly, linear=True)
 def resample_poly(
     x: Any,
     up: int,
@@ -152,7 +152,7 @@ def resample_poly(
     )
 
 
-@valued(_signal.decimate)
+@valued(_signal.decimate, linear=True)
 def decimate(x: Any, q: int, n: int | None = None, ftype: Any = "iir", axis: int = -1, zero_phase: bool = True) -> Any:
     """Every q-th sample of a signal, behind a filter.
 

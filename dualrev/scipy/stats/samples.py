@@ -119,7 +119,7 @@ def kurtosis(
     return made - 3.0 if fisher else made
 
 
-@valued(_stats.moment)
+@valued(_stats.moment, linear=True)
 def moment(
     a: Any, order: Any = 1, axis: Any = 0, nan_policy: str = "propagate", *, center: Any = None, keepdims: bool = False
 ) -> Any:
