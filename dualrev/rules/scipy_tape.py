@@ -40,7 +40,7 @@ MORE: Mapping[str, tuple[tuple[tuple[float, float], ...], tuple[str, ...]]] = {
                               "0.15915494309189535 * exp(-0.5 * a * a * (1.0 + b * b)) / (1.0 + b * b)")),
     "erfi": ((_ANY,), ("1.1283791670955126 * exp(x * x)",)),
     "exprel": ((_ANY,), ("0.5 * hyp1f1(2.0, 3.0, x)",)),
-    "expn": ((_DEGREE, _POSITIVE), (_NONE, "-expn(a - 1.0, b) if a > 0.5 else -exp(-b) * (1.0 + 1.0 / b) / b")),
+    "expn": ((_DEGREE, _POSITIVE), (_NONE, "-expn(a - 1.0, b) if a >= 1.0 else -exp(-b) * (1.0 + 1.0 / b) / b")),
     "inv_boxcox": ((_POSITIVE, (0.2, 2.0)), ("power(y, 1.0 - b)", f"-{_BOXCOX_B} * power(y, 1.0 - b)")),
     "pseudo_huber": ((_POSITIVE, _ANY), (
         "b * b / (hypot(a, b) + a) * (b * b / (hypot(a, b) + a)) / hypot(a, b) if a != 0.0 else 0.0",

@@ -9,8 +9,7 @@ import numpy as np
 from scipy import linalg as _linalg
 
 from dualrev.eager.arrays.linear_algebra.matrices import adjoint, conjugated, of_matrices, rule
-from dualrev.errors import UnsupportedError
-from dualrev.scipy.calls import instead_of
+from dualrev.scipy.calls import instead_of, one_matrix
 from dualrev.scipy.values import valued_by
 
 __all__ = ["cho_solve_banded", "cholesky_banded", "solve_banded", "solve_triangular", "solveh_banded", "sum_of"]
@@ -31,9 +30,7 @@ def solve_triangular(
     >>> solve_triangular(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([2.0, 3.0]), lower=True)
     array([1., 2.])
     """
-    a, b = of_matrices(a), of_matrices(b)
-    if a.ndim != 2:
-        raise UnsupportedError("scipy.linalg.solve_triangular of several matrices", "a loop over them")
+    a, b = one_matrix("solve_triangular", a), of_matrices(b)
     if trans in (1, 2, "T", "C"):
         a, lower = adjoint(a) if trans in (2, "C") else a.T, not lower
     if b.ndim == 1:
@@ -74,9 +71,7 @@ def solve_banded(
     >>> solve_banded((0, 0), np.array([[2.0, 4.0]]), np.array([2.0, 2.0]))
     array([1. , 0.5])
     """
-    ab, b = of_matrices(ab), of_matrices(b)
-    if ab.ndim != 2:
-        raise UnsupportedError("scipy.linalg.solve_banded of several matrices", "a loop over them")
+    ab, b = one_matrix("solve_banded", ab), of_matrices(b)
     if b.ndim == 1:
         return solve_banded(l_and_u, ab, b[:, None], check_finite=check_finite)[:, 0]
     below, above = l_and_u
@@ -111,7 +106,7 @@ def sum_of(*terms: Any) -> Any:
 
 
 def _whole(ab: Any, lower: bool) -> Any:
-    """Return all diagonals of a Hermitian band matrix, of which the lower or the upper ones are given."""
+    """Return all diagonals of a Hermitian band matrix, given its lower or its upper ones."""
     ab = of_matrices(ab)
     count = np.shape(ab)[0]
     half = [ab[k] if lower else ab[count - 1 - k] for k in range(count)]  # half[k] is the k-th diagonal
@@ -134,7 +129,7 @@ def solveh_banded(
     lower: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """Solution of a x = b for a positive definite band matrix, of which the upper or lower diagonals are given.
+    """Solution of a x = b for a positive definite band matrix, given its upper or its lower diagonals.
 
     >>> solveh_banded(np.array([[2.0, 4.0]]), np.array([2.0, 2.0]))
     array([1. , 0.5])

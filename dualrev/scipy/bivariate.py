@@ -15,27 +15,21 @@ from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import constant
 from dualrev.scipy.bsplines import BSpline, make_interp_spline
-from dualrev.scipy.calls import is_plain
+from dualrev.scipy.calls import InPlaceOf, is_plain
 from dualrev.scipy.piecewise import subclass
 from dualrev.scipy.values import valued
 
 __all__ = ["RectBivariateSpline"]
 
 
-class _Surface:
+class _Surface(InPlaceOf):
     """Spline of traced values, or at points that are traced; `real` is SciPy's, with plain data."""
+
+    _original = _interpolate.RectBivariateSpline
+    _cure = "a call, or ev"
 
     def __init__(self, real: Any, of: dict[str, Any] | None = None) -> None:
         self._real, self._of = real, of
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(_interpolate.RectBivariateSpline, name):
-            raise AttributeError(name)
-        raise UnsupportedError.call(
-            f"scipy.interpolate.RectBivariateSpline.{name} of numbers that are being differentiated",
-            "it has no derivative rule",
-            "a call, or ev",
-        )
 
     def __call__(self, x: Any, y: Any, dx: int = 0, dy: int = 0, grid: bool = True) -> Any:
         """Return the values on a grid of points, or at pairs of points with grid=False."""

@@ -6,10 +6,10 @@ solve the equations of collocation, of order 4, with the boundary conditions:
     y[j + 1] - y[j] = h[j] / 6 (f[j] + 4 f(x[j] + h[j] / 2, y_mid) + f[j + 1]),
     y_mid = (y[j] + y[j + 1]) / 2 - h[j] / 8 (f[j + 1] - f[j]),        bc(y[0], y[-1], p) = 0
 
-The derivative is that of the solution of these equations for the mesh found. Nodes that SciPy inserted move with the
+The solution of these equations is differentiated for the mesh found. Nodes that SciPy inserted move with the
 nodes that the user gave.
 
-Source: J. Kierzenka, L. Shampine, "A BVP Solver Based on Residual Control and the Maltab PSE", 2001.
+Source: J. Kierzenka, L. Shampine, "A BVP Solver Based on Residual Control and the Matlab PSE", 2001.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _given(p: Any) -> tuple[Any, ...]:
 
 
 class _Sparse:
-    """Factors of the Jacobian of the equations, each of which belongs to an interval or to both ends.
+    """Factors of the Jacobian of the equations; an equation belongs to an interval or to both ends.
 
     The unknowns of a node are in the equations of two intervals, so every second node moves at once: the Jacobian takes
     4 n + k products for n equations and k parameters, whatever the mesh is.

@@ -1,4 +1,4 @@
-"""B-splines with derivatives: `BSpline`, `make_interp_spline`, `make_lsq_spline`, `splrep`, `splev` and `splint`.
+"""B-splines with derivatives: `BSpline`, `make_interp_spline`, `make_lsq_spline`, and functions of (t, c, k).
 
 A spline is differentiated by its coefficients c, by its knots t and by the points: de Boor's algorithm computes it from
 traced numbers. The coefficients of an interpolating spline solve the equations spline(x) = y, those of a least-squares
@@ -21,15 +21,29 @@ from dualrev.eager.arrays.complex.pairs import is_complex
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import attached, constant
-from dualrev.scipy.calls import is_plain, like
+from dualrev.scipy.calls import InPlaceOf, is_plain, like
 from dualrev.scipy.piecewise import in_period, interpolant, to_axis
 from dualrev.scipy.values import valued
 
-__all__ = ["BSpline", "Spline", "make_interp_spline", "make_lsq_spline", "real_data", "splev", "splint", "splrep"]
+__all__ = [
+    "BSpline",
+    "Spline",
+    "make_interp_spline",
+    "make_lsq_spline",
+    "real_data",
+    "splantider",
+    "splder",
+    "splev",
+    "splint",
+    "splrep",
+]
 
 
-class Spline:
+class Spline(InPlaceOf):
     """B-spline with traced coefficients, knots or points; `real` is SciPy's, with plain ones."""
+
+    _original = _interpolate.BSpline
+    _cure = "derivative, antiderivative, integrate or a call"
 
     def __init__(self, real: Any, t: Any, c: Any) -> None:
         self._real = real
@@ -40,15 +54,6 @@ class Spline:
     def tck(self) -> tuple[Any, Any, int]:
         """The knots, the coefficients and the degree."""
         return self.t, self.c, self.k
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(_interpolate.BSpline, name):
-            raise AttributeError(f"'BSpline' object has no attribute {name!r}")
-        raise UnsupportedError.call(
-            f"scipy.interpolate.BSpline.{name} of numbers that are being differentiated",
-            "it has no derivative rule",
-            "derivative, antiderivative, integrate or a call",
-        )
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
         """Return the values, or derivatives of order nu, at the points x."""
@@ -61,16 +66,21 @@ class Spline:
 
     def derivative(self, nu: int = 1) -> Spline:
         """Return the derivative of order nu, a spline."""
+        if nu <= 0:
+            return self if nu == 0 else self.antiderivative(-nu)
         real = self._real.derivative(nu)
-        return Spline(real, *_padded(real, *_derived(self.t, self.c, self.k, nu)))
+        t, c, _ = _derived(self.t, self.c, self.k, nu)
+        return Spline(real, t, _padded(c, len(real.c), 0.0))
 
     def antiderivative(self, nu: int = 1) -> Spline:
         """Return the antiderivative of order nu, a spline that is 0 at the first knot."""
+        if nu <= 0:
+            return self.derivative(-nu)
         real = self._real.antiderivative(nu)
         t, c, k = self.t, self.c, self.k
         for _ in range(nu):
             t, c, k = _integrated(t, c, k)
-        return Spline(real, *_padded(real, t, c, k))
+        return Spline(real, t, _padded(c, len(real.c), 1.0))
 
     def integrate(self, a: Any, b: Any, extrapolate: Any = None) -> Any:
         """Return the integral over a..b."""
@@ -123,11 +133,9 @@ def _integrated(t: Any, c: Any, k: int) -> tuple[Any, Any, int]:
     return np.concatenate([t[:1], t, t[-1:]]), np.concatenate([np.zeros((1, *np.shape(c)[1:])), whole]), k + 1
 
 
-def _padded(real: Any, t: Any, c: Any, k: int) -> tuple[Any, Any]:
-    """Return knots and coefficients, with as many as SciPy's object has; those that do not count are repeated."""
-    more = len(real.c) - len(c)
-    last = c[-1:] if more > 0 else c[:0]
-    return t, np.concatenate([c, *[last] * more]) if np.shape(real.t) == np.shape(t) else c
+def _padded(c: Any, count: int, factor: float) -> Any:
+    """Return as many coefficients as SciPy's object has: those that do not count are the last one times a factor."""
+    return np.concatenate([c, *[factor * c[-1:]] * (count - len(c))])
 
 
 def _evaluated(t: Any, c: Any, k: int, x: Any, extrapolate: Any) -> Any:
@@ -321,11 +329,13 @@ def splrep(*given: Any, **options: Any) -> Any:
 @like(_interpolate.splev)
 def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     """B-spline at points, differentiated by the points and by (t, c, k)."""
-    if isinstance(tck, Spline):
-        return _interpolated(x, tck.tck, der, ext)
-    if is_plain(x, tck) or isinstance(tck, _interpolate.BSpline):
-        return tck(x, der, extrapolate=ext == 0) if not is_plain(x) else _interpolate.splev(x, tck, der, ext)
-    return _interpolated(x, tck, der, ext)
+    real = tck._real if isinstance(tck, Spline) else tck
+    if not isinstance(real, _interpolate.BSpline):
+        return _interpolate.splev(x, tck, der, ext) if is_plain(x, tck) else _interpolated(x, tck, der, ext)
+    value = _interpolate.splev(constant(x), real, der, ext)  # or SciPy's error
+    if real is tck:
+        return value if is_plain(x) else _like_ours(tck)(x, der, extrapolate=True)
+    return tck(x, der, extrapolate=True)
 
 
 def _interpolated(x: Any, tck: Any, der: int, ext: int) -> Any:
@@ -336,7 +346,7 @@ def _interpolated(x: Any, tck: Any, der: int, ext: int) -> Any:
     x, t = real_array(x), real_array(t)
     flat, low, high = np.reshape(x, -1), t[k], t[len(t) - k - 1]
     outside = (plain(flat) < plain(low)) | (plain(flat) > plain(high))
-    if ext == 3:  # the value at the boundary
+    if ext == 3 and not der:  # the value at the boundary; derivatives are continued
         flat = np.where(plain(flat) < plain(low), low, np.where(plain(flat) > plain(high), high, flat))
     y = _evaluated(*_derived(t, real_array(c), k, der), flat, True)
     y = np.where(outside, 0.0, y) if ext == 1 else y
@@ -356,3 +366,23 @@ def splint(a: Any, b: Any, tck: Any, full_output: int = 0) -> Any:
             "it without full_output",
         )
     return BSpline(t, c, k, extrapolate=False).integrate(a, b)
+
+
+def _of_order(original: Any, name: str) -> Any:
+    """Return a function of a B-spline and an order that is a method of `Spline`, too."""
+
+    @like(original)
+    def call(tck: Any, n: int = 1) -> Any:
+        """B-spline (t, c, k), differentiated by t and c."""
+        if isinstance(tck, Spline):
+            return getattr(tck, name)(n)
+        if isinstance(tck, _interpolate.BSpline):
+            return original(tck, n)
+        made = original(constant(tck), n)  # or SciPy's error
+        return made if is_plain(tck) else getattr(BSpline(*tck), name)(n).tck
+
+    return call
+
+
+splder = _of_order(_interpolate.splder, "derivative")
+splantider = _of_order(_interpolate.splantider, "antiderivative")

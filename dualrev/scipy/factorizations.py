@@ -21,7 +21,7 @@ from dualrev.eager.arrays.memory.storage import real_array
 from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import constant
 from dualrev.scipy.banded_systems import solve_triangular
-from dualrev.scipy.calls import instead_of, is_plain
+from dualrev.scipy.calls import instead_of, is_plain, one_matrix
 from dualrev.scipy.matrix_functions import sqrtm
 from dualrev.scipy.values import valued, valued_by
 
@@ -39,13 +39,6 @@ __all__ = [
     "polar",
     "schur",
 ]
-
-
-def _one_matrix(a: Any, name: str) -> Any:
-    a = of_matrices(a)
-    if a.ndim != 2:
-        raise UnsupportedError(f"scipy.linalg.{name} of several matrices", "a loop over them")
-    return a
 
 
 def _factors(m: Any, lower: np.ndarray, upper: np.ndarray) -> Any:
@@ -74,7 +67,7 @@ def _factors(m: Any, lower: np.ndarray, upper: np.ndarray) -> Any:
 
 def _lu(a: Any, name: str) -> tuple[np.ndarray, Any, Any]:
     """Return the order of the rows, and both factors."""
-    a = _one_matrix(a, name)
+    a = one_matrix(name, a)
     order, lower, upper = _linalg.lu(constant(a), p_indices=True)
     inverse = np.argsort(order)  # row k of l u is row order[k] of a: a[inverse] = l u
     rows, k = a[inverse], min(np.shape(a))
@@ -110,7 +103,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> A
     >>> lu_solve(lu_factor(np.diag([2.0, 4.0])), np.array([2.0, 2.0]))
     array([1. , 0.5])
     """
-    a = _one_matrix(a, "lu_factor")
+    a = one_matrix("lu_factor", a)
     if a.shape[0] != a.shape[1]:
         raise UnsupportedError("scipy.linalg.lu_factor of a matrix that is not square", "scipy.linalg.lu")
     value, pivots = _linalg.lu_factor(constant(a))
@@ -126,7 +119,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False,
     array([1. , 0.5])
     """
     factors, pivots = lu_and_piv
-    factors, b = of_matrices(factors), of_matrices(b)
+    factors, b = one_matrix("lu_solve", factors), of_matrices(b)
     order = np.arange(len(pivots))
     for k, other in enumerate(constant(pivots)):
         order[[k, other]] = order[[other, k]]
@@ -149,7 +142,7 @@ def schur(
     array([[1., 2.],
            [0., 3.]])
     """
-    a = _one_matrix(a, "schur")
+    a = one_matrix("schur", a)
     t, z, *dimension = _linalg.schur(constant(a), output, sort=sort)
     if np.any(np.diagonal(t, -1)):
         raise UnsupportedError(
@@ -181,7 +174,7 @@ def polar(a: Any, side: str = "right") -> Any:
     array([[2., 0.],
            [0., 3.]])
     """
-    a = _one_matrix(a, "polar")
+    a = one_matrix("polar", a)
     values = _linalg.polar(constant(a), side)
     if a.shape[0] >= a.shape[1]:
         u = adjoint(np.linalg.solve(sqrtm(adjoint(a) @ a), adjoint(a)))  # a p^-1, where p is Hermitian
@@ -217,7 +210,8 @@ def eigvals(
     """
     if homogeneous_eigvals:
         raise UnsupportedError("scipy.linalg.eigvals with homogeneous_eigvals", "it without")
-    value = _linalg.eigvals(constant(of_matrices(a)), None if b is None else constant(of_matrices(b)))
+    a = one_matrix("eigvals", a)
+    value = _linalg.eigvals(constant(a), None if b is None else constant(of_matrices(b)))
     w = as_parts(np.linalg.eigvals(_pencil(a, b))) + 0j
     left = list(range(len(value)))
     order = []
@@ -241,8 +235,9 @@ def eig(
             "scipy.linalg.eig with b, left=True or right=False",
             "eigvals(a, b) for the values, or eig(a.T) for left=True",
         )
-    value, vectors = _linalg.eig(constant(of_matrices(a)))
-    w, v = np.linalg.eig(_one_matrix(a, "eig"))
+    a = one_matrix("eig", a)
+    value, vectors = _linalg.eig(constant(a))
+    w, v = np.linalg.eig(a)
     return valued(value, as_parts(w) + 0j), valued(vectors, v)
 
 

@@ -15,7 +15,7 @@ from dualrev.diagnostics.signatures import signature
 from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import constant
 from dualrev.scipy.bsplines import splev, splint, splrep
-from dualrev.scipy.calls import is_plain
+from dualrev.scipy.calls import InPlaceOf, is_plain
 from dualrev.scipy.piecewise import subclass
 from dualrev.scipy.values import valued
 
@@ -24,20 +24,14 @@ __all__ = ["InterpolatedUnivariateSpline", "LSQUnivariateSpline", "UnivariateSpl
 _EXTRAPOLATIONS = {"extrapolate": 0, "zeros": 1, "raise": 2, "const": 3}
 
 
-class _Spline:
+class _Spline(InPlaceOf):
     """Spline of traced data; `real` is SciPy's, with plain data."""
+
+    _original = _interpolate.UnivariateSpline
+    _cure = "make_interp_spline, which has derivative, antiderivative and integrate"
 
     def __init__(self, real: Any, tck: Any) -> None:
         self._real, self._tck = real, tck
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(_interpolate.UnivariateSpline, name):
-            raise AttributeError(name)
-        raise UnsupportedError.call(
-            f"scipy.interpolate.UnivariateSpline.{name} of numbers that are being differentiated",
-            "it has no derivative rule",
-            "make_interp_spline, which has derivative, antiderivative and integrate",
-        )
 
     def __call__(self, x: Any, nu: int = 0, ext: Any = None) -> Any:
         """Return the values, or derivatives of order nu, at the points x."""

@@ -17,7 +17,7 @@ from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import constant
 from dualrev.scipy.bsplines import make_interp_spline, real_data
-from dualrev.scipy.calls import is_plain, like
+from dualrev.scipy.calls import InPlaceOf, is_plain, like
 from dualrev.scipy.piecewise import subclass, to_axis
 from dualrev.scipy.values import valued
 
@@ -26,21 +26,13 @@ __all__ = ["BarycentricInterpolator", "RegularGridInterpolator", "interp1d", "in
 _DEGREES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3, "quintic": 5}
 
 
-class _Traced:
+class _Traced(InPlaceOf):
     """Interpolant of data or at points that are traced; `real` is SciPy's, with plain data."""
 
-    def __init__(self, real: Any, of: dict[str, Any]) -> None:
-        self._real, self._of = real, of
+    _cure = "the data that you gave it, or a call"
 
-    def __getattr__(self, name: str) -> Any:
-        real = self.__dict__.get("_real")
-        if name.startswith("_") or real is None or not hasattr(real, name):
-            raise AttributeError(name)
-        raise UnsupportedError.call(
-            f"scipy.interpolate.{type(real).__name__}.{name} of numbers that are being differentiated",
-            "it has no derivative rule",
-            "the data that you gave it, or a call",
-        )
+    def __init__(self, real: Any, of: dict[str, Any]) -> None:
+        self._original, self._real, self._of = type(real), real, of
 
 
 class _Line(_Traced):
@@ -81,7 +73,7 @@ class _Line(_Traced):
 
 
 def _neighbours(kind: str, xs: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return the numbers of the samples whose values the points take."""
+    """Return the indices of the samples whose values the points take."""
     n = len(xs)
     if kind.startswith("nearest"):
         middles = xs[1:] / 2.0 + xs[:-1] / 2.0
@@ -247,5 +239,11 @@ def interpn(*given: Any, **options: Any) -> Any:
     value = _interpolate.interpn(**{k: constant(v) for k, v in of.items()})
     if is_plain(of):
         return value
+    if of["method"] == "splinef2d":
+        raise UnsupportedError.call(
+            "scipy.interpolate.interpn with method='splinef2d' of numbers that are being differentiated",
+            "it has no derivative rule",
+            "RectBivariateSpline(*points, values).ev(*xi.T)",
+        )
     xi = of.pop("xi")
     return valued(value, np.reshape(RegularGridInterpolator(**of)(xi), np.shape(value)))

@@ -1,7 +1,7 @@
 """`scipy.interpolate`: interpolants with derivatives by the data and by the points where they are evaluated.
 
     CubicSpline  CubicHermiteSpline  PchipInterpolator  Akima1DInterpolator  PPoly
-    BSpline  make_interp_spline  make_lsq_spline  splrep  splev  splint
+    BSpline  make_interp_spline  make_lsq_spline  splrep  splev  splint  splder  splantider
     InterpolatedUnivariateSpline  UnivariateSpline  LSQUnivariateSpline
     interp1d  RegularGridInterpolator  interpn  BarycentricInterpolator  RBFInterpolator
     RectBivariateSpline
@@ -28,7 +28,16 @@ import numpy as np  # noqa: F401 - the example uses it
 from scipy import interpolate as _interpolate
 
 from dualrev.scipy.bivariate import RectBivariateSpline
-from dualrev.scipy.bsplines import BSpline, make_interp_spline, make_lsq_spline, splev, splint, splrep
+from dualrev.scipy.bsplines import (
+    BSpline,
+    make_interp_spline,
+    make_lsq_spline,
+    splantider,
+    splder,
+    splev,
+    splint,
+    splrep,
+)
 from dualrev.scipy.fitpack_splines import InterpolatedUnivariateSpline, LSQUnivariateSpline, UnivariateSpline
 from dualrev.scipy.grids import BarycentricInterpolator, RegularGridInterpolator, interp1d, interpn
 from dualrev.scipy.piecewise import Akima1DInterpolator, CubicHermiteSpline, CubicSpline, PchipInterpolator, PPoly
@@ -52,6 +61,8 @@ __all__ = [
     "interpn",
     "make_interp_spline",
     "make_lsq_spline",
+    "splantider",
+    "splder",
     "splev",
     "splint",
     "splrep",

@@ -1,9 +1,9 @@
 """`scipy.linalg` for traced matrices: solvers, factorizations, triangular systems, functions of matrices.
 
 Parameters are SciPy's; overwrite_a, check_finite and the like change no value. Matrices are real or complex, of shape
-(n, n) or (m, n); functions that numpy.linalg has, too, take stacks of shape (..., m, n). Eigenvectors and singular
-vectors have the signs, or the phases, of those of numpy.linalg. Functions without a rule here are SciPy's own. Options
-without a rule raise UnsupportedError for traced arguments.
+(n, n) or (m, n); functions that numpy.linalg has, too, take stacks of shape (..., m, n), and the others refuse them.
+Eigenvectors and singular vectors have the signs, or the phases, of numpy.linalg. Functions without a rule here are
+SciPy's own. Options without a rule raise UnsupportedError for traced arguments.
 
 Source of the rules: M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
 differentiation", 2008. The rules stand in banded_systems, matrix_equations, matrix_functions, factorizations and
@@ -23,6 +23,7 @@ from scipy import linalg as _linalg
 
 from dualrev.eager.arrays.complex.pairs import is_complex
 from dualrev.eager.arrays.linear_algebra.matrices import adjoint, of_matrices
+from dualrev.eager.arrays.memory.storage import holds_duals
 from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import constant
 from dualrev.scipy.banded_systems import (
@@ -32,7 +33,7 @@ from dualrev.scipy.banded_systems import (
     solve_triangular,
     solveh_banded,
 )
-from dualrev.scipy.calls import instead_of, like
+from dualrev.scipy.calls import instead_of, like, one_matrix
 from dualrev.scipy.factorizations import (
     eig,
     eigh_tridiagonal,
@@ -74,6 +75,9 @@ from dualrev.scipy.patterns import (
     hankel,
     khatri_rao,
     leslie,
+    matmul_toeplitz,
+    solve_circulant,
+    solve_toeplitz,
     toeplitz,
 )
 from dualrev.scipy.values import valued_by
@@ -190,13 +194,16 @@ def pinv(a: Any, *, rtol: float | None = None) -> Any:
 
 
 @instead_of(_linalg.lstsq)
-def lstsq(a: Any, b: Any, cond: float | None = None) -> Any:
-    """Least-squares solution of a x = b: (x, residuals, rank, singular values).
+def lstsq(a: Any, b: Any, cond: float | None = None, *, lapack_driver: str | None = None) -> Any:
+    """Least-squares solution of a x = b: (x, residuals, rank, singular values); "gelsy" returns x and rank.
 
     >>> lstsq(np.ones((2, 1)), np.array([1.0, 3.0]))[0].round(6)
     array([2.])
     """
-    return np.linalg.lstsq(of_matrices(a), of_matrices(b), cond)
+    x, residuals, rank, sizes = np.linalg.lstsq(one_matrix("lstsq", a), of_matrices(b), cond)
+    if lapack_driver == "gelsy":
+        return x, np.zeros(0), rank, None
+    return x, residuals[0] if np.ndim(b) == 1 and len(residuals) else residuals, rank, sizes
 
 
 @instead_of(_linalg.norm)
@@ -206,6 +213,8 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, chec
     >>> float(norm(np.array([3.0, 4.0])))
     5.0
     """
+    if holds_duals(ord):
+        raise UnsupportedError("scipy.linalg.norm by its order", "np.sum(np.abs(a) ** ord) ** (1.0 / ord)")
     return np.linalg.norm(of_matrices(a), ord, axis, keepdims)
 
 
@@ -240,7 +249,8 @@ def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = Fals
     if b is None:
         w, v = np.linalg.eigh(of_matrices(a), "L" if lower else "U")
         return w if eigvals_only else (w, v)
-    factor = cholesky(b, lower=lower)
+    a = one_matrix("eigh", a)
+    factor = cholesky(one_matrix("eigh", b), lower=lower)
     factor = factor if lower else adjoint(factor)
     inner = solve_triangular(factor, adjoint(solve_triangular(factor, _symmetric(a, lower), lower=True)), lower=True)
     w, v = np.linalg.eigh((inner + adjoint(inner)) / 2.0)
@@ -268,31 +278,34 @@ def qr(
 ) -> Any:
     """QR decomposition: (q, r), or (r,) with mode="r"; with pivoting, also the order of the columns, a constant.
 
-    A matrix with more rows than columns needs mode="economic".
+    A matrix with more rows than columns needs mode="economic", or mode="r".
 
     >>> [factor.shape for factor in qr(np.ones((3, 2)), mode="economic")]
     [(3, 2), (2, 2)]
     """
-    a = of_matrices(a)
-    if mode not in ("economic", "r") and not (mode == "full" and a.shape[-2] == a.shape[-1]):
+    a = one_matrix("qr", a) if pivoting or mode == "r" else of_matrices(a)
+    m, n = a.shape[-2:]
+    if mode not in ("economic", "r") and not (mode == "full" and m <= n):
         raise UnsupportedError(f"scipy.linalg.qr with mode={mode!r}", "mode='economic'")
     order: tuple[Any, ...] = ()
     if pivoting:
         order = (_linalg.qr(constant(a), mode="r", pivoting=True)[-1],)
         a = a[:, order[0]]
-    return ((np.linalg.qr(a, "r"),) if mode == "r" else tuple(np.linalg.qr(a))) + order
+    if mode == "r":
+        return np.concatenate([np.linalg.qr(a, "r"), np.zeros((max(m - n, 0), n))]), *order
+    return *np.linalg.qr(a), *order
 
 
-# Symmetric matrices, of which one triangle is read
+# Symmetric matrices, by one triangle
 
 
 def _symmetric(a: Any, lower: bool, hermitian: bool = True) -> Any:
     a = of_matrices(a)
     half = np.tril(a, -1) if lower else np.triu(a, 1)
-    diagonal = np.diag(a)
+    diagonal = np.where(np.eye(a.shape[-1], dtype=bool), a, 0.0)
     if hermitian and is_complex(a):
-        return half + adjoint(half) + np.diag(np.real(diagonal))
-    return half + half.T + np.diag(diagonal)
+        return half + adjoint(half) + np.real(diagonal)
+    return half + np.swapaxes(half, -1, -2) + diagonal
 
 
 @instead_of(_linalg.cholesky)
@@ -324,6 +337,7 @@ def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite:
     array([1., 1.])
     """
     c, lower = c_and_lower
+    c = one_matrix("cho_solve", c)
     y = solve_triangular(c, b, trans=0 if lower else 2, lower=lower)
     return solve_triangular(c, y, trans=2 if lower else 0, lower=lower)
 
@@ -342,51 +356,12 @@ def solve(a: Any, b: Any, lower: bool = False, *, assume_a: str | None = None, t
     if assume_a not in (None, "gen", "general"):
         raise UnsupportedError(f"scipy.linalg.solve with assume_a={assume_a!r}", "it without")
     a = of_matrices(a)
-    return np.linalg.solve(a.T if transposed else a, of_matrices(b))
-
-
-# Toeplitz and circulant matrices as dense ones
-
-
-def _toeplitz(c_or_cr: Any) -> Any:
-    return toeplitz(*c_or_cr) if isinstance(c_or_cr, tuple) else toeplitz(c_or_cr)
-
-
-@valued_by(_linalg.solve_toeplitz)
-def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
-    """Solution of a x = b for a Toeplitz matrix, of its first column, or of its first column and row.
-
-    >>> solve_toeplitz([2.0, 0.0], [2.0, 4.0])
-    array([1., 2.])
-    """
-    return np.linalg.solve(_toeplitz(c_or_cr), of_matrices(b))
-
-
-@valued_by(_linalg.matmul_toeplitz)
-def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
-    """Product of a Toeplitz matrix with a vector or a matrix.
-
-    >>> matmul_toeplitz([2.0, 0.0], [2.0, 4.0])
-    array([4., 8.])
-    """
-    return _toeplitz(c_or_cr) @ of_matrices(x)
-
-
-@valued_by(_linalg.solve_circulant)
-def solve_circulant(c: Any, b: Any, singular: str = "raise", tol: Any = None, **axes: int) -> Any:
-    """Solution of a x = b for a circulant matrix, of its first column.
-
-    >>> solve_circulant([2.0, 0.0], [2.0, 4.0])
-    array([1., 2.])
-    """
-    if np.ndim(c) != 1 or axes or singular != "raise":
-        raise UnsupportedError("scipy.linalg.solve_circulant with axes or singular='lstsq'", "a call for each vector")
-    return np.linalg.solve(circulant(c), of_matrices(b))
+    return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, of_matrices(b))
 
 
 @valued_by(_linalg.pinvh)
 def pinvh(a: Any, atol: float | None = None, rtol: float | None = None, lower: bool = True, **options: Any) -> Any:
-    """Pseudo-inverse of a Hermitian matrix, of which one triangle is read.
+    """Pseudo-inverse of a Hermitian matrix, by one of its triangles.
 
     >>> pinvh(np.diag([2.0, 0.0]))
     array([[0.5, 0. ],

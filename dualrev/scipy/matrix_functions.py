@@ -17,9 +17,8 @@ from scipy import linalg as _linalg
 from dualrev.eager.arrays.complex.pairs import is_complex, real_part
 from dualrev.eager.arrays.linear_algebra.matrices import adjoint, of_matrices, rule
 from dualrev.eager.arrays.memory.storage import plain
-from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import constant
-from dualrev.scipy.calls import instead_of, is_plain
+from dualrev.scipy.calls import instead_of, is_plain, one_matrix
 from dualrev.scipy.matrix_equations import solve_sylvester
 from dualrev.scipy.values import valued
 
@@ -38,7 +37,7 @@ __all__ = [
 
 
 @instead_of(_linalg.sqrtm)
-def sqrtm(a: Any) -> Any:
+def sqrtm(A: Any) -> Any:  # noqa: N803 - SciPy's name
     """Square root of a matrix, complex where the matrix has no real one.
 
     Its derivative solves dx x + x dx = da.
@@ -47,7 +46,7 @@ def sqrtm(a: Any) -> Any:
     array([[2., 0.],
            [0., 3.]])
     """
-    a = of_matrices(a)
+    a = of_matrices(A)
     if not is_complex(a) and np.iscomplexobj(_linalg.sqrtm(plain(a))):
         a = a + 0j
 
@@ -71,6 +70,8 @@ def expm(A: Any) -> Any:  # noqa: N803 - SciPy's name
     array([[1., 0.],
            [0., 1.]])
     """
+    a = of_matrices(A)
+    a = np.reshape(a, (1, 1)) if a.ndim < 2 and a.size == 1 else a
 
     def pull(xs: Sequence[Any], ys: Any, gs: Sequence[Any]) -> list[Any]:
         """Return the derivative at the adjoint of a, in the direction of the cotangent."""
@@ -80,7 +81,7 @@ def expm(A: Any) -> Any:  # noqa: N803 - SciPy's name
         """Return the derivative at a, in the direction of the tangent."""
         return [_expm_frechet(xs[0], ts[0])]
 
-    return rule(expm, pull, push, A)
+    return rule(expm, pull, push, a)
 
 
 def _expm_frechet(a: Any, e: Any) -> Any:
@@ -102,9 +103,7 @@ def _of_blocks(f: Callable[[Any], Any], a: Any, e: Any) -> Any:
 
 def _function(original: Callable[..., Any], a: Any, *options: Any) -> Any:
     """Return a function of SciPy of a matrix, by the block of a block matrix."""
-    a = of_matrices(a)
-    if a.ndim != 2:
-        raise UnsupportedError(f"scipy.linalg.{original.__name__} of several matrices", "a loop over them")
+    a = one_matrix(original.__name__, a)
     if not is_complex(a) and np.iscomplexobj(original(plain(a) + 0.0, *options)):
         a = a + 0j
 

@@ -87,7 +87,7 @@ def minimum(f: Scalar, x: np.ndarray, constraints: Sequence[Constraint], fun: An
 
 
 def _check(conditions: Any, x: np.ndarray, multipliers: np.ndarray, name: str) -> None:
-    """Raise SolutionError if Newton's method would move x, of which the multipliers are an estimate only."""
+    """Raise SolutionError if Newton's method would move x; the multipliers are only estimates."""
     z, n = np.concatenate([x, multipliers]), x.size
 
     def flat(z: Any) -> Any:

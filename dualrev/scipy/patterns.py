@@ -1,4 +1,4 @@
-"""Matrices of a pattern: `toeplitz`, `hankel`, `block_diag` and others, for `dualrev.scipy.linalg`."""
+"""Matrices of a pattern, and Toeplitz and circulant systems, for `dualrev.scipy.linalg`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 from scipy import linalg as _linalg
 
 from dualrev.eager.arrays.linear_algebra.matrices import conjugated, of_matrices
-from dualrev.scipy.calls import instead_of
+from dualrev.errors import UnsupportedError
+from dualrev.scipy.calls import instead_of, valued
+from dualrev.scipy.values import valued_by
 
 __all__ = [
     "block_diag",
@@ -20,6 +22,9 @@ __all__ = [
     "hankel",
     "khatri_rao",
     "leslie",
+    "matmul_toeplitz",
+    "solve_circulant",
+    "solve_toeplitz",
     "toeplitz",
 ]
 
@@ -32,10 +37,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     array([[1., 3.],
            [2., 1.]])
     """
-    c = np.ravel(of_matrices(c))
-    r = conjugated(c) if r is None else np.ravel(of_matrices(r))
-    places = np.subtract.outer(np.arange(len(c)), np.arange(len(r)))
-    return np.concatenate([c, r[:0:-1]])[places]
+    return _selected(_linalg.toeplitz, c, conjugated(of_matrices(c)) if r is None else r)
 
 
 @instead_of(_linalg.circulant)
@@ -46,8 +48,7 @@ def circulant(c: Any) -> Any:
     array([[1., 2.],
            [2., 1.]])
     """
-    c = of_matrices(c)
-    return c[np.subtract.outer(np.arange(len(c)), np.arange(len(c)))]
+    return _selected(_linalg.circulant, c)
 
 
 @instead_of(_linalg.block_diag)
@@ -58,21 +59,18 @@ def block_diag(*arrs: Any) -> Any:
     array([[1., 0.],
            [0., 2.]])
     """
-    blocks = [np.atleast_2d(of_matrices(a)) for a in arrs]
-    width = sum(b.shape[1] for b in blocks)
-    rows, at = [], 0
-    for b in blocks:
-        rows.append(np.pad(b, ((0, 0), (at, width - at - b.shape[1]))))
-        at += b.shape[1]
-    return np.concatenate(rows)
+    return _selected(_linalg.block_diag, *arrs)
 
 
 def _selected(original: Callable[..., Any], *given: Any, **options: Any) -> Any:
-    """Return a matrix whose elements are elements of the arguments, or 0: SciPy places the numbers of the elements."""
-    arrays = [np.reshape(of_matrices(a), -1) for a in given]
+    """Return a matrix whose elements are elements of the arguments, or 0: SciPy places their indices, from 1 on."""
+    arrays = [of_matrices(a) for a in given]
     ends = np.cumsum([1, *(a.size for a in arrays)])
-    numbers = [np.arange(start, stop) for start, stop in itertools.pairwise(ends)]
-    flat = np.concatenate([np.zeros(1), *arrays])
+    numbers = [
+        np.reshape(np.arange(start, stop), a.shape)
+        for (start, stop), a in zip(itertools.pairwise(ends), arrays, strict=True)
+    ]
+    flat = np.concatenate([np.zeros(1), *(np.reshape(a, -1) for a in arrays)])
     return flat[np.asarray(original(*numbers, **options), dtype=int)]
 
 
@@ -110,7 +108,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     return _selected(_linalg.convolution_matrix, a, n=n, mode=mode)
 
 
-@instead_of(_linalg.companion)
+@valued(_linalg.companion)
 def companion(a: Any) -> Any:
     """Companion matrix of a polynomial, whose eigenvalues are the roots.
 
@@ -119,8 +117,9 @@ def companion(a: Any) -> Any:
            [ 1.,  0.]])
     """
     a = of_matrices(a)
-    row = -a[1:] / a[0]
-    return np.concatenate([np.reshape(row, (1, -1)), np.eye(len(a) - 1)[:-1]])
+    row = (-a[..., 1:] / a[..., :1])[..., None, :]
+    n = row.shape[-1]
+    return np.concatenate([row, np.zeros((*row.shape[:-2], n - 1, n)) + np.eye(n)[:-1]], axis=-2)
 
 
 @instead_of(_linalg.khatri_rao)
@@ -132,3 +131,42 @@ def khatri_rao(a: Any, b: Any) -> Any:
     """
     a, b = of_matrices(a), of_matrices(b)
     return np.reshape(a[..., :, None, :] * b[..., None, :, :], (-1, a.shape[-1]))
+
+
+# Toeplitz and circulant matrices as dense ones
+
+
+def _toeplitz(c_or_cr: Any) -> Any:
+    return toeplitz(*c_or_cr) if isinstance(c_or_cr, tuple) else toeplitz(c_or_cr)
+
+
+@valued_by(_linalg.solve_toeplitz)
+def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
+    """Solution of a x = b for a Toeplitz matrix, of its first column, or of its first column and row.
+
+    >>> solve_toeplitz([2.0, 0.0], [2.0, 4.0])
+    array([1., 2.])
+    """
+    return np.linalg.solve(_toeplitz(c_or_cr), of_matrices(b))
+
+
+@valued_by(_linalg.matmul_toeplitz)
+def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
+    """Product of a Toeplitz matrix with a vector or a matrix.
+
+    >>> matmul_toeplitz([2.0, 0.0], [2.0, 4.0])
+    array([4., 8.])
+    """
+    return _toeplitz(c_or_cr) @ of_matrices(x)
+
+
+@valued_by(_linalg.solve_circulant)
+def solve_circulant(c: Any, b: Any, singular: str = "raise", tol: Any = None, **axes: int) -> Any:
+    """Solution of a x = b for a circulant matrix, of its first column.
+
+    >>> solve_circulant([2.0, 0.0], [2.0, 4.0])
+    array([1., 2.])
+    """
+    if np.ndim(c) != 1 or axes or singular != "raise":
+        raise UnsupportedError("scipy.linalg.solve_circulant with axes or singular='lstsq'", "a call for each vector")
+    return np.linalg.solve(circulant(c), of_matrices(b))

@@ -22,7 +22,7 @@ from dualrev.eager.arrays.linear_algebra.matrices import of_matrices
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import attach, constant
-from dualrev.scipy.calls import is_plain
+from dualrev.scipy.calls import InPlaceOf, is_plain
 from dualrev.scipy.linalg import solve_banded
 from dualrev.scipy.values import valued
 
@@ -43,7 +43,7 @@ __all__ = [
 
 
 def in_period(x: Any, first: Any, last: Any) -> tuple[Any, np.ndarray]:
-    """Return points moved into first..last by whole periods, and the numbers of periods."""
+    """Return points moved into first..last by whole periods, and how many periods."""
     count = np.floor((plain(x) - plain(first)) / (plain(last) - plain(first)))
     return x - count * (last - first), count
 
@@ -62,22 +62,15 @@ def to_axis(y: Any, axes: int, axis: int) -> Any:
     return np.transpose(y, [*rest[:axis], *range(axes), *rest[axis:]])
 
 
-class Piecewise:
+class Piecewise(InPlaceOf):
     """Piecewise polynomial with traced coefficients c or breakpoints x; `real` is SciPy's, with plain ones."""
 
+    _cure = "derivative, antiderivative, integrate, solve or a call"
+
     def __init__(self, real: Any, c: Any, x: Any) -> None:
-        self._real = real
+        self._original, self._real = type(real), real
         self.c, self.x = valued(np.asarray(real.c), c), valued(np.asarray(real.x), x)
         self.extrapolate, self.axis = real.extrapolate, real.axis
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(_interpolate.PPoly, name):
-            raise AttributeError(f"{type(self._real).__name__!r} object has no attribute {name!r}")
-        raise UnsupportedError.call(
-            f"scipy.interpolate.{type(self._real).__name__}.{name} of numbers that are being differentiated",
-            "it has no derivative rule",
-            "derivative, antiderivative, integrate, solve or a call",
-        )
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
         """Return the values, or derivatives of order nu, at the points x."""
@@ -254,7 +247,7 @@ def _of_pchip(x: Any, y: Any, of: dict[str, Any]) -> Any:
         return np.where(turns, 0.0, np.where(steep, 3.0 * m0, d))
 
     first_slope, last_slope = end(h[0], h[1], m[0], m[1]), end(h[-1], h[-2], m[-1], m[-2])
-    return np.concatenate([first_slope[None], inner, last_slope[None]])
+    return np.concatenate([real_array(first_slope)[None], inner, real_array(last_slope)[None]])
 
 
 def _of_akima(x: Any, y: Any, of: dict[str, Any]) -> Any:

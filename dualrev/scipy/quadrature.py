@@ -175,7 +175,7 @@ def fixed_quad(func: Any, a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
     watch, f = Watch(), applied(func)
     made = _integrate.fixed_quad(watch.plain(func), *constant((a, b)), constant(args), n)
     watch.forget()
-    if not watch.seen and is_plain(a, b):
+    if not watch.seen and is_plain(a, b, args):
         return made
     x, w = roots_legendre(n)
     y = real_array(f((b - a) * (x + 1.0) / 2.0 + a, *args))
@@ -227,12 +227,12 @@ def nquad(*given: Any, **options: Any) -> Any:
 
 
 def _with(options: Callable[..., Any], count: int, args: tuple[Any, ...]) -> Callable[..., Any]:
-    """Return a function of the user with `args` in place of what SciPy passes after `count` variables."""
+    """Return a function of the user that takes `count` variables of SciPy's call, and then `args`."""
     return lambda *outer: options(*outer[:count], *args)
 
 
 def _without_places(opts: Any) -> Any:
-    """Return the options, of which none may be at a place that moves with the limits."""
+    """Return the options; UnsupportedError for points or weights, which would move with the limits."""
     if not isinstance(opts, dict) or {"points", "weight"} & set(opts):
         raise UnsupportedError.call(
             "scipy.integrate.nquad with points, a weight or a list of opts and limits that are being differentiated",

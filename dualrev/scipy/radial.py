@@ -1,7 +1,7 @@
 """`RBFInterpolator` with derivatives by the data, the smoothing and the points.
 
 The coefficients of the radial functions and of the polynomial solve one symmetric linear system; SciPy's values differ
-by rounding errors only, as the scaling of the polynomial cancels. At a place of the data, a kernel whose derivative
+by rounding errors only, as the scaling of the polynomial cancels. At a data point, a kernel whose derivative
 does not exist, the first of "linear" and the second of "thin_plate_spline", contributes 0 to that derivative.
 """
 
@@ -78,7 +78,7 @@ class _Radial:
         shift, scale = (high + low) / 2.0, np.where(high == low, 1.0, (high - low) / 2.0)
 
         def radial(u: Any) -> Any:
-            """Return the kernel of each point and each place of the data."""
+            """Return the kernel of each point and each data point."""
             return kernel(np.sum((epsilon * (u[:, None, :] - y)) ** 2, axis=-1))
 
         def polynomial(u: Any) -> Any:

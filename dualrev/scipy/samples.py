@@ -31,7 +31,7 @@ def _every(spacing: Any, n: int) -> Any:
 
 
 def _over(p: Any, q: Any) -> Any:
-    """Return p / q, and 0 where q is 0, as SciPy does for samples at one place."""
+    """Return p / q, and 0 where q is 0, as SciPy does for samples at the same point."""
     nothing = plain(q) == 0.0
     return np.where(nothing, 0.0, p / np.where(nothing, 1.0, q)) if np.any(nothing) else p / q
 

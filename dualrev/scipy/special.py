@@ -123,11 +123,13 @@ def polygamma(n: Any, x: Any) -> Any:
     orders, x = np.asarray(n), real_array(x)
     if not orders.ndim:
         return _polygamma(float(orders), x if x.ndim else x[()])
-    made = [_polygamma(float(k), u) for k, u in zip(orders.ravel(), np.ravel(x + 0.0 * orders), strict=True)]
-    return np.reshape(np.stack(made), np.broadcast_shapes(orders.shape, x.shape))
+    x = x + np.zeros(orders.shape)
+    orders = np.broadcast_to(orders, x.shape)
+    made = [_polygamma(float(k), u) for k, u in zip(orders.ravel(), np.ravel(x), strict=True)]
+    return np.reshape(np.stack(made), x.shape) if made else x
 
 
-@instead_of(_special.multigammaln)
+@valued(_special.multigammaln)
 def multigammaln(a: Any, d: int) -> Any:
     """Logarithm of the multivariate gamma function of dimension d.
 
@@ -198,14 +200,14 @@ def lambertw(z: Any, k: int = 0, tol: float = 1e-8) -> Any:
     np.float64(1.0)
     """
     z = of_matrices(z)
-    z = z if is_complex(z) else z + 0j
+    z = z + np.zeros(np.shape(k), complex) if np.ndim(k) or not is_complex(z) else z
 
     def slope(w: Any) -> Any:
         """Return the derivative at a value."""
         return np.exp(-w) / (1.0 + w)
 
     def compute(z: Any) -> Any:
-        """Return the value, of plain numbers or of those of an outer run."""
+        """Return the value, where z may be traced by runs further out."""
         return lambertw(z, k, tol) if not is_plain(z) else _special.lambertw(values(z), k, tol)
 
     return rule(

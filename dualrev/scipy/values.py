@@ -13,7 +13,7 @@ from dualrev.eager.arrays.linear_algebra.matrices import rule
 from dualrev.eager.arrays.memory.storage import holds_duals, innermost, plain, real_array
 from dualrev.eager.tape.tape import Tape
 from dualrev.implicit.solution import constant
-from dualrev.scipy.calls import is_plain, without_duals
+from dualrev.scipy.calls import fitted, is_plain, without_duals
 
 __all__ = ["valued", "valued_by"]
 
@@ -52,6 +52,7 @@ def valued_by(original: Callable[..., Any]) -> Callable[[Callable[..., Any]], Ca
 
     def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
         """Return f with the values of the original."""
+        with_rule = fitted(original, f)
 
         @functools.wraps(f)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -61,7 +62,7 @@ def valued_by(original: Callable[..., Any]) -> Callable[[Callable[..., Any]], Ca
                 return original(*args, **kwargs)
             fixed, options = constant((args, kwargs))
             value = original(*fixed, **options)
-            traced = f(*args, **kwargs)
+            traced = with_rule(*args, **kwargs)
             if isinstance(value, tuple):
                 made = tuple(map(valued, value, traced))
                 return value._make(made) if hasattr(value, "_make") else made

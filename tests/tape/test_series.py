@@ -49,6 +49,7 @@ def test_roots_of_complex_coefficients():
 
 def test_polydiv_and_constants_of_integration():
     dr.check_grads(lambda u: [y * y for y in np.polydiv(u, u[:2] + 1.0)], (C,), order=2)
+    dr.check_grads(lambda v: [y * y for y in np.polydiv(C, v)], (C[1:],), order=2)
     dr.check_grads(lambda u: np.polyint(u, 2, k=u[:2]) ** 2, (C,), order=2)
     dr.check_grads(lambda u: np.polyint(C, 2, k=u), (0.5,), order=2)
     for got, expected in zip(dr.vjp(lambda u: np.polydiv(u, C[1:]), C)[0], np.polydiv(C, C[1:]), strict=True):

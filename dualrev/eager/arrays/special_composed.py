@@ -64,8 +64,11 @@ def _formulas() -> dict[str, Callable[..., Any]]:
         return n * x / (m * (1.0 - x))
 
     def at_most(k: Any, n: Any, p: Any) -> Any:
-        k = np.floor(plain(k))
-        return np.where(k < plain(n), sp.betainc(np.maximum(n - k, 0.5), k + 1.0, 1.0 - p), 1.0)
+        k, n = np.floor(plain(k)), np.floor(plain(n))
+        return np.where(k < n, sp.betainc(np.maximum(n - k, 0.5), k + 1.0, 1.0 - p), 1.0)
+
+    def within(k: Any, n: Any, p: Any) -> Any:
+        return sp.betainc(np.floor(plain(n)), np.floor(plain(k)) + 1.0, p)
 
     def huber(delta: Any, r: Any) -> Any:
         near = np.abs(plain(r)) <= plain(delta)
@@ -84,8 +87,8 @@ def _formulas() -> dict[str, Callable[..., Any]]:
         "pdtrc": lambda k, m: sp.gammainc(np.floor(plain(k)) + 1.0, m),
         "bdtr": at_most,
         "bdtrc": lambda k, n, p: -at_most(k, n, p),
-        "nbdtr": lambda k, n, p: sp.betainc(n, np.floor(plain(k)) + 1.0, p),
-        "nbdtrc": lambda k, n, p: -sp.betainc(n, np.floor(plain(k)) + 1.0, p),
+        "nbdtr": within,
+        "nbdtrc": lambda k, n, p: -within(k, n, p),
         "boxcox1p": lambda x, b: sp.boxcox(1.0 + x, b),
         "inv_boxcox1p": lambda y, b: sp.inv_boxcox(y, b),
         "huber": huber,

@@ -51,16 +51,22 @@ _PAD: dict[str, Any] = {
 
 
 def real_image(name: str, input: Any, output: Any) -> Any:
-    """Return an image as an array; UnsupportedError for a complex one, and for `output`."""
+    """Return an image as an array; UnsupportedError for a complex one, for one of ints, and for `output`."""
     if is_complex(input) or np.iscomplexobj(plain(input)):
         raise UnsupportedError(f"scipy.ndimage.{name} of complex", "a call for the real part and one for the imaginary")
     if output is not None:
         raise UnsupportedError(f"scipy.ndimage.{name} with output=", "it without, and assign its result")
+    if np.asarray(plain(input)).dtype.kind in "biu":
+        raise UnsupportedError.call(
+            f"scipy.ndimage.{name} of an image of ints",
+            "SciPy rounds its result to ints, which have no derivative",
+            "the image as floats: np.asarray(image, dtype=float)",
+        )
     return real_array(input)
 
 
 def _correlated(x: Any, weights: Any, axes: Sequence[int], modes: Any, cval: Any, origins: Any) -> Any:
-    """Return the correlation along some axes; weights have as many axes."""
+    """Return the correlation along some axes, in ascending order; weights have as many axes."""
     weights = real_array(weights)
     axes = [axis % x.ndim for axis in axes]
     if not x.size or any(n == 0 for n in weights.shape):
@@ -68,13 +74,11 @@ def _correlated(x: Any, weights: Any, axes: Sequence[int], modes: Any, cval: Any
     for axis, n, mode, origin in zip(axes, weights.shape, _each(modes, axes), _each(origins, axes), strict=True):
         before = n // 2 + origin
         widths = [(before, n - 1 - before) if k == axis else (0, 0) for k in range(x.ndim)]
-        options: Any = {"constant_values": plain(cval)} if _PAD[mode] == "constant" else {}
-        x = np.pad(x, widths, _PAD[mode], **options)
+        x = convolutions.padded(x, widths, _PAD[mode], cval)
     shape = [1] * x.ndim
     for axis, n in zip(axes, weights.shape, strict=True):
         shape[axis] = n
-    order = np.argsort(axes)
-    return convolutions.correlate(x, np.reshape(np.transpose(weights, order), shape), "valid")
+    return convolutions.correlate(x, np.reshape(weights, shape), "valid")
 
 
 def _each(given: Any, axes: Sequence[int]) -> list[Any]:
@@ -86,13 +90,22 @@ def _chosen(axes: Any, ndim: int) -> list[int]:
     return list(range(ndim)) if axes is None else [axis % ndim for axis in np.atleast_1d(axes)]
 
 
+def _in_order(axes: Any, origin: Any, ndim: int) -> tuple[list[int], list[int]]:
+    """Return axes in ascending order, as the weights have them, and their origins, as SciPy assigns them."""
+    chosen = _chosen(axes, ndim)
+    origins = _each(origin, chosen)
+    if len(chosen) < ndim:
+        origins = [moved for _, moved in sorted(zip(chosen, origins, strict=True))]
+    return sorted(chosen), origins
+
+
 def _turned(weights: Any, origins: Sequence[int]) -> tuple[Any, list[int]]:
-    """Return the weights and origins of a convolution as those of a correlation."""
+    """Return the weights and origins of the correlation that equals a convolution."""
     moved = [-origin - (1 - n % 2) for origin, n in zip(origins, weights.shape, strict=True)]
     return np.flip(weights), moved
 
 
-@valued(_ndimage.correlate)
+@valued(_ndimage.correlate, linear=True)
 def correlate(
     input: Any,
     weights: Any,
@@ -109,10 +122,11 @@ def correlate(
     array([2., 4., 4.])
     """
     x = real_image("correlate", input, output)
-    return _correlated(x, weights, _chosen(axes, x.ndim), mode, cval, origin)
+    chosen, origins = _in_order(axes, origin, x.ndim)
+    return _correlated(x, weights, chosen, mode, cval, origins)
 
 
-@valued(_ndimage.convolve)
+@valued(_ndimage.convolve, linear=True)
 def convolve(
     input: Any,
     weights: Any,
@@ -129,12 +143,12 @@ def convolve(
     array([1., 1., 2.])
     """
     x = real_image("convolve", input, output)
-    chosen = _chosen(axes, x.ndim)
-    turned, origins = _turned(real_array(weights), _each(origin, chosen))
+    chosen, origins = _in_order(axes, origin, x.ndim)
+    turned, origins = _turned(real_array(weights), origins)
     return _correlated(x, turned, chosen, mode, cval, origins)
 
 
-@valued(_ndimage.correlate1d)
+@valued(_ndimage.correlate1d, linear=True)
 def correlate1d(
     input: Any,
     weights: Any,
@@ -152,7 +166,7 @@ def correlate1d(
     return _correlated(real_image("correlate1d", input, output), weights, [axis], mode, cval, origin)
 
 
-@valued(_ndimage.convolve1d)
+@valued(_ndimage.convolve1d, linear=True)
 def convolve1d(
     input: Any,
     weights: Any,
@@ -171,7 +185,7 @@ def convolve1d(
     return _correlated(real_image("convolve1d", input, output), turned, [axis], mode, cval, origins)
 
 
-@valued(_ndimage.uniform_filter1d)
+@valued(_ndimage.uniform_filter1d, linear=True)
 def uniform_filter1d(
     input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: Any = 0.0, origin: int = 0
 ) -> Any:
@@ -184,7 +198,7 @@ def uniform_filter1d(
     return _correlated(x, np.full(size, 1.0 / size), [axis], mode, cval, origin)
 
 
-@valued(_ndimage.uniform_filter)
+@valued(_ndimage.uniform_filter, linear=True)
 def uniform_filter(
     input: Any,
     size: Any = 3,
@@ -204,7 +218,8 @@ def uniform_filter(
     chosen = _chosen(axes, x.ndim)
     options = zip(chosen, *(_each(u, chosen) for u in (size, mode, origin)), strict=True)
     for axis, n, how, moved in options:
-        x = _correlated(x, np.full(n, 1.0 / n), [axis], how, cval, moved)
+        if n > 1:
+            x = _correlated(x, np.full(n, 1.0 / n), [axis], how, cval, moved)
     return x
 
 
@@ -227,7 +242,7 @@ def _smoothed(x: Any, axis: int, sigma: Any, order: int, mode: str, cval: Any, t
     return _correlated(x, _gaussian(sigma, order, reach), [axis], mode, cval, 0)
 
 
-@valued(_ndimage.gaussian_filter1d)
+@valued(_ndimage.gaussian_filter1d, linear=True)
 def gaussian_filter1d(
     input: Any,
     sigma: Any,
@@ -249,7 +264,7 @@ def gaussian_filter1d(
     return _smoothed(x, axis, sigma, order, mode, cval, truncate, radius)
 
 
-@valued(_ndimage.gaussian_filter)
+@valued(_ndimage.gaussian_filter, linear=True)
 def gaussian_filter(
     input: Any,
     sigma: Any,
@@ -299,7 +314,7 @@ def _of_slopes(x: Any, axis: int, mode: Any, cval: Any, across: Sequence[float])
     return x
 
 
-@valued(_ndimage.sobel)
+@valued(_ndimage.sobel, linear=True)
 def sobel(input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
     """Sobel filter.
 
@@ -309,7 +324,7 @@ def sobel(input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect",
     return _of_slopes(real_image("sobel", input, output), axis, mode, cval, [1.0, 2.0, 1.0])
 
 
-@valued(_ndimage.prewitt)
+@valued(_ndimage.prewitt, linear=True)
 def prewitt(input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
     """Prewitt filter.
 
@@ -324,7 +339,7 @@ def _summed(x: Any, mode: Any, axes: Any, f: Callable[[int, str], Any]) -> Any:
     return sum(f(axis, how) for axis, how in zip(chosen, _each(mode, chosen), strict=True))
 
 
-@valued(_ndimage.laplace)
+@valued(_ndimage.laplace, linear=True)
 def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0, *, axes: Any = None) -> Any:
     """Laplace filter: the sum of second differences.
 
@@ -335,12 +350,15 @@ def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0
     return _summed(x, mode, axes, lambda axis, how: _correlated(x, [1.0, -2.0, 1.0], [axis], how, cval, 0))
 
 
-def _orders(axes: Any, ndim: int, order: int) -> list[list[int]]:
-    chosen = _chosen(axes, ndim)
-    return [[order * (other == axis) for other in chosen] for axis in chosen]
+def _slopes(x: Any, sigma: Any, mode: Any, cval: Any, axes: Any, order: int, kwargs: dict[str, Any]) -> list[Any]:
+    """Return the derivative of an order along each axis, behind a Gaussian filter with the mode of that axis."""
+    chosen = _chosen(axes, x.ndim)
+    orders = [[order * (other == axis) for other in chosen] for axis in chosen]
+    modes = zip(orders, _each(mode, chosen), strict=True)
+    return [_gaussian_filter(x, sigma, n, how, cval, axes=axes, **kwargs) for n, how in modes]
 
 
-@valued(_ndimage.gaussian_laplace)
+@valued(_ndimage.gaussian_laplace, linear=True)
 def gaussian_laplace(
     input: Any,
     sigma: Any,
@@ -357,10 +375,10 @@ def gaussian_laplace(
     array([ 0.16, -0.33,  0.16])
     """
     x = real_image("gaussian_laplace", input, output)
-    return sum(_gaussian_filter(x, sigma, n, mode, cval, axes=axes, **kwargs) for n in _orders(axes, x.ndim, 2))
+    return sum(_slopes(x, sigma, mode, cval, axes, 2, kwargs))
 
 
-@valued(_ndimage.gaussian_gradient_magnitude)
+@valued(_ndimage.gaussian_gradient_magnitude, linear=True)
 def gaussian_gradient_magnitude(
     input: Any,
     sigma: Any,
@@ -377,5 +395,4 @@ def gaussian_gradient_magnitude(
     array([0.13, 0.  , 0.13])
     """
     x = real_image("gaussian_gradient_magnitude", input, output)
-    slopes = [_gaussian_filter(x, sigma, n, mode, cval, axes=axes, **kwargs) for n in _orders(axes, x.ndim, 1)]
-    return np.sqrt(sum(slope * slope for slope in slopes))
+    return np.sqrt(sum(slope * slope for slope in _slopes(x, sigma, mode, cval, axes, 1, kwargs)))

@@ -2,8 +2,8 @@
 
     y = sum over k of B(x - k) c[k]        c: the spline's coefficients, B: the B-spline
 
-The coefficients are those of SciPy's spline_filter: for order > 1, a matrix for each axis times the image. A coordinate
-outside of the image is folded into it, by the mode: its derivative is 1, -1 or 0 times that of the point inside.
+SciPy's spline_filter computes the coefficients: for order > 1, a matrix for each axis times the image. The mode folds a
+coordinate outside of the image into it, with a factor of 1 or -1 for the derivative; "nearest" continues the image.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ from dualrev.errors import UnsupportedError
 from dualrev.scipy import special
 from dualrev.scipy.calls import valued
 from dualrev.scipy.ndimage.filters import real_image
+from dualrev.scipy.signal import convolutions
 
 __all__ = ["affine_transform", "map_coordinates", "rotate", "shift", "zoom"]
 
 _PADDED = 12  # elements on each side, as SciPy adds them
 
 
-def _coefficients(x: Any, order: int, mode: str, cval: Any = 0.0) -> tuple[Any, int]:
-    """Return the coefficients of the spline, and how many SciPy adds on each side of an axis."""
+def _coefficients(x: Any, axes: int, order: int, mode: str, cval: Any) -> tuple[Any, int]:
+    """Return the coefficients of the spline along the last axes, and how many SciPy adds on each side of an axis."""
     if order < 2:
         return x, 0
     padded = _PADDED if mode in ("nearest", "grid-constant") else 0
     if padded:
-        x = np.pad(x, padded, "edge") if mode == "nearest" else np.pad(x, padded, constant_values=plain(cval))
-    for axis in range(x.ndim):
+        widths = [(0, 0)] * (x.ndim - axes) + [(padded, padded)] * axes
+        x = convolutions.padded(x, widths, "edge" if mode == "nearest" else "constant", cval)
+    for axis in range(x.ndim - axes, x.ndim):
         if x.shape[axis] > 1:
             matrix = _ndimage.spline_filter1d(np.eye(x.shape[axis]), order, 0, mode=mode)
             x = np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis)
@@ -43,8 +45,8 @@ def _coefficients(x: Any, order: int, mode: str, cval: Any = 0.0) -> tuple[Any, 
 def _folded(at: np.ndarray, n: int, mode: str) -> tuple[np.ndarray, np.ndarray]:
     """Return coordinates inside of an axis of n elements, and their derivatives by the given ones."""
     last = n - 1.0
-    if mode == "nearest":
-        return np.clip(at, 0.0, last), np.where((at >= 0.0) & (at <= last), 1.0, 0.0)
+    if mode == "nearest":  # the spline of an image that is continued by its edge: constant further out
+        return np.clip(at, -9.0, n + 9.0), np.ones(at.shape)
     if mode in ("constant", "grid-constant") or n == 1:
         return at, np.ones(at.shape)
     if mode in ("wrap", "grid-wrap"):
@@ -62,6 +64,8 @@ def _places(index: np.ndarray, n: int, mode: str) -> np.ndarray:
         return np.zeros_like(index)
     if mode == "grid-wrap":
         return index % n
+    if mode in ("nearest", "grid-constant"):
+        return np.clip(index, 0, n - 1)
     if mode in ("reflect", "grid-mirror"):
         index = index % (2 * n)
         return np.where(index >= n, 2 * n - 1 - index, index)
@@ -82,15 +86,14 @@ def _weights(t: Any, order: int) -> list[Any]:
 
 
 def _interpolated(x: Any, coordinates: Sequence[Any], order: int, mode: str, cval: Any, prefilter: bool) -> Any:
-    """Return the spline through an image at coordinates, one array for each axis."""
-    if order > 5 or order < 0:
-        raise RuntimeError("spline order not supported")
-    coefficients, padded = _coefficients(x, order, mode, cval) if prefilter else (x, 0)
+    """Return the spline through an image at coordinates, one array for each of the last axes."""
+    axes = len(coordinates)
+    coefficients, padded = _coefficients(x, axes, order, mode, cval) if prefilter else (x, 0)
+    sizes = coefficients.shape[-axes:]
     shape = np.shape(coordinates[0])
     outside = np.zeros(shape, bool)
     terms = []
-    for axis, at in enumerate(coordinates):
-        n = coefficients.shape[axis]
+    for n, at in zip(sizes, coordinates, strict=True):
         at = real_array(at) + float(padded)
         known = plain(at)
         if mode == "constant":
@@ -103,19 +106,19 @@ def _interpolated(x: Any, coordinates: Sequence[Any], order: int, mode: str, cva
         first = floor.astype(int) - order // 2
         terms.append([(first + k, w) for k, w in enumerate(_weights(t, order))])
     total: Any = 0.0
-    flat = np.reshape(coefficients, -1)
+    flat = np.reshape(coefficients, (*coefficients.shape[:-axes], -1))
     for chosen in itertools.product(*terms):
         places, valid, weight = [], np.ones(shape, bool), 1.0
-        for n, (index, w) in zip(coefficients.shape, chosen, strict=True):
+        for n, (index, w) in zip(sizes, chosen, strict=True):
             valid &= (index >= 0) & (index < n) if mode == "grid-constant" else True
-            places.append(_places(index, n, mode) if mode != "grid-constant" else np.clip(index, 0, n - 1))
+            places.append(_places(index, n, mode))
             weight = weight * w
-        found = flat[np.ravel_multi_index(places, coefficients.shape)]
-        total = total + weight * (found if valid.all() else np.where(valid, found, plain(cval)))
-    return np.where(outside, plain(cval), total)
+        found = flat[..., np.ravel_multi_index(places, sizes)]
+        total = total + weight * (found if valid.all() else np.where(valid, found, cval))
+    return np.where(outside, cval, total)
 
 
-@valued(_ndimage.map_coordinates)
+@valued(_ndimage.map_coordinates, linear=True)
 def map_coordinates(
     input: Any,
     coordinates: Any,
@@ -138,7 +141,7 @@ def _grid(shape: Sequence[int]) -> list[np.ndarray]:
     return list(np.indices(tuple(shape)).astype(float))
 
 
-@valued(_ndimage.shift)
+@valued(_ndimage.shift, linear=True)
 def shift(
     input: Any,
     shift: Any,
@@ -160,7 +163,7 @@ def shift(
     return _interpolated(x, at, order, mode, cval, prefilter)
 
 
-@valued(_ndimage.zoom)
+@valued(_ndimage.zoom, linear=True)
 def zoom(
     input: Any,
     zoom: Any,
@@ -191,7 +194,7 @@ def zoom(
     return _interpolated(x, at, order, mode, cval, prefilter)
 
 
-@valued(_ndimage.affine_transform)
+@valued(_ndimage.affine_transform, linear=True)
 def affine_transform(
     input: Any,
     matrix: Any,
@@ -224,7 +227,7 @@ def _affine(x: Any, matrix: Any, offset: Any, shape: Sequence[int]) -> list[Any]
     return [sum(matrix[i, j] * grid[j] for j in range(n)) + by[i] for i in range(n)]
 
 
-@valued(_ndimage.rotate)
+@valued(_ndimage.rotate, linear=True)
 def rotate(
     input: Any,
     angle: Any,
@@ -243,29 +246,17 @@ def rotate(
            [0., 2.]])
     """
     x = real_image("rotate", input, output)
-    first, second = sorted(axis % x.ndim for axis in axes)
+    plane = sorted(axis % x.ndim for axis in axes)
+    x = np.moveaxis(x, plane, (-2, -1))
     c, s = special.cosdg(angle), special.sindg(angle)
-    inside = np.array([x.shape[first], x.shape[second]])
-    known = np.array([[plain(c), plain(s)], [-plain(s), plain(c)]], float)
+    inside = np.array(x.shape[-2:])
     if reshape:
+        known = np.array([[plain(c), plain(s)], [-plain(s), plain(c)]], float)
         corners = known @ [[0, 0, inside[0], inside[0]], [0, inside[1], 0, inside[1]]]
-        plane = (np.ptp(corners, axis=1) + 0.5).astype(int)
+        shape = (np.ptp(corners, axis=1) + 0.5).astype(int)
     else:
-        plane = inside
-    middle, centre = (inside - 1.0) / 2.0, (plane - 1.0) / 2.0
-    shape = list(x.shape)
-    shape[first], shape[second] = plane
-    grid: list[Any] = _grid(shape)
-    u, v = grid[first] - centre[0], grid[second] - centre[1]
-    grid[first], grid[second] = c * u + s * v + middle[0], c * v - s * u + middle[1]
-    made = _coefficients_of_plane(x, (first, second), order, mode) if prefilter and order > 1 else x
-    return _interpolated(made, grid, order, mode, cval, False)
-
-
-def _coefficients_of_plane(x: Any, axes: tuple[int, int], order: int, mode: str) -> Any:
-    """Return the coefficients of a spline in a plane of the image."""
-    if mode in ("nearest", "grid-constant") or x.ndim > 2:
-        raise UnsupportedError(
-            f"scipy.ndimage.rotate with mode={mode!r} of {x.ndim} axes", "it with order=1, or a loop over planes"
-        )
-    return _coefficients(x, order, mode)[0]
+        shape = inside
+    middle, centre = (inside - 1.0) / 2.0, (shape - 1.0) / 2.0
+    u, v = (at - at_centre for at, at_centre in zip(_grid(shape), centre, strict=True))
+    at = [c * u + s * v + middle[0], c * v - s * u + middle[1]]
+    return np.moveaxis(_interpolated(x, at, order, mode, cval, prefilter), (-2, -1), plane)

@@ -28,7 +28,7 @@ def _mean(x: Any) -> Any:
     return np.sum(x) / x.size if x.size else np.nan
 
 
-@valued(_ndimage.sum_labels)
+@valued(_ndimage.sum_labels, linear=True)
 def sum_labels(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Sums of the elements that have each of the labels in index.
 
@@ -38,7 +38,7 @@ def sum_labels(input: Any, labels: Any = None, index: Any = None) -> Any:
     return _over_labels(input, labels, index, np.sum)
 
 
-@valued(_ndimage.sum)
+@valued(_ndimage.sum, linear=True)
 def sum(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Sums of the elements that have each of the labels in index, as `sum_labels`.
 
@@ -48,7 +48,7 @@ def sum(input: Any, labels: Any = None, index: Any = None) -> Any:
     return _over_labels(input, labels, index, np.sum)
 
 
-@valued(_ndimage.mean)
+@valued(_ndimage.mean, linear=True)
 def mean(input: Any, labels: Any = None, index: Any = None) -> Any:
     """Means of the elements that have each of the labels in index; NaN for a label that no element has.
 

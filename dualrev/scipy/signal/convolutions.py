@@ -19,10 +19,11 @@ from scipy import signal as _signal
 
 from dualrev.eager.arrays.complex.pairs import held, is_complex, values
 from dualrev.eager.arrays.linear_algebra.matrices import conjugated, of_matrices, rule
+from dualrev.eager.arrays.memory.storage import holds_duals
 from dualrev.errors import UnsupportedError
 from dualrev.scipy.calls import instead_of, valued
 
-__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve", "oaconvolve"]
+__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve", "oaconvolve", "padded"]
 
 
 @instead_of(_signal.convolve)
@@ -97,16 +98,23 @@ def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     return fftconvolve(in1, in2, mode, axes)
 
 
+def padded(x: Any, widths: Sequence[tuple[int, int]], mode: Any, fill: Any = 0.0) -> Any:
+    """Return an array that is continued by one of np.pad's modes; fill, of mode "constant", may be traced."""
+    if mode != "constant":
+        return np.pad(x, widths, mode)
+    outside = np.pad(np.zeros(np.shape(x), bool), widths, constant_values=True)
+    return np.where(outside, fill, np.pad(x, widths))
+
+
 def _in_plane(in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any, turned: bool = False) -> Any:
-    """Return the convolution of the continued image: all places where the weights meet it."""
+    """Return the convolution of the continued image, at all shifts where the weights overlap it."""
     a, b = of_matrices(in1), of_matrices(in2)
-    if boundary != "fill" or np.any(values(fillvalue) != 0.0):
+    filled = boundary != "fill" or holds_duals(fillvalue) or np.any(values(fillvalue) != 0.0)
+    if filled and mode != "valid":  # which reads nothing outside of the image
         if is_complex(a):
             raise UnsupportedError(f"scipy.signal.convolve2d of complex with boundary={boundary!r}", "boundary='fill'")
         how: Any = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}[boundary]
-        options: Any = {"constant_values": values(fillvalue)} if boundary == "fill" else {}
-        padded = np.pad(a, [(n - 1, n - 1) for n in b.shape], how, **options)
-        full = convolve(padded, b, "valid")
+        full = convolve(padded(a, [(n - 1, n - 1) for n in b.shape], how, fillvalue), b, "valid")
     else:
         full = convolve(a, b)
     shape = _signal.convolve2d(np.ones(a.shape), np.ones(b.shape), mode).shape
@@ -115,7 +123,7 @@ def _in_plane(in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any, turn
     return full[tuple(slice(start, start + m) for start, m in zip(starts, shape, strict=True))]
 
 
-@valued(_signal.convolve2d)
+@valued(_signal.convolve2d, linear=True)
 def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0.0) -> Any:
     """Convolution of two matrices, with the modes of `convolve`.
 
@@ -125,7 +133,7 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
     return _in_plane(in1, in2, mode, boundary, fillvalue)
 
 
-@valued(_signal.correlate2d)
+@valued(_signal.correlate2d, linear=True)
 def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0.0) -> Any:
     """Cross-correlation of two matrices: the convolution with the reversed conjugate of in2.
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy import signal as _signal
 
-from dualrev.eager.arrays.complex.pairs import is_complex, values
+from dualrev.eager.arrays.complex.pairs import is_complex
 from dualrev.eager.arrays.linear_algebra.matrices import of_matrices
 from dualrev.eager.arrays.memory.storage import real_array
 from dualrev.errors import UnsupportedError
 from dualrev.scipy.calls import valued
-from dualrev.scipy.signal.convolutions import convolve
+from dualrev.scipy.signal.convolutions import convolve, padded
 
 __all__ = ["decimate", "detrend", "hilbert", "resample", "resample_poly", "savgol_filter"]
 
@@ -47,7 +47,7 @@ def _constant(name: str, parameter: str, given: Any) -> None:
         raise UnsupportedError(f"scipy.signal.{name} with {parameter}=", "it without")
 
 
-@valued(_signal.hilbert)
+@valued(_signal.hilbert, linear=True)
 def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Any:  # noqa: N803 - SciPy's name
     """Analytic signal: without the negative frequencies.
 
@@ -77,7 +77,7 @@ def without_trend(x: Any, type: str, breaks: Any = 0) -> Any:
     return np.concatenate(parts, -1)
 
 
-@valued(_signal.detrend)
+@valued(_signal.detrend, linear=True)
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
     """Signal without its mean or its line of least squares.
 
@@ -87,7 +87,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
     return np.moveaxis(without_trend(np.moveaxis(of_matrices(data), axis, -1), type, bp), -1, axis)
 
 
-@valued(_signal.savgol_filter)
+@valued(_signal.savgol_filter, linear=True)
 def savgol_filter(
     x: Any,
     window_length: int,
@@ -104,14 +104,13 @@ def savgol_filter(
     array([0., 1., 4., 9.])
     """
     x = np.moveaxis(real_array(x), axis, -1)
-    weights = _signal.savgol_coeffs(window_length, polyorder, deriv=deriv, delta=values(delta))
+    weights = _signal.savgol_coeffs(window_length, polyorder, deriv=deriv) / delta**deriv
     before = (window_length - 1) // 2
     widths = [(0, 0)] * (x.ndim - 1) + [(before, window_length - 1 - before)]
-    options: Any = {"constant_values": values(cval)} if mode == "constant" else {}
-    padded = np.pad(x, widths, _PAD.get(mode, "edge"), **options)
-    made = convolve(padded, np.reshape(weights, (1,) * (x.ndim - 1) + (-1,)), "valid")
+    whole = padded(x, widths, _PAD.get(mode, "edge"), cval)
+    made = convolve(whole, np.reshape(weights, (1,) * (x.ndim - 1) + (-1,)), "valid")
     if mode == "interp":
-        ends = _signal.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, values(delta), 0)
+        ends = _signal.savgol_filter(np.eye(window_length), window_length, polyorder, deriv, 1.0, 0) / delta**deriv
         half = window_length // 2
         first = x[..., :window_length] @ ends[:half].T
         last = x[..., x.shape[-1] - window_length :] @ ends[window_length - half :].T
@@ -119,7 +118,7 @@ def savgol_filter(
     return np.moveaxis(made, -1, axis)
 
 
-@valued(_signal.resample)
+@valued(_signal.resample, linear=True)
 def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time") -> Any:
     """Signal with `num` samples, by Fourier's method.
 
@@ -132,7 +131,7 @@ def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None,
     return _by_matrix("resample", x, axis, lambda eye: _signal.resample(eye, num, window=window))
 
 
-@valued(_signal.resample_poly)
+@valued(_signal.resample_poly, linear=True)
 def resample_poly(
     x: Any,
     up: int,
@@ -153,7 +152,7 @@ def resample_poly(
     )
 
 
-@valued(_signal.decimate)
+@valued(_signal.decimate, linear=True)
 def decimate(x: Any, q: int, n: int | None = None, ftype: Any = "iir", axis: int = -1, zero_phase: bool = True) -> Any:
     """Every q-th sample of a signal, behind a filter.
 

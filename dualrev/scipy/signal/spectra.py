@@ -57,11 +57,11 @@ def _density(given: dict[str, Any], x: Any, y: Any = None) -> tuple[Any, Any]:
     length = max(x.shape[-1], y.shape[-1])
     same, x = y is x, _filled(x, length)
     y = x if same else _filled(y, length)
-    rate, window = values(given["fs"]), values(given["window"])
+    rate, window = given["fs"], given["window"]
     chosen = isinstance(window, str | tuple)
     n = given["nperseg"] or (256 if chosen else len(window))
     n = min(n, x.shape[-1])
-    window = _signal.get_window(window, n) if chosen else np.asarray(window)
+    window = _signal.get_window(window, n) if chosen else of_matrices(window)
     overlap = n // 2 if given["noverlap"] is None else given["noverlap"]
     if given["average"] != "mean" or np.iscomplexobj(values(x)) or np.iscomplexobj(values(y)):
         raise UnsupportedError("a median or a complex signal in scipy.signal's spectra", "real signals, average='mean'")
@@ -73,11 +73,11 @@ def _density(given: dict[str, Any], x: Any, y: Any = None) -> tuple[Any, Any]:
     else:
         made = np.conj(first) * second
     scale = 1.0 / np.sum(window) ** 2 if given["scaling"] == "spectrum" else 1.0 / (rate * np.sum(window**2))
-    factor = np.full(made.shape[-1], scale)
+    count = np.ones(made.shape[-1])
     if given["return_onesided"]:
-        factor[1 : -1 if length % 2 == 0 else None] *= 2.0
-    frequencies = (np.fft.rfftfreq if given["return_onesided"] else np.fft.fftfreq)(length, 1.0 / rate)
-    return frequencies, np.moveaxis(np.mean(made * factor, axis=-2), -1, given["axis"])
+        count[1 : -1 if length % 2 == 0 else None] = 2.0  # the negative frequencies, too
+    frequencies = (np.fft.rfftfreq if given["return_onesided"] else np.fft.fftfreq)(length) * rate
+    return frequencies, np.moveaxis(np.mean(made, axis=-2) * (count * scale), -1, given["axis"])
 
 
 @valued(_signal.welch)
@@ -99,7 +99,7 @@ def csd(*args: Any, **kwargs: Any) -> Any:
     array([0.+0.j, 0.-2.j, 0.+0.j])
     """
     given = _options(_signal.csd, args, kwargs)
-    return _density(given, given["x"], given["y"])
+    return _density(given, given["x"], None if given["y"] is given["x"] else given["y"])
 
 
 @valued(_signal.periodogram)
@@ -114,7 +114,8 @@ def periodogram(*args: Any, **kwargs: Any) -> Any:
     n = x.shape[given["axis"]]
     if given["nfft"] is not None and given["nfft"] < n:
         raise UnsupportedError("scipy.signal.periodogram with nfft below the number of samples", "x[:nfft]")
-    return _density({**given, "nperseg": n, "noverlap": 0, "window": given["window"] or "boxcar"}, x)
+    window = "boxcar" if given["window"] is None else given["window"]
+    return _density({**given, "nperseg": n, "noverlap": 0, "window": window}, x)
 
 
 @valued(_signal.coherence)

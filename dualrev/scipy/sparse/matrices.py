@@ -11,12 +11,12 @@ from scipy import sparse as _sparse
 from dualrev.eager.arrays.memory.record import sum_of_rows
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
-from dualrev.scipy.calls import is_plain, like, without_duals
+from dualrev.scipy.calls import InPlaceOf, is_plain, like, without_duals
 
 __all__ = ["Sparse", "coo_array", "csc_array", "csr_array", "diags_array"]
 
 
-class Sparse:
+class Sparse(InPlaceOf):
     """Sparse matrix whose entries may be traced.
 
     Args:
@@ -30,6 +30,10 @@ class Sparse:
     (array([20.,  3.]), array([[0., 3.],
            [2., 0.]]))
     """
+
+    _original = _sparse.csr_array
+    _cure = "a.data, a.rows and a.columns, or a.toarray()"
+    ndim, dtype = 2, np.dtype(float)
 
     def __init__(self, data: Any, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
         self.data, self.rows, self.columns, self.shape = data, rows, columns, shape
@@ -68,14 +72,40 @@ class Sparse:
         return f"<dualrev.scipy.sparse.Sparse of shape {self.shape} with {len(self.rows)} entries>"
 
 
+def _refused(symbol: str) -> Callable[..., Any]:
+    def operator(self: Sparse, *others: Any) -> Any:
+        """Raise UnsupportedError: SciPy's matrices have the operator."""
+        raise UnsupportedError(
+            f"the operator {symbol} of a sparse matrix",
+            "sparse.Sparse(c * a.data, a.rows, a.columns, a.shape) for c * a, or it with a.toarray()",
+        )
+
+    return operator
+
+
+for _symbol, _names in (
+    ("+", ("__add__", "__radd__")),
+    ("-", ("__sub__", "__rsub__", "__neg__")),
+    ("*", ("__mul__", "__rmul__")),
+    ("/", ("__truediv__",)),
+    ("**", ("__pow__",)),
+):
+    for _name in _names:
+        setattr(Sparse, _name, _refused(_symbol))
+
+
 def _constructor(original: Callable[..., Any], axis: int | None) -> Callable[..., Any]:
     """Return a constructor of SciPy's; `axis` is 0 if the second form of its argument goes by rows, 1 if by columns."""
 
     @like(original)
     def make(given: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
         """Sparse array: a `Sparse` for traced entries, SciPy's own for plain ones."""
-        if not (isinstance(given, tuple) and len(given) in (2, 3)) or is_plain(given[0]):
+        if isinstance(given, Sparse):
+            return given
+        if is_plain(given):
             return original(without_duals(given), shape=shape, dtype=dtype, copy=copy)
+        if not isinstance(given, tuple):
+            return _of_dense(real_array(given), shape)
         data, *places = given
         data = real_array(data)
         ones = original((np.ones(data.shape), *places), shape=shape)
@@ -88,6 +118,14 @@ def _constructor(original: Callable[..., Any], axis: int | None) -> Callable[...
         return Sparse(data, rows, columns, ones.shape)
 
     return make
+
+
+def _of_dense(x: Any, shape: Any) -> Sparse:
+    """Return a matrix with all entries of an array, also those that are 0: they have derivatives."""
+    if x.ndim != 2 or (shape is not None and tuple(shape) != x.shape):
+        raise UnsupportedError(f"a sparse array of an array of shape {x.shape}", "an array of two axes")
+    rows, columns = np.indices(x.shape)
+    return Sparse(np.reshape(x, -1), rows.ravel(), columns.ravel(), x.shape)
 
 
 coo_array = _constructor(_sparse.coo_array, None)

@@ -80,11 +80,11 @@ def _canberra(u: Any, v: Any, w: Any = None) -> Any:
 
 
 def _braycurtis(u: Any, v: Any, w: Any = None) -> Any:
-    return _sum(_size(u - v), w) / _sum(_size(u + v), w)
+    return np.divide(_sum(_size(u - v), w), _sum(_size(u + v), w))  # NaN for 0 / 0, as SciPy
 
 
 def _cosine(u: Any, v: Any, w: Any = None) -> Any:
-    return 1.0 - _sum(u * v, w) / np.sqrt(_sum(u * u, w) * _sum(v * v, w))
+    return 1.0 - np.divide(_sum(u * v, w), np.sqrt(_sum(u * u, w) * _sum(v * v, w)))  # NaN for 0 / 0, as SciPy
 
 
 def _correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:

@@ -1,8 +1,8 @@
 """`scipy.stats`: distributions, and statistics of samples, of traced numbers and arrays.
 
 Distributions take SciPy's parameters, which may be traced, and can be frozen: `norm(mean, deviation).logpdf(x)`. Their
-values are SciPy's own. The derivative is that of SciPy's formula, where this can be traced, or of a formula here; where
-there is neither, UnsupportedError names the method. Outside of the support a log-density is -inf and its derivative 0.
+values are SciPy's own. SciPy's formula is differentiated, where it can be traced, or a formula here; without either,
+UnsupportedError names the method. Outside of the support a log-density is -inf and its derivative 0.
 Every other name (rvs, fit, tests) is SciPy's own.
 
 >>> import numpy as np
@@ -22,6 +22,7 @@ from scipy import stats as _stats
 from dualrev.scipy.stats.formulas import FORMULAS
 from dualrev.scipy.stats.kernels import gaussian_kde
 from dualrev.scipy.stats.multivariate import dirichlet, multivariate_normal, multivariate_t
+from dualrev.scipy.stats.regression import linregress, pearsonr
 from dualrev.scipy.stats.samples import (
     boxcox_llf,
     entropy,
@@ -30,10 +31,8 @@ from dualrev.scipy.stats.samples import (
     hmean,
     iqr,
     kurtosis,
-    linregress,
     median_abs_deviation,
     moment,
-    pearsonr,
     pmean,
     sem,
     skew,

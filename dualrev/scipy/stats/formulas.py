@@ -136,7 +136,7 @@ def _trigamma(x: Any) -> Any:
 
 def _noncentral(z: Any, df: Any, nc: Any) -> Any:
     bessel = np.log(sp.ive(0.5 * df - 1.0, np.sqrt(nc * z)))
-    return -0.5 * (np.sqrt(z) - np.sqrt(nc)) ** 2 + (0.25 * df - 0.5) * np.log(z / nc) + bessel
+    return -0.5 * (np.sqrt(z) - np.sqrt(nc)) ** 2 + (0.25 * df - 0.5) * np.log(z / nc) + bessel - math.log(2.0)
 
 
 # fmt: off
@@ -223,7 +223,7 @@ FORMULAS: Mapping[str, Formulas] = {
 _DENSITY, _CDF = ("pdf", "logpdf", "pmf", "logpmf"), ("cdf", "sf", "logcdf", "logsf", "ppf", "isf", "median")
 _BOTH = _DENSITY + _CDF
 
-#: Methods of which neither this module nor SciPy has a formula that can be traced.
+#: Methods without a formula that can be traced, here and in SciPy.
 UNTRACED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("cosine", "ncx2", "norminvgauss", "rice", "vonmises", "vonmises_line", "wrapcauchy"), _CDF),
     **dict.fromkeys(("dlaplace", "hypergeom"), _CDF),

@@ -38,6 +38,8 @@ class _Several:
         return Frozen(self, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_of_scipy":  # a copy has no attributes at first
+            raise AttributeError(name)
         return getattr(self._of_scipy, name)
 
     def __repr__(self) -> str:
@@ -45,7 +47,7 @@ class _Several:
 
 
 def _covariance(mean: Any, cov: Any) -> Any:
-    cov = real_array(cov)
+    cov = real_array(cov.covariance if isinstance(cov, _stats.Covariance) else cov)
     if cov.ndim == 2:
         return cov
     return np.diag(cov) if cov.ndim else cov * np.eye(1 if mean is None else np.size(mean))
@@ -76,7 +78,7 @@ def _along(cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _singular(away: Any, cov: Any) -> Any:
     """Return the log-density at possible points, given their distances from the mean; -inf at others.
 
-    The derivative is that of a formula for all points, which is the density at possible ones.
+    The derivative comes from a formula for all points, which equals the density at possible ones.
     """
     if not is_plain(cov):
         raise UnsupportedError.call(

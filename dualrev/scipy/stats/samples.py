@@ -1,17 +1,17 @@
-"""Statistics of samples: means, moments, scores, correlation, regression."""
+"""Statistics of samples: means, moments, scores, quantiles, entropy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import special as sp
 from scipy import stats as _stats
 
-from dualrev.eager.arrays.memory.storage import plain, real_array
+from dualrev.eager.arrays.memory.storage import holds_duals, plain, real_array
 from dualrev.errors import UnsupportedError
-from dualrev.scipy.calls import constants, is_plain, joined, valued, without_duals
+from dualrev.scipy.calls import valued
 
 __all__ = [
     "boxcox_llf",
@@ -21,10 +21,8 @@ __all__ = [
     "hmean",
     "iqr",
     "kurtosis",
-    "linregress",
     "median_abs_deviation",
     "moment",
-    "pearsonr",
     "pmean",
     "sem",
     "skew",
@@ -39,7 +37,7 @@ def _checked(name: str, a: Any, nan_policy: str) -> Any:
     """Return a sample as an array; UnsupportedError where NaN are to be left out."""
     if nan_policy == "omit" and np.any(np.isnan(plain(real_array(a)))):
         raise UnsupportedError(f"scipy.stats.{name} with nan_policy='omit'", f"{name} of x[~np.isnan(x)]")
-    return real_array(a)
+    return np.atleast_1d(real_array(a))
 
 
 def _moments(a: Any, orders: tuple[int, ...], axis: Any, keepdims: bool) -> list[Any]:
@@ -85,7 +83,7 @@ def gzscore(a: Any, *, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagat
     return (a - np.mean(a, axis=axis, keepdims=True)) / np.std(a, axis=axis, ddof=ddof, keepdims=True)
 
 
-@valued(_stats.skew)
+@valued(_stats.skew, size=1.0)
 def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
     """Skewness: the third central moment over the second one's power of 3/2.
 
@@ -94,11 +92,11 @@ def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate"
     """
     a = _checked("skew", a, nan_policy)
     second, third = _moments(a, (2, 3), axis, keepdims)
-    made, n = third / second**1.5, _count(a, axis)
+    made, n = np.divide(third, second**1.5), _count(a, axis)  # NaN for 0 / 0, as SciPy
     return made if bias or n < 3 else np.sqrt(n * (n - 1.0)) / (n - 2.0) * made
 
 
-@valued(_stats.kurtosis)
+@valued(_stats.kurtosis, size=1.0)
 def kurtosis(
     a: Any,
     axis: Any = 0,
@@ -115,13 +113,13 @@ def kurtosis(
     """
     a = _checked("kurtosis", a, nan_policy)
     second, fourth = _moments(a, (2, 4), axis, keepdims)
-    made, n = fourth / second**2, float(_count(a, axis))
+    made, n = np.divide(fourth, second**2), float(_count(a, axis))
     if not bias and n > 3:
         made = ((n * n - 1.0) * made - 3.0 * (n - 1.0) ** 2) / (n - 2.0) / (n - 3.0) + 3.0
     return made - 3.0 if fisher else made
 
 
-@valued(_stats.moment)
+@valued(_stats.moment, linear=True)
 def moment(
     a: Any, order: Any = 1, axis: Any = 0, nan_policy: str = "propagate", *, center: Any = None, keepdims: bool = False
 ) -> Any:
@@ -132,6 +130,8 @@ def moment(
     """
     a = _checked("moment", a, nan_policy)
     away = a - (np.mean(a, axis=axis, keepdims=True) if center is None else center)
+    if holds_duals(order):
+        raise UnsupportedError("scipy.stats.moment by its order", "dualrev.value(order), which is a whole number")
     made = [np.mean(away**n, axis=axis, keepdims=keepdims) for n in np.atleast_1d(order)]
     return np.stack(made) if np.ndim(order) else made[0]
 
@@ -212,6 +212,8 @@ def pmean(
     >>> float(pmean([1.0, 7.0], 2))
     5.0
     """
+    if holds_duals(p) and plain(p) == 0:
+        raise UnsupportedError("scipy.stats.pmean by the exponent 0", "dualrev.value(p), if it is a constant")
     if plain(p) == 0:
         return np.exp(_power_mean("pmean", axis, nan_policy, weights, keepdims, a, np.log))
     return _power_mean("pmean", axis, nan_policy, weights, keepdims, a, lambda x: x**p) ** (1.0 / p)
@@ -229,16 +231,22 @@ def variation(a: Any, axis: Any = 0, nan_policy: str = "propagate", ddof: int = 
 
 
 @valued(_stats.trim_mean)
-def trim_mean(a: Any, proportiontocut: float, axis: Any = 0, **kwargs: Any) -> Any:
+def trim_mean(
+    a: Any, proportiontocut: float, axis: Any = 0, *, nan_policy: str = "propagate", keepdims: bool = False
+) -> Any:
     """Mean without a proportion of the smallest and of the largest elements.
 
     >>> float(trim_mean([1.0, 2.0, 9.0], 0.34))
     2.0
     """
-    a = np.sort(real_array(a) if axis is not None else np.ravel(a), axis=axis or 0)
-    n = a.shape[axis or 0]
+    a = _checked("trim_mean", a, nan_policy)
+    axes = list(range(a.ndim)) if axis is None else [k % a.ndim for k in np.atleast_1d(axis)]
+    rest = [k for k in range(a.ndim) if k not in axes]
+    n = _count(a, axis)
+    a = np.sort(np.reshape(np.transpose(a, rest + axes), (*(a.shape[k] for k in rest), n)), axis=-1)
     cut = int(proportiontocut * n)
-    return np.mean(np.moveaxis(a, axis or 0, 0)[cut : n - cut], axis=0)
+    made = np.mean(a[..., cut : n - cut], axis=-1)
+    return np.expand_dims(made, tuple(axes)) if keepdims else made
 
 
 @valued(_stats.iqr)
@@ -265,7 +273,13 @@ def iqr(
 
 @valued(_stats.median_abs_deviation)
 def median_abs_deviation(
-    x: Any, axis: Any = 0, center: Any = None, scale: Any = 1.0, nan_policy: str = "propagate", **kwargs: Any
+    x: Any,
+    axis: Any = 0,
+    center: Any = None,
+    scale: Any = 1.0,
+    nan_policy: str = "propagate",
+    *,
+    keepdims: bool = False,
 ) -> Any:
     """Median of the distances from the median.
 
@@ -275,102 +289,40 @@ def median_abs_deviation(
     x = _checked("median_abs_deviation", x, nan_policy)
     center = np.median if center is None else center
     away = np.abs(x - (center(x) if axis is None else np.expand_dims(center(x, axis=axis), axis)))
-    return np.median(away, axis=axis) / (0.6744897501960817 if scale == "normal" else scale)
+    return np.median(away, axis=axis, keepdims=keepdims) / (0.6744897501960817 if scale == "normal" else scale)
 
 
 @valued(_stats.entropy)
-def entropy(pk: Any, qk: Any = None, base: Any = None, axis: Any = 0, **kwargs: Any) -> Any:
+def entropy(
+    pk: Any,
+    qk: Any = None,
+    base: Any = None,
+    axis: Any = 0,
+    *,
+    nan_policy: str = "propagate",
+    keepdims: bool = False,
+) -> Any:
     """Shannon entropy of probabilities pk, or the relative entropy of pk and qk.
 
     >>> float(entropy([1.0, 1.0], base=2))
     1.0
     """
-    p = real_array(pk)
-    p = p / np.sum(p, axis=axis, keepdims=True)
-    if qk is None:
-        made = np.sum(sp.entr(p), axis=axis)
-    else:
-        q = real_array(qk) + 0.0 * plain(p)
-        made = np.sum(sp.rel_entr(p, q / np.sum(q, axis=axis, keepdims=True)), axis=axis)
+    samples = [_checked("entropy", u, nan_policy) for u in (pk, qk) if u is not None]
+    shape = np.broadcast_shapes(*(u.shape for u in samples))
+    p, *others = (u / np.sum(u, axis=axis, keepdims=True) for u in (np.broadcast_to(u, shape) for u in samples))
+    terms = sp.rel_entr(p, *others) if others else sp.entr(p)
+    made = np.sum(terms, axis=axis, keepdims=keepdims)
     return made if base is None else made / np.log(base)
 
 
 @valued(_stats.boxcox_llf)
-def boxcox_llf(lmb: Any, data: Any, **kwargs: Any) -> Any:
+def boxcox_llf(lmb: Any, data: Any, *, axis: Any = 0, keepdims: bool = False, nan_policy: str = "propagate") -> Any:
     """Log-likelihood of the exponent of a Box-Cox transformation.
 
     >>> round(float(boxcox_llf(1.0, [1.0, 2.0, 4.0])), 6)
     -0.662749
     """
-    data = real_array(data)
-    logs = np.log(data)
-    return (lmb - 1.0) * np.sum(logs, axis=0) - data.shape[0] / 2.0 * np.log(np.var(sp.boxcox(data, lmb), axis=0))
-
-
-class _Correlation(NamedTuple):
-    """Result of `pearsonr`."""
-
-    statistic: Any
-    pvalue: Any
-
-
-def pearsonr(x: Any, y: Any, **kwargs: Any) -> Any:
-    """Pearson's correlation of two samples, and the p-value for two sides.
-
-    >>> round(float(pearsonr([1.0, 2.0, 4.0], [1.0, 3.0, 4.0]).statistic), 6)
-    0.928571
-    """
-    if is_plain(x, y):
-        return _stats.pearsonr(*without_duals((x, y)), **kwargs)
-    if kwargs:
-        raise UnsupportedError(f"scipy.stats.pearsonr with {', '.join(kwargs)}", "it with two vectors")
-    found = _stats.pearsonr(*constants((x, y)))
-    x, y = (real_array(u) - np.mean(real_array(u)) for u in (x, y))
-    r = np.sum(x * y) / np.sqrt(np.sum(x * x) * np.sum(y * y))
-    made = r, _p_value(r, x.size)
-    return _Correlation(*joined(made, (found.statistic, found.pvalue), _stats.pearsonr))
-
-
-def _p_value(r: Any, n: int) -> Any:
-    """Return the probability of a correlation of at least this size."""
-    return 2.0 * sp.betaincc(n / 2.0 - 1.0, n / 2.0 - 1.0, 0.5 * (1.0 + np.abs(r))) if n > 2 else 1.0
-
-
-class _Line(NamedTuple):
-    """What `linregress` returns as a tuple."""
-
-    slope: Any
-    intercept: Any
-    rvalue: Any
-    pvalue: Any
-    stderr: Any
-
-
-class _Regression(_Line):
-    """Result of `linregress`."""
-
-    intercept_stderr: Any
-
-
-def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
-    """Line of least squares: slope, intercept, correlation, p-value and standard errors.
-
-    >>> round(float(linregress([0.0, 1.0, 2.0], [1.0, 3.0, 5.0]).slope), 6)
-    2.0
-    """
-    if is_plain(x, y):
-        return _stats.linregress(*without_duals((x, y)), alternative=alternative)
-    if alternative != "two-sided":
-        raise UnsupportedError(f"scipy.stats.linregress with alternative={alternative!r}", "it with two sides")
-    found = _stats.linregress(*constants((x, y)))
-    x, y = real_array(x), real_array(y)
-    n, mean = x.size, np.mean(x)
-    away, rest = x - mean, y - np.mean(y)
-    square, other, both = np.mean(away * away), np.mean(rest * rest), np.mean(away * rest)
-    slope, r = both / square, both / np.sqrt(square * other)
-    error = np.sqrt((1.0 - r * r) * other / square / (n - 2.0)) if n > 2 else 0.0
-    made = slope, np.mean(y) - slope * mean, r, _p_value(r, n), error, error * np.sqrt(square + mean * mean)
-    *line, last = joined(made, tuple(map(float, (*found, found.intercept_stderr))), _stats.linregress)
-    result = _Regression(*line)
-    result.intercept_stderr = last
-    return result
+    data = _checked("boxcox_llf", data, nan_policy)
+    logs = np.sum(np.log(data), axis=axis, keepdims=keepdims)
+    variance = np.var(sp.boxcox(data, lmb), axis=axis, keepdims=keepdims)
+    return (lmb - 1.0) * logs - _count(data, axis) / 2.0 * np.log(variance)

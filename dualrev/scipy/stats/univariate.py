@@ -1,6 +1,6 @@
 """Distributions of one variable: SciPy's methods for traced variables and parameters.
 
-The value is SciPy's own. The derivative is that of a formula of the standardized variable z = (x - loc) / scale and the
+The value is SciPy's own. The derivative comes from a formula of the standardized variable z = (x - loc) / scale and the
 shapes: one of formulas.py, or the method that SciPy's distribution has for it (_logpdf, _cdf, ...), if that can be
 traced. The rest follows:
 
@@ -63,6 +63,8 @@ class Distribution:
         return self._of_scipy(*args, **kwargs) if is_plain(args, kwargs) else Frozen(self, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_of_scipy":  # a copy has no attributes at first
+            raise AttributeError(name)
         return getattr(self._of_scipy, name)
 
     def __repr__(self) -> str:
@@ -104,6 +106,8 @@ class Distribution:
             first = np.asarray(0.5)
             if of_variable:
                 args = (kwargs.pop(variable), *args) if variable in kwargs else args
+                if not args:
+                    raise TypeError(f"{self._of_scipy.name}.{name} has no value for its parameter {variable}")
                 first, args = real_array(args[0]), args[1:]
             shapes, loc, scale = self._parameters(args, kwargs)
             places = [*shapes, loc] if self._discrete else [*shapes, loc, scale]
@@ -195,7 +199,13 @@ class Distribution:
     def _of_density(self, z: Any, shapes: list[Any]) -> Any:
         own = self._own(f"_{self._density}")
         tries = [own] if own and "log" not in self._formulas else []
-        return _first([*tries, lambda z, *shapes: np.exp(self._log_density(z, [*shapes]))], z, *shapes)
+        return _first([*tries, self._of_log_density], z, *shapes)
+
+    def _of_log_density(self, z: Any, *shapes: Any) -> Any:
+        """Return exp(log-density), of SciPy's value: a formula may lack a constant term."""
+        known = getattr(self._of_scipy, f"log{self._density}")(plain(z), *map(plain, shapes))
+        made = real_array(np.broadcast_to(self._log_density(z, [*shapes]), np.shape(known)))
+        return np.exp(with_value(made, known))
 
     def _cdf(self, z: Any, shapes: list[Any], upper: bool = False) -> Any:
         """Return the distribution function, up to a constant; by its complement, if there is one to be preferred."""
@@ -266,6 +276,8 @@ class Frozen:
         return f"<{self._of!r} with parameters that are being differentiated>"
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         method = getattr(self._of, name)
         if name == "rvs":
             return lambda size=1, random_state=None: method(

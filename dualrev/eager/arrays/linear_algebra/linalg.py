@@ -18,6 +18,8 @@ from dualrev.eager.arrays.linear_algebra import factors
 from dualrev.eager.arrays.linear_algebra.factors import svdvals
 from dualrev.eager.arrays.linear_algebra.matrices import adjoint, conjugated, of_matrices, rule
 from dualrev.eager.arrays.linear_algebra.products import matmul, transposed, vecdot
+from dualrev.eager.arrays.memory.storage import holds_duals
+from dualrev.errors import UnsupportedError
 
 __all__ = ["HANDLERS"]
 
@@ -167,6 +169,8 @@ def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
     x = of_matrices(x)
+    if holds_duals(ord):
+        raise UnsupportedError("numpy.linalg.norm by its order", "np.sum(np.abs(x) ** ord) ** (1.0 / ord)")
     matrix = (axis is None and x.ndim == 2 and ord is not None) or (
         axis is not None and np.ndim(axis) == 1 and len(axis) == 2
     )
