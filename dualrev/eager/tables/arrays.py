@@ -21,10 +21,10 @@ from dualrev.eager.tables.kinds import refused
 __all__ = ["as_column", "constructing_frames", "constructing_series", "interleaving", "sanitizing", "squeezing"]
 
 
-def as_column(data: Any, length: int | None) -> Any:
+def as_column(data: Any, length: int | None, copy: bool = True) -> Any:
     """A column of a traced vector, or of a traced number for each row; anything else as it is."""
     if isinstance(data, RealArray) and data.ndim == 1:
-        return Column(data.copy())
+        return Column(data.copy() if copy else data)
     if isinstance(data, DualNumber) or (isinstance(data, RealArray) and not data.ndim):
         return data if length is None else Column(as_numbers([data] * length))
     return data
@@ -55,7 +55,7 @@ def constructing_series(init: Callable[..., Any]) -> Any:
     def __init__(self: Any, data: Any = None, index: Any = None, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         """Construct as pandas does; of a traced array, a Series with a column of ours."""
         if isinstance(data, (RealArray, DualNumber)):
-            data = as_column(data, 1 if index is None else len(index))
+            data = as_column(data, 1 if index is None else len(index), kwargs.get("copy") is not False)
         init(self, data, index, *args, **kwargs)
 
     return __init__
@@ -69,17 +69,17 @@ def constructing_frames(init: Callable[..., Any]) -> Any:
     ) -> None:
         """Construct as pandas does; of a traced matrix, a DataFrame with columns of ours."""
         if isinstance(data, (RealArray, DualNumber)):
-            made = _frame(data, index, columns)
+            made = _frame(data, index, columns, kwargs.get("copy") is not False)
             init(self, made, None, None, *args, **kwargs)
             return
         if type(data) is dict and any(isinstance(u, RealArray) for u in data.values()):
-            data = {key: as_column(u, None) for key, u in data.items()}
+            data = {key: as_column(u, None, kwargs.get("copy") is not False) for key, u in data.items()}
         init(self, data, index, columns, *args, **kwargs)
 
     return __init__
 
 
-def _frame(data: Any, index: Any, columns: Any) -> pd.DataFrame:
+def _frame(data: Any, index: Any, columns: Any, copy: bool) -> pd.DataFrame:
     """A DataFrame of a traced array, or of a traced number for all rows and columns."""
     if isinstance(data, DualNumber) or not data.ndim:
         if index is None or columns is None:
@@ -88,7 +88,8 @@ def _frame(data: Any, index: Any, columns: Any) -> pd.DataFrame:
     data = data[:, None] if data.ndim == 1 else data
     if data.ndim != 2:
         raise ValueError(f"Must pass 2-d input. shape={data.shape}")
-    made = pd.DataFrame({k: Column(data[:, k].copy()) for k in range(data.shape[1])}, index=range(len(data)))
+    vectors = (data[:, k] for k in range(data.shape[1]))
+    made = pd.DataFrame({k: as_column(u, None, copy) for k, u in enumerate(vectors)}, index=range(len(data)), copy=copy)
     if index is not None:
         made.index = index
     if columns is not None:

@@ -314,7 +314,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         """mapper(number) of each, if it is a function."""
         if not callable(mapper):
             raise refused("map by a table")
-        if len(self) and called_by("agg"):  # pandas 2 tries agg(f) with each number, and goes on if that fails
+        if len(self) and called_by(*_TRYING):  # a traced number has more methods than a float, as c.mean() in f
             mapper(float(self.numbers.x[0]))
         kept = self.isna() if na_action == "ignore" else np.zeros(len(self), bool)
         pairs = zip(self.numbers, kept, strict=True)
@@ -344,6 +344,8 @@ def of_values(table: Any) -> Any:
     return made
 
 
+#: Functions of pandas that call f with each number, and with the column if that fails. In pandas 2, so does agg.
+_TRYING = ("transform_str_or_callable", "apply_compat", "agg")
 _APART = {"sum", "prod", "mean", "median", "min", "max", "amin", "amax", "std", "var", "any", "all", "argmin", "argmax"}
 
 

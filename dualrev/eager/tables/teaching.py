@@ -14,13 +14,14 @@ from typing import Any
 import pandas as pd
 from pandas._libs import algos
 from pandas._libs.window import aggregations
-from pandas.core import construction, indexing, nanops
+from pandas.core import apply, construction, indexing, nanops
 from pandas.core.dtypes import missing
 from pandas.core.groupby import generic, groupby
 from pandas.core.internals import blocks, managers
 from pandas.core.methods import describe as methods_of_describe
 from pandas.core.window import rolling
 
+from dualrev.eager.tables.applying import choosing
 from dualrev.eager.tables.arrays import constructing_frames, constructing_series, interleaving, sanitizing, squeezing
 from dualrev.eager.tables.groups import combining, describing, quantiles
 from dualrev.eager.tables.matrices import correlating, finding_missing, reducing, trusting
@@ -49,6 +50,8 @@ _FUNCTIONS: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     *((aggregations, name, taught) for name, taught in KERNELS.items()),
     (generic.DataFrameGroupBy, "_wrap_applied_output_series", combining),
     (groupby.GroupBy, "quantile", quantiles),
+    (apply.Apply, "transform_str_or_callable", choosing),
+    (apply.SeriesApply, "apply_compat", choosing),
     (pd.DataFrame, "sort_values", sorting),
     (pd.DataFrame, "_reduce", reducing),
     (methods_of_describe, "describe_numeric_1d", describing),
