@@ -100,6 +100,19 @@ def test_lines_are_right():
     assert not (wrong := failures(RIGHT, check)), wrong
 
 
+def test_sums_of_the_array_of_a_table_are_those_of_pandas():
+    """To the last digit: the traced array has the order in memory that pandas' array has."""
+    numbers = np.random.default_rng(0).normal(size=(20, 7, 5))
+    for f in (
+        lambda t: t.to_numpy().sum(),
+        lambda t: np.mean(t.values),
+        lambda t: t.iloc[1:].to_numpy().sum(axis=0)[0],
+    ):
+        for u in numbers:
+            t = pd.DataFrame(dict(enumerate(u.T)))
+            assert dr.value_and_grad(f)(t)[0] == f(t)
+
+
 def test_lines_are_refused_with_line_and_cure():
     def refused(line):
         with pytest.raises(dr.DualrevError) as found:

@@ -49,13 +49,23 @@ def sanitizing(sanitize: Callable[..., Any]) -> Any:
     return sanitize_array
 
 
+#: Whether a table of an array copies it, if `copy` is not given: pandas 2 does so for a dict of arrays only.
+_OF_ARRAYS = int(pd.__version__.split(".")[0]) >= 3
+
+
+def _is_copied(options: dict[str, Any], otherwise: bool) -> bool:
+    """Whether a table has a copy of its array, as pandas' option `copy` says."""
+    copy = options.get("copy")
+    return otherwise if copy is None else bool(copy)
+
+
 def constructing_series(init: Callable[..., Any]) -> Any:
     """`pd.Series(data, index, ...)`."""
 
     def __init__(self: Any, data: Any = None, index: Any = None, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         """Construct as pandas does; of a traced array, a Series with a column of ours."""
         if isinstance(data, (RealArray, DualNumber)):
-            data = as_column(data, 1 if index is None else len(index), kwargs.get("copy") is not False)
+            data = as_column(data, 1 if index is None else len(index), _is_copied(kwargs, _OF_ARRAYS))
         init(self, data, index, *args, **kwargs)
 
     return __init__
@@ -69,11 +79,12 @@ def constructing_frames(init: Callable[..., Any]) -> Any:
     ) -> None:
         """Construct as pandas does; of a traced matrix, a DataFrame with columns of ours."""
         if isinstance(data, (RealArray, DualNumber)):
-            made = _frame(data, index, columns, kwargs.get("copy") is not False)
+            made = _frame(data, index, columns, _is_copied(kwargs, _OF_ARRAYS))
             init(self, made, None, None, *args, **kwargs)
             return
         if type(data) is dict and any(isinstance(u, RealArray) for u in data.values()):
-            data = {key: as_column(u, None, kwargs.get("copy") is not False) for key, u in data.items()}
+            copied = _is_copied(kwargs, True)
+            data = {key: as_column(u, None, copied) for key, u in data.items()}
         init(self, data, index, columns, *args, **kwargs)
 
     return __init__
@@ -121,7 +132,7 @@ def interleaving(as_array: Callable[..., Any]) -> Any:
         plain = all(o or (isinstance(u, np.dtype) and u.kind in "iuf") for o, u in zip(ours, dtypes, strict=True))
         if not any(ours) or not plain or (dtype is not None and np.dtype(dtype).kind == "O"):
             return as_array(self, dtype, copy, na_value)
-        made = RealArray(np.empty(self.shape[::-1]))
+        made = RealArray(np.empty(self.shape).T)  # in the order in which pandas has it, so that sums are the same
         for block in self.blocks:
             columns = [block.values] if block.values.ndim == 1 else block.values
             for k, column in zip(block.mgr_locs, columns, strict=True):
