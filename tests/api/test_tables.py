@@ -61,7 +61,6 @@ def slopes(f, x):
     [
         lambda s: s.rolling(2, win_type="triang").mean().iloc[-1],
         lambda s: s.groupby([0, 0, 1]).quantile([0.2, 0.5]).sum(),
-        lambda s: s.corr(s.shift(1), method="spearman"),
         lambda s: s.to_frame().rolling(2, method="table").apply(np.sum, raw=True, engine="numba").sum().sum(),
         lambda s: s.interpolate("nearest").sum(),
         lambda s: s.mode().sum(),

@@ -98,7 +98,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         self.numbers[key] = as_number(new) if np.ndim(unboxed(new)) == 0 else as_numbers(new)
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Column:
-        """The numbers at places, with a fill value at those that are -1."""
+        """Elements at indices, with a fill value for each index that is -1."""
         places = take(np.arange(len(self)), indices, allow_fill=allow_fill, fill_value=-1)
         if not allow_fill or not np.any(places < 0):
             return Column(self.numbers[places])
@@ -109,7 +109,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         return Column(made)
 
     def copy(self) -> Column:
-        """A column of its own."""
+        """A copy, with its own memory."""
         return Column(self.numbers.copy())
 
     def view(self, dtype: Any = None) -> Column:
@@ -119,11 +119,11 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         return Column(self.numbers[:])
 
     def isna(self) -> np.ndarray:
-        """Where there is NaN."""
+        """Mask of the elements that are NaN."""
         return np.isnan(self.numbers.x)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """For floats the column; for objects the numbers; for ints and bools their values, which are constants."""
+        """Convert to floats or objects, which keep the derivatives, or to ints or bools, which are constants."""
         dtype = dtype if isinstance(dtype, ColumnDtype) else pd.api.types.pandas_dtype(dtype)
         if isinstance(dtype, ColumnDtype) or dtype == np.float64:
             return self.copy() if copy else self
@@ -131,7 +131,8 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
             return self.__array__(dtype)
         if isinstance(dtype, np.dtype) and dtype.kind in "biu":
             return pd.Series(self.numbers.x).astype(dtype).to_numpy()
-        raise refused(f"astype({dtype})")
+        cure = f"dualrev.value(s).astype({str(dtype)!r}) for constants; traced numbers are of type float64"
+        raise refused(f"astype({dtype})", cure=cure)
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
         """The numbers without labels."""
@@ -155,7 +156,8 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
             if np.any(self.isna()):
                 raise refused("an array of objects", "there is NaN in it, which numpy and pandas do not see in objects")
             return np.asarray(to_objects(self.numbers)).astype(object)
-        raise refused("a plain array", "it would lose the derivatives")
+        cure = "s.to_numpy() for a Series s, or t.to_numpy() for a DataFrame t, which are traced arrays"
+        raise refused("a plain array", "it would lose the derivatives", cure)
 
     def _formatter(self, boxed: bool = False) -> Callable[[Any], str | None]:
         return lambda x: str(value(x))
@@ -173,15 +175,15 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         return codes, Column(self.numbers[first[known >= 0]])
 
     def unique(self) -> Column:
-        """The first of each number."""
+        """Distinct elements, in the order in which they first occur."""
         return self.factorize(use_na_sentinel=False)[1]
 
     def duplicated(self, keep: Any = "first") -> np.ndarray:
-        """Where a number occurs again."""
+        """Mask of the elements that occur again."""
         return self._plain().duplicated(keep).to_numpy()
 
     def isin(self, values: Any) -> np.ndarray:
-        """Where a number is one of these."""
+        """Mask of the elements that are among the values."""
         return self._plain().isin([value(u) for u in values]).to_numpy()
 
     # Elementwise
@@ -203,6 +205,8 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
     def _operand(self, other: Any, what: str) -> Any:
         """Return the other operand in the form that a RealArray takes."""
         other = unboxed(other)
+        if isinstance(other, ExtensionArray) and pd.api.types.is_numeric_dtype(other.dtype):
+            raise refused(f"{what} with a column of type {other.dtype}", cure="r.astype(float) for that column r")
         if isinstance(other, (ExtensionArray, pd.Timestamp, pd.Timedelta)) or other is pd.NA:
             raise refused(f"{what} with a {type(other).__name__}")
         other = real_array(other) if np.ndim(other) else other
@@ -278,7 +282,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         return np.array([made]) if name in ("any", "all", "count") else Column(as_numbers([made]))
 
     def _plain(self) -> pd.Series:
-        """The values, of which pandas computes."""
+        """Values of the column, as a plain Series."""
         return pd.Series(self.numbers.x)
 
     def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Column:
@@ -313,7 +317,8 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
     def map(self, mapper: Any, na_action: Any = None) -> Any:
         """mapper(number) of each, if it is a function."""
         if not callable(mapper):
-            raise refused("map by a table")
+            cure = "dualrev.value(s) for the Series s, as in dualrev.value(s).map(d)"
+            raise refused("map by a dict or a Series", "its keys are labels, which are constants", cure)
         if len(self) and called_by(*_TRYING):  # a traced number has more methods than a float, as c.mean() in f
             mapper(float(self.numbers.x[0]))
         kept = self.isna() if na_action == "ignore" else np.zeros(len(self), bool)
@@ -333,7 +338,7 @@ def _as_column(made: Any) -> Any:
 
 
 def of_values(table: Any) -> Any:
-    """The table with the values of its columns of ours, as constants."""
+    """Copy of a table with plain columns, of constants, in place of ours."""
     if table.ndim == 1:
         return pd.Series(table.array.numbers.x.copy(), index=table.index, name=table.name)
     columns = [table.iloc[:, k] for k in range(table.shape[1])]

@@ -45,7 +45,8 @@ class ColumnDtype(ExtensionDtype):
     def _get_common_dtype(self, dtypes: list[Any]) -> Any:
         for dtype in dtypes:
             if getattr(dtype, "kind", "") == "c" or (dtype != self and getattr(dtype, "_is_numeric", False)):
-                raise refused(f"a column of floats beside one of {dtype}")
+                what, why = f"a column of floats beside one of {dtype}", "pandas has no common type of both"
+                raise refused(what, why, "r.astype(float) for the other column r")
         return self if all(dtype == self or _is_number(dtype) for dtype in dtypes) else None
 
     def __eq__(self, other: object) -> bool:

@@ -55,7 +55,7 @@ def of_groups(how: str, x: RealArray, ids: np.ndarray, ngroups: int, **options: 
 
 
 def combining(wrap: Callable[..., Any]) -> Any:
-    """The DataFrame of the Series that a function gives for each group."""
+    """DataFrame of the Series that the user's function returns for each group."""
 
     def _wrap_applied_output_series(self: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
         """Combine as pandas does; Series with columns of ours become a traced matrix."""
@@ -101,7 +101,7 @@ def describing(describe: Callable[..., Any]) -> Any:
 
 
 def _of_floats(how: str, x: np.ndarray, ids: np.ndarray, ngroups: int, has_dropped_na: bool, **options: Any) -> Any:
-    """What pandas' function in C gives for plain floats."""
+    """Statistic of the groups of a plain array, by pandas' function in C."""
     arguments: dict[str, Any] = {"how": how, "has_dropped_na": has_dropped_na}
     if "kind" in inspect.signature(WrappedCythonOp.__init__).parameters:
         arguments["kind"] = WrappedCythonOp.get_kind_from_how(how)

@@ -31,7 +31,7 @@ def is_table(x: Any) -> str:
 
 
 def is_table_class(kind: type) -> str:
-    """The same for the class of x."""
+    """The package that a class of tables is of; "" for any other class."""
     found = _KNOWN.get(kind)
     if found is None:
         found = "" if issubclass(kind, Holder) else next((p for p in _CLASSES if _is_of_package(kind, p)), "")

@@ -15,9 +15,9 @@ from pandas.api.extensions import ExtensionArray
 from pandas.core import arraylike
 from pandas.core.ops import array_ops
 
-from dualrev.eager.arrays.memory.storage import RealArray, adopt, holds_duals
+from dualrev.eager.arrays.memory.storage import RealArray, adopt
 from dualrev.eager.numbers.dual import DualNumber
-from dualrev.eager.tables.boxes import Box, as_numbers, is_scalar, unboxed
+from dualrev.eager.tables.boxes import Box, are_objects, as_numbers, is_scalar, unboxed
 from dualrev.eager.tables.column import Column
 from dualrev.eager.tables.dtype import DTYPE
 from dualrev.eager.tables.kinds import holds_numbers
@@ -62,7 +62,7 @@ def under(table: Any) -> Any:
     for dtype in dtypes:
         if dtype != DTYPE and not (isinstance(dtype, np.dtype) and dtype.kind in "biuf"):
             why = f"pandas takes a column of type {dtype} otherwise than one of floats"
-            cure = "t[['x', 'y']] for the columns of floats, or s.to_numpy(float) for such a column s"
+            cure = "t[['x', 'y']] for the columns of floats, or s.astype(float) for such a column s"
             raise UnsupportedError("an operation with a table", cure, why)
     return table.astype(DTYPE)
 
@@ -86,11 +86,11 @@ def _computing(compute: Callable[..., Any]) -> Any:
 
     def arithmetic(left: Any, right: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
         """Compute as pandas does; operands of traced numbers become columns."""
-        if not _are_objects(left) and not _are_objects(right):
+        if not are_objects(left) and not are_objects(right):
             return compute(left, right, op, *args, **kwargs)
         if np.ndim(left) != 1 or np.ndim(right) > 1:
             raise _of_objects()
-        return op(*(Column(adopt(u)) if _are_objects(u) else u for u in (left, right)))
+        return op(*(Column(adopt(u)) if are_objects(u) else u for u in (left, right)))
 
     return arithmetic
 
@@ -101,7 +101,7 @@ def _extracting(extract: Callable[..., Any]) -> Any:
     def extract_array(obj: Any, *args: Any, **kwargs: Any) -> Any:
         """Extract the array as pandas does; traced numbers become a column."""
         made = extract(obj, *args, **kwargs)
-        return Column(adopt(made)) if _are_objects(made) and made.ndim == 1 else made
+        return Column(adopt(made)) if are_objects(made) and made.ndim == 1 else made
 
     return extract_array
 
@@ -111,7 +111,7 @@ def _applying(apply: Callable[..., Any]) -> Any:
 
     def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Apply a ufunc as pandas does; of traced DataFrames with the same labels, to their arrays."""
-        if self.ndim > 1 and any(map(_are_objects, inputs)):
+        if self.ndim > 1 and any(map(are_objects, inputs)):
             raise _of_objects()
         try:
             return apply(self, ufunc, method, *inputs, **kwargs)
@@ -145,10 +145,6 @@ TAUGHT: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     (arraylike, "extract_array", _extracting),
     (arraylike, "array_ufunc", _applying),
 )
-
-
-def _are_objects(u: Any) -> bool:
-    return isinstance(u, np.ndarray) and u.dtype == object and holds_duals(u)
 
 
 def _are_numbers(objects: np.ndarray) -> bool:

@@ -52,7 +52,7 @@ def _all_hold_duals(x: RealArray) -> bool:
 
 
 def with_value(x: Any, y: Any, what: str) -> Any:
-    """The same for one number."""
+    """Return a traced number with the value that pandas computes."""
     return with_values([x], [y], what)[0]
 
 

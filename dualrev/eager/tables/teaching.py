@@ -22,7 +22,14 @@ from pandas.core.methods import describe as methods_of_describe
 from pandas.core.window import rolling
 
 from dualrev.eager.tables.applying import choosing
-from dualrev.eager.tables.arrays import constructing_frames, constructing_series, interleaving, sanitizing, squeezing
+from dualrev.eager.tables.arrays import (
+    constructing_frames,
+    constructing_series,
+    interleaving,
+    sanitizing,
+    squeezing,
+    storing,
+)
 from dualrev.eager.tables.groups import combining, describing, quantiles
 from dualrev.eager.tables.matrices import correlating, finding_missing, reducing, trusting
 from dualrev.eager.tables.methods import (
@@ -33,6 +40,8 @@ from dualrev.eager.tables.methods import (
     computing_in_place,
     discrete,
     multiplying,
+    of_constants,
+    ranking,
     selecting,
     setting,
     setting_columns,
@@ -45,6 +54,8 @@ from dualrev.eager.tables.windows import KERNELS, prepared_values
 
 __all__ = ["teach"]
 
+_OF_CONSTANTS: tuple[str, ...] = ("mode", "value_counts", "factorize", "convert_dtypes")
+_OF_CONSTANTS += ("to_csv", "to_json", "to_excel", "to_pickle", "to_sql", "to_hdf", "to_parquet", "to_records")
 _FUNCTIONS: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     *TAUGHT,
     *((aggregations, name, taught) for name, taught in KERNELS.items()),
@@ -62,6 +73,8 @@ _FUNCTIONS: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     (rolling.BaseWindow, "_prep_values", prepared_values),
     (blocks.EABackedBlock, "_maybe_squeeze_arg", squeezing),
     (blocks.ExtensionBlock, "_maybe_squeeze_arg", squeezing),
+    (blocks, "new_block", storing),
+    (blocks, "new_block_2d", storing),
     (managers.BlockManager, "as_array", interleaving),
     (pd.Series, "__init__", constructing_series),
     (pd.DataFrame, "__init__", constructing_frames),
@@ -71,6 +84,8 @@ _FUNCTIONS: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     *((kind, name, selecting) for kind in (pd.Series, pd.DataFrame) for name in ("nlargest", "nsmallest")),
     *((pd.DataFrame, name, discrete) for name in ("rank", "isin", "nunique", "idxmax", "idxmin")),
     (pd.DataFrame, "to_numpy", as_traced_array),
+    *((kind, "corr", ranking) for kind in (pd.Series, pd.DataFrame)),
+    *((kind, name, of_constants) for kind in (pd.Series, pd.DataFrame) for name in _OF_CONSTANTS),
     *((kind, name, computing_in_place(op)) for kind in (pd.Series, pd.DataFrame) for name, op in IN_PLACE.items()),
     *((kind, "update", updating) for kind in (pd.Series, pd.DataFrame)),
     (pd.Series, "__setitem__", updating),
