@@ -42,6 +42,7 @@ from dualrev.eager.tables.statistics import (
     REDUCED,
     accumulated,
     interpolated,
+    magnitude,
     quantile,
     reduced,
     with_value,
@@ -276,7 +277,8 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         made = reduced(name, self.numbers, skipna, **kwargs)
         if name not in ("any", "all", "count"):
             options = {key: u for key, u in kwargs.items() if key in REDUCED[name][1] and u is not None}
-            made = with_value(made, getattr(self._plain(), name)(skipna=skipna, **options), name)
+            plain = getattr(self._plain(), name)(skipna=skipna, **options)
+            made = with_value(made, plain, name, magnitude(name, self.numbers.x))
         if not keepdims:
             return made
         return np.array([made]) if name in ("any", "all", "count") else Column(as_numbers([made]))
@@ -287,7 +289,8 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
 
     def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Column:
         made = accumulated(name, self.numbers, skipna)
-        return Column(with_values(made, getattr(self._plain(), name)(skipna=skipna), name))
+        plain = getattr(self._plain(), name)(skipna=skipna)
+        return Column(with_values(made, plain, name, magnitude(name, self.numbers.x)))
 
     def _groupby_op(
         self, *, how: str, has_dropped_na: bool, min_count: int, ngroups: int, ids: Any, **kwargs: Any
@@ -298,7 +301,8 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
     def _quantile(self, qs: Any, interpolation: str) -> Any:
         x = self.numbers[~self.isna()]
         made = [quantile(x, q, interpolation) for q in qs]
-        return Column(with_values(made, self._plain().quantile(qs, interpolation), "quantile"))
+        plain = self._plain().quantile(qs, interpolation)
+        return Column(with_values(made, plain, "quantile", magnitude("quantile", self.numbers.x)))
 
     def _rank(self, **kwargs: Any) -> Any:
         return self._plain().rank(**{"axis": 0, **kwargs}).to_numpy()

@@ -15,7 +15,15 @@ from pandas.core.groupby.ops import WrappedCythonOp
 
 from dualrev.eager.arrays.memory.storage import RealArray, plain
 from dualrev.eager.tables.kinds import holds_numbers, refused
-from dualrev.eager.tables.statistics import ACCUMULATED, REDUCED, STATISTICS, accumulated, by_rows, with_values
+from dualrev.eager.tables.statistics import (
+    ACCUMULATED,
+    REDUCED,
+    STATISTICS,
+    accumulated,
+    by_rows,
+    magnitude,
+    with_values,
+)
 
 __all__ = ["combining", "describing", "of_groups", "quantiles"]
 
@@ -42,7 +50,7 @@ def of_groups(how: str, x: RealArray, ids: np.ndarray, ngroups: int, **options: 
         for k in rows:
             if len(k):
                 made[k] = accumulated(how, x[k], skipna)
-        return with_values(made, values, f"groupby(...).{how}()")
+        return with_values(made, values, f"groupby(...).{how}()", magnitude(how, x.x))
     if values.ndim != 1 or (how not in REDUCED and how not in STATISTICS):
         raise refused(f"groupby(...).{how}()")
     if how in REDUCED:
@@ -51,7 +59,8 @@ def of_groups(how: str, x: RealArray, ids: np.ndarray, ngroups: int, **options: 
     else:
         options = {}
     there = [k[~np.isnan(x.x[k])] for k in rows] if skipna else rows
-    return with_values(by_rows(STATISTICS[how], (x,), there, **options), values, f"groupby(...).{how}()")
+    made = by_rows(STATISTICS[how], (x,), there, **options)
+    return with_values(made, values, f"groupby(...).{how}()", magnitude(how, x.x))
 
 
 def combining(wrap: Callable[..., Any]) -> Any:
@@ -59,7 +68,8 @@ def combining(wrap: Callable[..., Any]) -> Any:
 
     def _wrap_applied_output_series(self: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
         """Combine as pandas does; Series with columns of ours become a traced matrix."""
-        if not any(isinstance(u, pd.Series) and holds_numbers(u) for u in values):
+        traced = any(isinstance(u, pd.Series) and holds_numbers(u) for u in values)
+        if not traced or not all(u.index.equals(values[0].index) for u in values):  # pandas concatenates these
             return wrap(self, values, *args, **kwargs)
         floats = [pd.Series(plain(u.to_numpy()), index=u.index, name=u.name) for u in values]
         made = wrap(self, floats, *args, **kwargs)

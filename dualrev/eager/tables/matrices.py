@@ -12,7 +12,7 @@ from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.numbers.dual import DualNumber, value
 from dualrev.eager.tables.column import Column, of_values
 from dualrev.eager.tables.kinds import holds_numbers, refused
-from dualrev.eager.tables.statistics import with_value, with_values
+from dualrev.eager.tables.statistics import magnitude, with_value, with_values
 from dualrev.eager.tables.windows import correlation, covariance
 
 __all__ = ["correlating", "finding_missing", "reducing", "trusting"]
@@ -38,7 +38,8 @@ def correlating(kernel: Callable[..., Any]) -> Any:
                 made.append(np.nan)
             else:
                 made.append(covariance(x, y, 1) if given.get("cov", False) else correlation(x, y))
-        return with_values(made, plain.ravel(), "corr() or cov()").reshape(plain.shape)
+        scale = magnitude("cov" if given.get("cov", False) else "corr", mat.x)
+        return with_values(made, plain.ravel(), "corr() or cov()", scale).reshape(plain.shape)
 
     return nancorr
 
@@ -73,12 +74,14 @@ def reducing(reduce: Callable[..., Any]) -> Any:
         made = reduce(self, op, name, *args, **kwargs)
         if not isinstance(made, DualNumber) and not holds_numbers(made):
             return made
-        values = reduce(of_values(self), op, name, *args, **kwargs)
+        plain = of_values(self)
+        values = reduce(plain, op, name, *args, **kwargs)
+        scale = magnitude(name, plain.select_dtypes(["float", "int"]).to_numpy())
         if isinstance(made, DualNumber):
-            return with_value(made, values, f"{name}()")
+            return with_value(made, values, f"{name}()", scale)
         if not isinstance(made, pd.Series) or not made.index.equals(values.index):
             raise refused(f"{name}()")
-        numbers = with_values(made.array, values.to_numpy(), f"{name}()")
+        numbers = with_values(made.array, values.to_numpy(), f"{name}()", scale)
         return pd.Series(Column(numbers), index=values.index, name=values.name)
 
     return _reduce
