@@ -82,6 +82,48 @@ def test_the_python_function_of_a_numba_function_stores_in_arrays_made_of_consta
     np.testing.assert_array_equal(CONSTANT, before)
 
 
+ALIASES = """
+import numpy as np
+from numba import njit
+
+C = np.array([0.5, 2.0, 3.0])
+
+@njit
+def total(u):
+    return np.sum(u * C)
+
+def around(k):
+    @njit
+    def f(x, c):
+        c[0] = x
+        return np.sum(c) + np.sum(k) * x
+    return f
+
+@njit
+def g(x, c):
+    c[0] = x
+    return total(c)
+
+@njit
+def h(x, c):
+    c[:] = x
+    return np.sum(c) + x
+"""
+
+
+def test_a_constant_that_is_also_a_global_is_not_written():
+    """Numbers stored by one name would have no derivatives by the other."""
+    names = {"__name__": "aliases"}
+    exec(compile(ALIASES, "<aliases>", "exec"), names)
+    names["f"] = names["around"](names["C"])
+    for name in "fg":
+        with pytest.raises(dr.ConversionError, match="storing a number"):
+            dr.grad(names[name].py_func)(0.7, names["C"])
+        assert names["C"][0] == 0.5
+        assert dr.grad(names[name].py_func)(0.7, names["C"].copy()) == pytest.approx({"f": 6.5, "g": 0.5}[name])
+    assert dr.grad(names["h"].py_func)(0.7, np.zeros(0)) == 1.0
+
+
 @pytest.mark.parametrize(("made", "written"), CASES)
 def test_elsewhere_the_cure_works_as_pasted(made, written, program):
     plain = "njit = lambda f: f"

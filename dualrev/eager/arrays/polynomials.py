@@ -110,11 +110,11 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     u, v = (np.atleast_1d(real_array(x)) + 0.0 for x in (u, v))
     n = len(v) - 1
     scale, quotient = 1.0 / v[0], []
-    r = u.copy()
+    r = u
     for k in range(len(u) - n):
         d = scale * r[k]
         quotient.append(d)
-        r[k : k + n + 1] -= d * v
+        r = np.concatenate([r[:k], r[k : k + n + 1] - d * v, r[k + n + 1 :]])
     while np.allclose(plain(r)[0], 0.0, rtol=1e-14) and len(r) > 1:
         r = r[1:]
     return real_array(quotient) if quotient else np.zeros(1), r

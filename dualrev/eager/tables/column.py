@@ -132,7 +132,8 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
             return self.__array__(dtype)
         if isinstance(dtype, np.dtype) and dtype.kind in "biu":
             return pd.Series(self.numbers.x).astype(dtype).to_numpy()
-        cure = f"dualrev.value(s).astype({str(dtype)!r}) for constants; traced numbers are of type float64"
+        name = "str" if dtype.kind == "U" else str(dtype)
+        cure = f"dualrev.value(s).astype({name!r}) for constants; traced numbers are of type float64"
         raise refused(f"astype({dtype})", cure=cure)
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
