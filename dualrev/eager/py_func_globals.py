@@ -35,7 +35,7 @@ def as_python(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_python(f: Callable[..., Any], made: dict[Any, Any]) -> Callable[..., Any]:
-    """The same; `made` has the copies of f and of the functions that it calls."""
+    """Return the Python function as `as_python` does, and put the copies of functions into `made`."""
     if f.__class__ is functools.partial:
         python, args, kwargs = storable(f.func, f.args, f.keywords)
         return functools.partial(python, *args, **kwargs)

@@ -171,7 +171,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         raise refused("a grouping by numbers, or which of them are equal,")
 
     def factorize(self, use_na_sentinel: bool = True) -> tuple[np.ndarray, Column]:
-        """Codes of equal numbers, and the first number of each code."""
+        """Encode the numbers: a code for each distinct number, and the first number of each code."""
         codes, _ = pd.factorize(self.numbers.x, use_na_sentinel=use_na_sentinel)
         known, first = np.unique(codes, return_index=True)
         return codes, Column(self.numbers[first[known >= 0]])

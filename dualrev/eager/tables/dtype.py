@@ -34,12 +34,12 @@ class ColumnDtype(ExtensionDtype):
 
     @property
     def index_class(self) -> Any:
-        """Refused."""
+        """Class of an index of this type: an error, because labels are constants."""
         raise refused("an index", "labels are constants", "dualrev.value(s) for a column s of labels")
 
     @classmethod
     def construct_from_string(cls, string: str) -> ColumnDtype:
-        """TypeError: the name is that of plain floats."""
+        """Raise TypeError: "float64" is the name of the type of plain floats."""
         raise TypeError(f"{string!r} is a type of plain numbers")
 
     def _get_common_dtype(self, dtypes: list[Any]) -> Any:
