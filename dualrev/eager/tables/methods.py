@@ -212,8 +212,8 @@ def setting(method: Callable[..., Any]) -> Any:
             return
         _become_traced(self.obj)
         new = as_array(new)
-        if self.name in ("loc", "at") and _is_of_new_column(key, self.obj):
-            self.obj[key[1]] = Column(np.full(len(self.obj), np.nan))
+        for label in _new_columns(key, self.obj) if self.name in ("loc", "at") else ():
+            self.obj[label] = Column(np.full(len(self.obj), np.nan))
         if isinstance(new, RealArray) and new.ndim == 2 and self.obj.ndim == 2:
             _set_matrix(self, key, new)
         else:
@@ -223,9 +223,12 @@ def setting(method: Callable[..., Any]) -> Any:
     return changed
 
 
-def _is_of_new_column(key: Any, table: Any) -> bool:
-    label = key[1] if isinstance(key, tuple) and len(key) == 2 and table.ndim == 2 else None
-    return isinstance(label, (str, int)) and table.columns.nlevels == 1 and label not in table.columns
+def _new_columns(key: Any, table: Any) -> list[Any]:
+    """Return the labels of columns in a key of `loc` that a DataFrame does not have."""
+    if not isinstance(key, tuple) or len(key) != 2 or table.ndim < 2 or table.columns.nlevels > 1:
+        return []
+    labels = key[1] if isinstance(key[1], list) else [key[1]]
+    return [u for u in labels if isinstance(u, (str, int)) and not isinstance(u, bool) and u not in table.columns]
 
 
 def _set_matrix(indexer: Any, key: Any, new: Any) -> None:
@@ -234,6 +237,7 @@ def _set_matrix(indexer: Any, key: Any, new: Any) -> None:
     keys = [u(table) if callable(u) else u for u in (key if isinstance(key, tuple) else (key,))]
     index = pd.DataFrame(np.arange(table.size).reshape(table.shape), table.index, table.columns)
     part = getattr(index, indexer.name)[tuple(keys) if isinstance(key, tuple) else keys[0]].to_numpy()
+    part = part[None, :] if part.ndim == 1 else part  # a row
     new = np.broadcast_to(new, part.shape)
     for k, rows in enumerate(part.T if part.size else ()):
         table.iloc[rows // table.shape[1], rows[0] % table.shape[1]] = new[:, k]
