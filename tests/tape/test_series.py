@@ -125,6 +125,10 @@ def test_numpys_own_functions_name_those_of_dualrev():
 
 
 def test_fits_and_roots_of_series_name_what_to_write():
+    with pytest.raises(
+        dr.UnsupportedError, match=r"Write it without, np\.polyval\(c, x\) for np\.poly1d\(c\)\(x\), or np\.roots"
+    ):
+        dr.grad(lambda c: np.poly1d(c)(0.5))(C)
     cheb = dnp.polynomial.chebyshev
     with pytest.raises(dr.UnsupportedError, match=r"np\.linalg\.lstsq\(v, y, rcond=None\)\[0\], where v is the matrix"):
         dr.jacobian(lambda y: cheb.chebfit(X, y, 2))(C)
