@@ -383,3 +383,22 @@ def test_tables_with_nan_can_be_printed():
         return (MISSING * x).sum()
 
     assert dr.grad(printed)(0.5) == MISSING.sum()
+
+
+def test_columns_that_pandas_converts_to_floats_are_constants():
+    """Int64 with NA and categories of floats: `to_numpy` makes floats of them, but they mean something else."""
+    t = pd.DataFrame({"u": [1.0, 2.0, 4.0], "i": pd.array([1, None, 3], dtype="Int64")})
+    t["c"] = pd.Categorical([0.5, 1.5, 0.5])
+
+    def f(t):
+        assert t["i"].dtype == "Int64"
+        return t.select_dtypes("float").sum().sum() * t.groupby("c", observed=True)["u"].sum().prod()
+
+    value, gradient = dr.value_and_grad(f)(t)
+    assert value == f(t) == 70.0
+    assert gradient["u"].tolist() == [24.0, 45.0, 24.0]
+    assert gradient[["i", "c"]].isna().all(axis=None)
+    for name in "ic":
+        with pytest.raises(dr.ArgumentError, match="no real scalar"):
+            dr.grad(lambda s: s.astype(float).sum())(t[name])
+    assert dr.grad(lambda s: (s * s).sum())(pd.Series([1.0, None], dtype="Float64")).tolist() == [2.0, 0.0]
