@@ -350,6 +350,21 @@ def test_a_sum_with_a_label_is_a_number():
         dr.grad(lambda x: x.isel(t=0))(grid)
 
 
+def test_a_jacobian_by_columns_with_one_label_is_refused():
+    """A dict has an entry for each label: the derivatives of the other columns would be lost."""
+    t = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["u", "u"])
+
+    def f(t):
+        return t.to_numpy().prod(axis=1)
+
+    for derivative in (dr.jacobian(f), dr.jacfwd(f), dr.hessian(lambda t: f(t).sum())):
+        with pytest.raises(dr.LeafError, match=r"same label.* Write t\.set_axis\(range\(t\.shape\[1\]\), axis=1\)"):
+            derivative(t)
+    made = dr.jacobian(f)(t.set_axis(range(t.shape[1]), axis=1))
+    assert [u.tolist() for u in made.values()] == [[[2.0, 0.0], [0.0, 4.0]], [[1.0, 0.0], [0.0, 3.0]]]
+    assert dr.grad(lambda t: f(t).sum())(t).to_numpy().tolist() == [[2.0, 1.0], [4.0, 3.0]]
+
+
 def test_jacobians_have_no_labels():
     """They have more axes than a table has labels for."""
     p = np.array([0.5, 2.0])

@@ -18,6 +18,7 @@ import numpy as np
 from dualrev.eager.arrays.memory.storage import RealArray, adopt, holds_duals, real_array
 from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.tables.kinds import is_table
+from dualrev.errors import LeafError
 
 __all__ = ["Table", "with_labels"]
 
@@ -76,6 +77,9 @@ def _of_columns(x: Any) -> Table:
     def build(children: list[Any]) -> Any:
         """Return a table of the results, or a dict by column if their shapes differ from the columns'."""
         if any(child is not None and np.shape(child) != (len(x),) for child in children):
+            if not x.columns.is_unique:
+                why = "several columns have the same label, and a Jacobian has an array for each label"
+                raise LeafError(x, why, "Write t.set_axis(range(t.shape[1]), axis=1) for the table t")
             return dict(zip(x.columns, children, strict=True))
         return make([[None] * len(x) if child is None else child for child in children])
 
