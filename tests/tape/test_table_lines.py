@@ -113,6 +113,23 @@ def test_sums_of_the_array_of_a_table_are_those_of_pandas():
             assert dr.value_and_grad(f)(t)[0] == f(t)
 
 
+def test_covariances_and_correlations_are_those_of_pandas():
+    """To the last digit, though numpy computes them by a matrix product."""
+    numbers = np.random.default_rng(0).normal(size=(20, 9, 4))
+    for f in (
+        lambda t: t[0].corr(t[1]),
+        lambda t: t[0].cov(t[1], ddof=0),
+        lambda t: t[0].autocorr(),
+        lambda t: t.cov().iloc[0, 1],
+        lambda t: t.corr().iloc[1, 2],
+        lambda t: t.corrwith(t[0] * t[1]).iloc[1],
+    ):
+        for u in numbers:
+            t = pd.DataFrame(u)
+            assert dr.value_and_grad(f)(t)[0] == f(t)
+            assert dr.value_and_grad(f)(t.where(t < 1.5))[0] == f(t.where(t < 1.5))
+
+
 #: Statistics whose terms cancel: pandas and numpy round them differently.
 CANCELLING = {
     "sum": lambda s: (s - s.mean()).sum(),

@@ -31,7 +31,7 @@ from dualrev.eager.tables.arrays import (
     storing,
 )
 from dualrev.eager.tables.groups import combining, describing, quantiles
-from dualrev.eager.tables.matrices import correlating, finding_missing, reducing, trusting
+from dualrev.eager.tables.matrices import correlating, covariances, finding_missing, pairing, reducing, trusting
 from dualrev.eager.tables.methods import (
     BOXING,
     IN_PLACE,
@@ -68,6 +68,9 @@ _FUNCTIONS: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     (methods_of_describe, "describe_numeric_1d", describing),
     (algos, "nancorr", correlating),
     (nanops, "_ensure_numeric", trusting),
+    (nanops, "nancorr", pairing),
+    (nanops, "nancov", pairing),
+    (pd.DataFrame, "cov", covariances),
     (missing, "_isna", finding_missing),
     (construction, "sanitize_array", sanitizing),
     (rolling.BaseWindow, "_prep_values", prepared_values),
