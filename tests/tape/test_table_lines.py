@@ -125,7 +125,7 @@ def test_covariances_and_correlations_are_those_of_pandas():
         lambda t: t.corrwith(t[0] * t[1]).iloc[1],
     ):
         for u in numbers:
-            t = pd.DataFrame(u)
+            t = pd.DataFrame(dict(enumerate(u.T)))
             assert dr.value_and_grad(f)(t)[0] == f(t)
             assert dr.value_and_grad(f)(t.where(t < 1.5))[0] == f(t.where(t < 1.5))
 
