@@ -37,8 +37,7 @@ def as_python(f: Callable[..., Any]) -> Callable[..., Any]:
 def _as_python(f: Callable[..., Any], made: dict[Any, Any]) -> Callable[..., Any]:
     """Return the Python function as `as_python` does, and put the copies of functions into `made`."""
     if f.__class__ is functools.partial:
-        python, args, kwargs = storable(f.func, f.args, f.keywords)
-        return functools.partial(python, *args, **kwargs)
+        return storable(f, (), {})[0]
     if f.__class__ is not FunctionType:
         return f
     known = f.__globals__.get(f.__name__)
@@ -54,6 +53,11 @@ def storable(
     They have the memory of the arguments. An array that shares memory with another argument, or with a global array,
     stays as it is: two RealArrays would not share the traced numbers.
     """
+    if f.__class__ is functools.partial:
+        python, every, options = storable(f.func, [*f.args, *args], {**f.keywords, **kwargs})
+        fixed = {key: options[key] for key in f.keywords if key not in kwargs}
+        whole = functools.partial(python, *every[: len(f.args)], **fixed)
+        return whole, every[len(f.args) :], {key: options[key] for key in kwargs}
     made: dict[Any, Any] = {}
     python, keys = _as_python(f, made), list(kwargs)
     given = [*args, *kwargs.values()]

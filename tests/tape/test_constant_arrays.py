@@ -105,6 +105,11 @@ def g(x, c):
     return total(c)
 
 @njit
+def two(x, c, d):
+    c[0] = x
+    return np.sum(c) + np.sum(d) * x
+
+@njit
 def h(x, c):
     c[:] = x
     return np.sum(c) + x
@@ -122,6 +127,14 @@ def test_a_constant_that_is_also_a_global_is_not_written():
         assert names["C"][0] == 0.5
         assert dr.grad(names[name].py_func)(0.7, names["C"].copy()) == pytest.approx({"f": 6.5, "g": 0.5}[name])
     assert dr.grad(names["h"].py_func)(0.7, np.zeros(0)) == 1.0
+    with pytest.raises(dr.ConversionError, match="storing a number"):
+        dr.grad(functools.partial(names["g"].py_func))(0.7, names["C"])
+    partial = functools.partial(names["two"].py_func, d=CONSTANT)
+    with pytest.raises(dr.ConversionError, match="storing a number"):
+        dr.grad(partial)(0.7, CONSTANT)
+    assert dr.grad(partial)(0.7, CONSTANT.copy()) == pytest.approx(1.0 + CONSTANT.sum())
+    assert dr.grad(partial)(0.7, c=CONSTANT.copy(), d=names["C"]) == pytest.approx(6.5)
+    assert dr.grad(functools.partial(names["two"].py_func, 0.7, d=CONSTANT))(names["C"].copy()).tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize(("made", "written"), CASES)
