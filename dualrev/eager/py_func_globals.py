@@ -14,7 +14,7 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -75,12 +75,18 @@ def _is_alone(x: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:
 
 
 def _constants(copied: Any) -> Iterator[np.ndarray]:
-    """The arrays that a copied function finds in its globals, in variables from around it, and in its defaults."""
-    given = [*copied.__globals__.values(), *(copied.__defaults__ or ())]
+    """The arrays that a copied function finds: globals, also in tuples and modules, closure variables, defaults."""
+    names = set(_names(copied.__code__))
+    given = [copied.__globals__.get(name) for name in names]
+    given += [vars(module).get(name) for module in given if isinstance(module, ModuleType) for name in names]
+    given += copied.__defaults__ or ()
     for cell in copied.__closure__ or ():
         with contextlib.suppress(ValueError):  # a variable that has no value yet
             given.append(cell.cell_contents)
-    yield from (x.x for x in given if isinstance(x, RealArray))
+    for x in given:
+        for u in x if isinstance(x, (tuple, list)) else (x,):
+            if isinstance(u, (RealArray, np.ndarray)):
+                yield u.x if isinstance(u, RealArray) else u
 
 
 def _is_of_doubles(x: Any) -> bool:

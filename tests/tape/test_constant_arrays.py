@@ -104,6 +104,13 @@ def g(x, c):
     c[0] = x
     return total(c)
 
+BOTH = (C, 2.0)
+
+@njit
+def t(x, c):
+    c[0] = x
+    return np.sum(BOTH[0]) * BOTH[1]
+
 @njit
 def two(x, c, d):
     c[0] = x
@@ -121,11 +128,13 @@ def test_a_constant_that_is_also_a_global_is_not_written():
     names = {"__name__": "aliases"}
     exec(compile(ALIASES, "<aliases>", "exec"), names)
     names["f"] = names["around"](names["C"])
-    for name in "fg":
+    for name in "fgt":
         with pytest.raises(dr.ConversionError, match="storing a number"):
             dr.grad(names[name].py_func)(0.7, names["C"])
         assert names["C"][0] == 0.5
-        assert dr.grad(names[name].py_func)(0.7, names["C"].copy()) == pytest.approx({"f": 6.5, "g": 0.5}[name])
+        assert dr.grad(names[name].py_func)(0.7, names["C"].copy()) == pytest.approx(
+            {"f": 6.5, "g": 0.5, "t": 0.0}[name]
+        )
     assert dr.grad(names["h"].py_func)(0.7, np.zeros(0)) == 1.0
     with pytest.raises(dr.ConversionError, match="storing a number"):
         dr.grad(functools.partial(names["g"].py_func))(0.7, names["C"])
