@@ -87,7 +87,7 @@ def said(conversion: str, inside: str, place: str) -> tuple[str, str]:
 
 
 def _series(frame: FrameType | None) -> str | None:
-    """The function or the class of numpy.polynomial that asks for the number, or runs one that does; else None."""
+    """Return the outermost function or class of numpy.polynomial that runs; None if none does."""
     found = None
     while frame is not None and (module := frame.f_globals.get("__name__", "")).startswith("numpy."):
         if module.startswith("numpy.polynomial."):
@@ -102,7 +102,7 @@ def _series(frame: FrameType | None) -> str | None:
 
 
 def _ours(series: str) -> str:
-    """What to write for it, with the functions of dualrev.numpy.polynomial."""
+    """Return the cure that calls a function of dualrev.numpy.polynomial."""
     module, _, name = series.rpartition(".")
     short = module.replace("numpy.", "np.", 1)
     if name[0].islower():
@@ -126,7 +126,7 @@ _DRAWN = (
 
 
 def _at_the_call(frame: FrameType, place: str) -> str:
-    """What to write for the call that makes a plain number, if that is a special one; else ""."""
+    """Return the cure for a call of numpy or `statistics` that makes a plain number; "" for other calls."""
     module = frame.f_globals.get("__name__", "")
     found = next((cure for name, cure in _MODULES.items() if f"{module}.".startswith(name)), "")
     site = call_sites.called_at(frame)

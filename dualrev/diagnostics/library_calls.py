@@ -179,7 +179,7 @@ def _none(module: str, name: str) -> str:
 
 
 def _without_rule(module: str, name: str) -> str:
-    """What to write for a function of SciPy that has no rule."""
+    """Return the cure for a function of SciPy that has no rule."""
     own = f"{_OWN_RULE[0].lower()}{_OWN_RULE[1:]}"
     if module == "scipy.optimize" and "fprime" not in name:
         return (

@@ -1,4 +1,4 @@
-"""Where the user's code is that runs: what errors say, with its text."""
+"""File, line and text of the user's code that is running, for errors."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -31,14 +31,18 @@ __all__ = ["as_python", "numeric", "storable", "with_globals"]
 
 def as_python(f: Callable[..., Any]) -> Callable[..., Any]:
     """The Python function of a numba function that stands under its name in its module, for the tape; f for others."""
+    return _as_python(f, {})
+
+
+def _as_python(f: Callable[..., Any], made: dict[Any, Any]) -> Callable[..., Any]:
+    """Return the Python function as `as_python` does, and put the copies of functions into `made`."""
     if f.__class__ is functools.partial:
-        python, args, kwargs = storable(f.func, f.args, f.keywords)
-        return functools.partial(python, *args, **kwargs)
+        return storable(f, (), {})[0]
     if f.__class__ is not FunctionType:
         return f
     known = f.__globals__.get(f.__name__)
     ours = isinstance(known, (Dispatcher, Owner)) and getattr(known, "py_func", None) is f
-    return with_globals(f, _meant, {}) if ours else f
+    return with_globals(f, _meant, made) if ours else f
 
 
 def storable(
@@ -46,21 +50,43 @@ def storable(
 ) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
     """Return f as Python function, and its constant arguments: arrays of floats that can hold traced numbers.
 
-    They have the memory of the arguments. An array that shares memory with another argument stays as it is: two
-    RealArrays would not share the traced numbers.
+    They have the memory of the arguments. An array that shares memory with another argument, or with a global array,
+    stays as it is: two RealArrays would not share the traced numbers.
     """
-    python, keys = as_python(f), list(kwargs)
+    if f.__class__ is functools.partial:
+        python, every, options = storable(f.func, [*f.args, *args], {**f.keywords, **kwargs})
+        fixed = {key: options[key] for key in f.keywords if key not in kwargs}
+        whole = functools.partial(python, *every[: len(f.args)], **fixed)
+        return whole, every[len(f.args) :], {key: options[key] for key in kwargs}
+    made: dict[Any, Any] = {}
+    python, keys = _as_python(f, made), list(kwargs)
     given = [*args, *kwargs.values()]
     if python is not f:
         with contextlib.suppress(LeafError):  # what is no nested data may hold the same array
             arrays = [x for x in flatten_leaves(given)[0] if isinstance(x, np.ndarray)]
+            arrays += [x for copied in made.values() for x in _constants(copied)]
             given = [RealArray(x) if _is_of_doubles(x) and _is_alone(x, arrays) else x for x in given]
     return python, given[: len(args)], dict(zip(keys, given[len(args) :], strict=True))
 
 
 def _is_alone(x: np.ndarray, arrays: Sequence[np.ndarray]) -> bool:
     """Whether x, which is one of the arrays, shares memory with no other one."""
-    return sum(np.may_share_memory(x, other) for other in arrays) == 1
+    return sum(np.may_share_memory(x, other) for other in arrays) <= 1  # an empty one has none
+
+
+def _constants(copied: Any) -> Iterator[np.ndarray]:
+    """The arrays that a copied function finds: globals, also in tuples and modules, closure variables, defaults."""
+    names = set(_names(copied.__code__))
+    given = [copied.__globals__.get(name) for name in names]
+    given += [vars(module).get(name) for module in given if isinstance(module, ModuleType) for name in names]
+    given += copied.__defaults__ or ()
+    for cell in copied.__closure__ or ():
+        with contextlib.suppress(ValueError):  # a variable that has no value yet
+            given.append(cell.cell_contents)
+    for x in given:
+        for u in x if isinstance(x, (tuple, list)) else (x,):
+            if isinstance(u, (RealArray, np.ndarray)):
+                yield u.x if isinstance(u, RealArray) else u
 
 
 def _is_of_doubles(x: Any) -> bool:

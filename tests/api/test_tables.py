@@ -61,7 +61,6 @@ def slopes(f, x):
     [
         lambda s: s.rolling(2, win_type="triang").mean().iloc[-1],
         lambda s: s.groupby([0, 0, 1]).quantile([0.2, 0.5]).sum(),
-        lambda s: s.corr(s.shift(1), method="spearman"),
         lambda s: s.to_frame().rolling(2, method="table").apply(np.sum, raw=True, engine="numba").sum().sum(),
         lambda s: s.interpolate("nearest").sum(),
         lambda s: s.mode().sum(),
@@ -351,6 +350,21 @@ def test_a_sum_with_a_label_is_a_number():
         dr.grad(lambda x: x.isel(t=0))(grid)
 
 
+def test_a_jacobian_by_columns_with_one_label_is_refused():
+    """A dict has an entry for each label: the derivatives of the other columns would be lost."""
+    t = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["u", "u"])
+
+    def f(t):
+        return t.to_numpy().prod(axis=1)
+
+    for derivative in (dr.jacobian(f), dr.jacfwd(f), dr.hessian(lambda t: f(t).sum())):
+        with pytest.raises(dr.LeafError, match=r"same label.* Write t\.set_axis\(range\(t\.shape\[1\]\), axis=1\)"):
+            derivative(t)
+    made = dr.jacobian(f)(t.set_axis(range(t.shape[1]), axis=1))
+    assert [u.tolist() for u in made.values()] == [[[2.0, 0.0], [0.0, 4.0]], [[1.0, 0.0], [0.0, 3.0]]]
+    assert dr.grad(lambda t: f(t).sum())(t).to_numpy().tolist() == [[2.0, 1.0], [4.0, 3.0]]
+
+
 def test_jacobians_have_no_labels():
     """They have more axes than a table has labels for."""
     p = np.array([0.5, 2.0])
@@ -384,3 +398,22 @@ def test_tables_with_nan_can_be_printed():
         return (MISSING * x).sum()
 
     assert dr.grad(printed)(0.5) == MISSING.sum()
+
+
+def test_columns_that_pandas_converts_to_floats_are_constants():
+    """Int64 with NA and categories of floats: `to_numpy` makes floats of them, but they mean something else."""
+    t = pd.DataFrame({"u": [1.0, 2.0, 4.0], "i": pd.array([1, None, 3], dtype="Int64")})
+    t["c"] = pd.Categorical([0.5, 1.5, 0.5])
+
+    def f(t):
+        assert t["i"].dtype == "Int64"
+        return t.select_dtypes("float").sum().sum() * t.groupby("c", observed=True)["u"].sum().prod()
+
+    value, gradient = dr.value_and_grad(f)(t)
+    assert value == f(t) == 70.0
+    assert gradient["u"].tolist() == [24.0, 45.0, 24.0]
+    assert gradient[["i", "c"]].isna().all(axis=None)
+    for name in "ic":
+        with pytest.raises(dr.ArgumentError, match="no real scalar"):
+            dr.grad(lambda s: s.astype(float).sum())(t[name])
+    assert dr.grad(lambda s: (s * s).sum())(pd.Series([1.0, None], dtype="Float64")).tolist() == [2.0, 0.0]

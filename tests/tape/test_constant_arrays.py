@@ -82,6 +82,70 @@ def test_the_python_function_of_a_numba_function_stores_in_arrays_made_of_consta
     np.testing.assert_array_equal(CONSTANT, before)
 
 
+ALIASES = """
+import numpy as np
+from numba import njit
+
+C = np.array([0.5, 2.0, 3.0])
+
+@njit
+def total(u):
+    return np.sum(u * C)
+
+def around(k):
+    @njit
+    def f(x, c):
+        c[0] = x
+        return np.sum(c) + np.sum(k) * x
+    return f
+
+@njit
+def g(x, c):
+    c[0] = x
+    return total(c)
+
+BOTH = (C, 2.0)
+
+@njit
+def t(x, c):
+    c[0] = x
+    return np.sum(BOTH[0]) * BOTH[1]
+
+@njit
+def two(x, c, d):
+    c[0] = x
+    return np.sum(c) + np.sum(d) * x
+
+@njit
+def h(x, c):
+    c[:] = x
+    return np.sum(c) + x
+"""
+
+
+def test_a_constant_that_is_also_a_global_is_not_written():
+    """Numbers stored by one name would have no derivatives by the other."""
+    names = {"__name__": "aliases"}
+    exec(compile(ALIASES, "<aliases>", "exec"), names)
+    names["f"] = names["around"](names["C"])
+    for name in "fgt":
+        with pytest.raises(dr.ConversionError, match="storing a number"):
+            dr.grad(names[name].py_func)(0.7, names["C"])
+        assert names["C"][0] == 0.5
+        assert dr.grad(names[name].py_func)(0.7, names["C"].copy()) == pytest.approx(
+            {"f": 6.5, "g": 0.5, "t": 0.0}[name]
+        )
+    assert dr.grad(names["h"].py_func)(0.7, np.zeros(0)) == 1.0
+    with pytest.raises(dr.ConversionError, match="storing a number"):
+        dr.grad(functools.partial(names["g"].py_func))(0.7, names["C"])
+    partial = functools.partial(names["two"].py_func, d=CONSTANT)
+    with pytest.raises(dr.ConversionError, match="storing a number"):
+        dr.grad(partial)(0.7, CONSTANT)
+    assert dr.grad(partial)(0.7, CONSTANT.copy()) == pytest.approx(1.0 + CONSTANT.sum())
+    assert dr.grad(partial)(0.7, c=CONSTANT.copy(), d=names["C"]) == pytest.approx(6.5)
+    assert dr.grad(functools.partial(names["two"].py_func, 0.7, d=CONSTANT))(names["C"].copy()).tolist() == [0, 1, 1]
+
+
 @pytest.mark.parametrize(("made", "written"), CASES)
 def test_elsewhere_the_cure_works_as_pasted(made, written, program):
     plain = "njit = lambda f: f"

@@ -20,7 +20,7 @@ REFUSED = {
     "an array of pandas": (lambda x: (x * pd.array([1, 2, 3])).sum(), "an operation of a IntegerArray and an array"),
     "a column of ints that may be missing": (
         lambda x: (S * x + pd.Series([1, 2, None], dtype="Int64")).sum(),
-        "add with a IntegerArray",
+        "Write r.astype(float) for that column r",
     ),
     "NA": (lambda x: (S * x + pd.NA).sum(), "add with a NAType"),
     "a date": (lambda x: (S * x + pd.Timestamp("2020-01-01")).sum(), "add with a Timestamp"),
@@ -38,8 +38,13 @@ REFUSED = {
     "text": (lambda x: (S * x).astype("category").cat.codes.sum() * x[0], "astype(category)"),
     "single precision": (lambda x: (S * x).astype("float32").sum(), "astype(float32)"),
     "a view of bits": (lambda x: (S * x).array.view("int64").sum() * x[0], "a view as int64"),
-    "the most frequent number": (lambda x: (S * x).mode()[0], "mode"),
-    "a dict in map": (lambda x: (S * x).map({1.5: 2.0}).sum(), "map by a table"),
+    "the most frequent number": (lambda x: (S * x).mode()[0], "Write dualrev.value(t).mode() for the table t"),
+    "a file": (lambda x: (S * x).to_csv() and x[0], "Write dualrev.value(t).to_csv() for the table t"),
+    "a traced array that pandas takes for one of numpy": (
+        lambda x: pd.DataFrame(type("Rows", (list,), {})([x[0], 1.0])).sum().sum(),
+        "Write pd.DataFrame({'a': x}) for the array x",
+    ),
+    "a dict in map": (lambda x: (S * x).map({1.5: 2.0}).sum(), "dualrev.value(s).map(d)"),
     "groups by numbers": (lambda x: (S * x).groupby(S * x).sum().sum(), "labels are constants"),
     "an option of a statistic": (
         lambda x: (S * x).array._reduce("std", min_count=3),

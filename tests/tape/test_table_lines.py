@@ -100,6 +100,61 @@ def test_lines_are_right():
     assert not (wrong := failures(RIGHT, check)), wrong
 
 
+def test_sums_of_the_array_of_a_table_are_those_of_pandas():
+    """To the last digit: the traced array has the order in memory that pandas' array has."""
+    numbers = np.random.default_rng(0).normal(size=(20, 7, 5))
+    for f in (
+        lambda t: t.to_numpy().sum(),
+        lambda t: np.mean(t.values),
+        lambda t: t.iloc[1:].to_numpy().sum(axis=0)[0],
+    ):
+        for u in numbers:
+            t = pd.DataFrame(dict(enumerate(u.T)))
+            assert dr.value_and_grad(f)(t)[0] == f(t)
+
+
+def test_covariances_and_correlations_are_those_of_pandas():
+    """To the last digit, though numpy computes them by a matrix product."""
+    numbers = np.random.default_rng(0).normal(size=(20, 9, 4))
+    for f in (
+        lambda t: t[0].corr(t[1]),
+        lambda t: t[0].cov(t[1], ddof=0),
+        lambda t: t[0].autocorr(),
+        lambda t: t.cov().iloc[0, 1],
+        lambda t: t.corr().iloc[1, 2],
+        lambda t: t.corrwith(t[0] * t[1]).iloc[1],
+    ):
+        for u in numbers:
+            t = pd.DataFrame(dict(enumerate(u.T)))
+            assert dr.value_and_grad(f)(t)[0] == f(t)
+            assert dr.value_and_grad(f)(t.where(t < 1.5))[0] == f(t.where(t < 1.5))
+
+
+#: Statistics whose terms cancel: pandas and numpy round them differently.
+CANCELLING = {
+    "sum": lambda s: (s - s.mean()).sum(),
+    "mean": lambda s: (s - s.mean()).mean(),
+    "a table": lambda s: pd.DataFrame({"a": s - s.mean(), "b": s}).sum().iloc[0],
+    "groups": lambda s: (s - s.groupby(np.arange(40) % 2).transform("mean")).groupby(np.arange(40) % 2).sum().sum(),
+    "quantile": lambda s: (s - s.quantile(0.3)).quantile(0.3),
+    "skew": lambda s: pd.concat([s, -s]).skew(),
+    "a window": lambda s: (pd.Series([4.0, 2.0, 3.0]) * s.iloc[1]).rolling(3).skew().sum(),
+}
+
+
+@pytest.mark.parametrize("name", CANCELLING)
+def test_sums_that_cancel_have_the_value_of_pandas(name):
+    f = CANCELLING[name]
+    numbers = np.random.default_rng(1).normal(size=40)
+    s = pd.Series(np.where(np.arange(40) % 7, numbers, np.nan))
+    direction = pd.Series(np.cos(np.arange(40.0)))
+    y, slope = dr.jvp(f, (s,), (direction,))
+    assert y == f(s)
+    assert abs(y) < 1e-14
+    np.testing.assert_allclose(slope, (f(s + STEP * direction) - f(s - STEP * direction)) / (2.0 * STEP), atol=1e-8)
+    np.testing.assert_allclose((dr.grad(f)(s) * direction).sum(), slope, atol=1e-12)
+
+
 def test_lines_are_refused_with_line_and_cure():
     def refused(line):
         with pytest.raises(dr.DualrevError) as found:

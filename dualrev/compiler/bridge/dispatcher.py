@@ -28,7 +28,7 @@ from numba.core import config, sigutils, types
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import _CompileStats
-from numba.core.errors import NumbaError, NumbaPerformanceWarning, TypingError
+from numba.core.errors import NumbaError, NumbaExperimentalFeatureWarning, NumbaPerformanceWarning, TypingError
 from numba.core.registry import CPUDispatcher
 from numba.core.withcontexts import objmode_context
 
@@ -390,8 +390,9 @@ def _compile(entry: Any, args: tuple[types.Type, ...], f: Dispatcher) -> None:
     """Compile the entry point of a module for a derivative of f, and all functions of the module."""
     own, called = _functions(entry.py_func.__globals__)
     with warnings.catch_warnings(), inherited(f, called):
-        # numba warns of slow products where it compiles f itself
+        # numba warns where it compiles f itself; of first-class functions, also where a call has many arguments
         warnings.simplefilter("ignore", NumbaPerformanceWarning)
+        warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         entry.compile(args)
     for made in own:
         _forget_intermediate_code(made)

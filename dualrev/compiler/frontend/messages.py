@@ -84,7 +84,7 @@ _OPERATORS = {
 }
 FUNCTIONS |= {f"operator.{name}": ("numba does not have it", instead) for name, instead in _OPERATORS.items()}
 FUNCTIONS |= {
-    "functools.reduce": ("numba has it in parallel loops only", "a loop: `for y in ys: x = f(x, y)`"),
+    "functools.reduce": ("dualrev has no derivative for it in numba functions", "a loop: `for y in ys: x = f(x, y)`"),
     "functools.partial": ("numba does not have it", "a numba function with all arguments"),
 }
 _MODULES = {

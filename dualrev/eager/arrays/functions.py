@@ -57,6 +57,10 @@ def apply_function(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return made if func in _OF_VALUES else as_real_array(made)
 
 
+#: What to write for a function with an option that has no rule, where numpy's other functions use the option.
+_INSTEAD = {np.trim_zeros: "it without, np.polyval(c, x) for np.poly1d(c)(x), or np.roots(c) for its roots"}
+
+
 def _check_options(func: Any, handler: Any, kwargs: dict[str, Any]) -> None:
     """Refuse options that the handler does not know, and results of other types than floats."""
     known, defaults = parameters_of(handler), parameters_of(func)
@@ -68,7 +72,8 @@ def _check_options(func: Any, handler: Any, kwargs: dict[str, Any]) -> None:
             )
     for key in [] if "kwargs" in known or handler is func else kwargs.keys() - known.keys():
         if kwargs[key] is not defaults.get(key):
-            raise UnsupportedError(f"{_name(func)} with {key}=", "it without, or with functions that have a rule")
+            instead = _INSTEAD.get(func, "it without, or with functions that have a rule")
+            raise UnsupportedError(f"{_name(func)} with {key}=", instead)
         kwargs.pop(key)
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.arrays.complex.pairs import held
+from dualrev.eager.arrays.complex.pairs import held, values
 from dualrev.eager.arrays.memory.storage import RealArray, adopt, holds_duals, plain, to_objects
+from dualrev.eager.tape.tape import Tape
 from dualrev.errors import UnsupportedError
 
 __all__ = ["Series", "refuse_columns"]
@@ -64,14 +65,20 @@ def _of_objects(f: Callable[..., Any]) -> Callable[..., Any]:
             )
             if ending:
                 raise UnsupportedError(f"numpy.polynomial's {f.__name__}", _BY_LINALG[ending])
-            make, back = _as_objects, _adopted
-        else:
-            make, back = _plain, held
-        args, kwargs = tuple(map(make, args)), {name: make(x) for name, x in kwargs.items()}
-        made = f(*args, **kwargs)
-        return tuple(map(back, made)) if isinstance(made, tuple) else back(made)
+            if f.__name__.endswith("weight"):  # an elementwise function, which takes traced arrays
+                return f(*args, **kwargs)
+            made, expected = _called(f, _as_objects, args, kwargs), _called(f, _values_of, args, kwargs)
+            return tuple(map(_adopted, made, expected)) if isinstance(made, tuple) else _adopted(made, expected)
+        made = _called(f, _plain, args, kwargs)
+        return tuple(map(held, made)) if isinstance(made, tuple) else held(made)
 
     return call
+
+
+def _called(f: Any, make: Callable[[Any], Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """Call f with what `make` makes of each argument; numpy would ask a traced number about some functions."""
+    f = getattr(f, "_implementation", f)
+    return f(*map(make, args), **{name: make(x) for name, x in kwargs.items()})
 
 
 _VALUES = {"chebval", "hermeval", "hermval", "lagval", "legval", "polyval", "polyvalfromroots"}
@@ -97,10 +104,25 @@ def _plain(x: Any) -> Any:
     return plain(x) if isinstance(x, RealArray) else x
 
 
+def _values_of(x: Any) -> Any:
+    """Return a number, an array or nested lists without derivatives."""
+    return type(x)(map(_values_of, x)) if type(x) in (list, tuple) else values(x)
+
+
 def _as_objects(x: Any) -> Any:
-    """Return a traced array as an array of objects, and anything else unchanged."""
-    return np.asarray(to_objects(x)) if isinstance(x, RealArray) else x
+    """Return an array, or a list of plain numbers, as an array of objects, and anything else unchanged."""
+    if isinstance(x, (list, tuple)) and all(isinstance(u, (int, float)) for u in x):
+        x = np.array(x)
+    if isinstance(x, RealArray):
+        return np.asarray(to_objects(x))
+    return x.astype(object) if isinstance(x, np.ndarray) and x.dtype.kind in "iuf" else x
 
 
-def _adopted(x: Any) -> Any:
-    return adopt(x) if isinstance(x, np.ndarray) and x.dtype == object else held(x)
+def _adopted(x: Any, expected: Any) -> Any:
+    """Return the traced array of an array of objects, with numpy's values: for floats, it adds in another order."""
+    if not isinstance(x, np.ndarray) or x.dtype != object:
+        return held(x)
+    made = adopt(x)
+    if all(isinstance(run, Tape) for run in made.layers()):  # a stage of the paper keeps the values in its numbers
+        made.x[...] = expected
+    return made

@@ -6,25 +6,34 @@ the constructors, a traced vector is a column.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, ValuesView
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dualrev.eager.arrays.memory.storage import RealArray
+from dualrev.eager.arrays.memory.storage import RealArray, adopt
 from dualrev.eager.numbers.dual import DualNumber
-from dualrev.eager.tables.boxes import as_numbers, is_scalar
+from dualrev.eager.tables.boxes import are_objects, as_numbers, is_scalar
 from dualrev.eager.tables.column import Column
 from dualrev.eager.tables.kinds import refused
 
-__all__ = ["as_column", "constructing_frames", "constructing_series", "interleaving", "sanitizing", "squeezing"]
+__all__ = [
+    "as_array",
+    "as_column",
+    "constructing_frames",
+    "constructing_series",
+    "interleaving",
+    "sanitizing",
+    "squeezing",
+    "storing",
+]
 
 
-def as_column(data: Any, length: int | None) -> Any:
+def as_column(data: Any, length: int | None, copy: bool = True) -> Any:
     """A column of a traced vector, or of a traced number for each row; anything else as it is."""
     if isinstance(data, RealArray) and data.ndim == 1:
-        return Column(data.copy())
+        return Column(data.copy() if copy else data)
     if isinstance(data, DualNumber) or (isinstance(data, RealArray) and not data.ndim):
         return data if length is None else Column(as_numbers([data] * length))
     return data
@@ -49,13 +58,23 @@ def sanitizing(sanitize: Callable[..., Any]) -> Any:
     return sanitize_array
 
 
+#: Whether a table of an array copies it, if `copy` is not given: pandas 2 does so for a dict of arrays only.
+_OF_ARRAYS = int(pd.__version__.split(".")[0]) >= 3
+
+
+def _is_copied(options: dict[str, Any], otherwise: bool) -> bool:
+    """Whether a table has a copy of its array, as pandas' option `copy` says."""
+    copy = options.get("copy")
+    return otherwise if copy is None else bool(copy)
+
+
 def constructing_series(init: Callable[..., Any]) -> Any:
     """`pd.Series(data, index, ...)`."""
 
     def __init__(self: Any, data: Any = None, index: Any = None, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         """Construct as pandas does; of a traced array, a Series with a column of ours."""
         if isinstance(data, (RealArray, DualNumber)):
-            data = as_column(data, 1 if index is None else len(index))
+            data = as_column(data, 1 if index is None else len(index), _is_copied(kwargs, _OF_ARRAYS))
         init(self, data, index, *args, **kwargs)
 
     return __init__
@@ -68,18 +87,49 @@ def constructing_frames(init: Callable[..., Any]) -> Any:
         self: Any, data: Any = None, index: Any = None, columns: Any = None, *args: Any, **kwargs: Any
     ) -> None:
         """Construct as pandas does; of a traced matrix, a DataFrame with columns of ours."""
+        data = as_array(data)
         if isinstance(data, (RealArray, DualNumber)):
-            made = _frame(data, index, columns)
+            made = _frame(data, index, columns, _is_copied(kwargs, _OF_ARRAYS))
             init(self, made, None, None, *args, **kwargs)
             return
         if type(data) is dict and any(isinstance(u, RealArray) for u in data.values()):
-            data = {key: as_column(u, None) for key, u in data.items()}
+            copied = _is_copied(kwargs, True)
+            data = {key: as_column(u, None, copied) for key, u in data.items()}
         init(self, data, index, columns, *args, **kwargs)
 
     return __init__
 
 
-def _frame(data: Any, index: Any, columns: Any) -> pd.DataFrame:
+def as_array(data: Any) -> Any:
+    """The traced array of an array of objects, or of scalars or rows; anything else unchanged, iterators as lists."""
+    if are_objects(data):
+        return adopt(data) if all(u is not None and is_scalar(u) for u in data.flat) else data
+    data = list(data) if isinstance(data, (Iterator, ValuesView)) else data
+    if type(data) not in (list, tuple):
+        return data
+    if any(isinstance(u, DualNumber) for u in data):
+        return as_numbers(data) if all(map(is_scalar, data)) else data
+    if not any(isinstance(u, RealArray) for u in data):
+        return data
+    rows = [u if isinstance(u, (RealArray, np.ndarray)) else np.empty(0, object) for u in data]
+    alike = len({u.shape for u in rows}) == 1 and all(u.ndim == 1 and u.dtype.kind in "iuf" for u in rows)
+    return np.stack(rows) if alike else data
+
+
+def storing(make: Callable[..., Any]) -> Any:
+    """The block of a table that holds an array."""
+
+    def block(values: Any, *args: Any, **kwargs: Any) -> Any:
+        """Make a block as pandas does; refuse a traced array, which pandas would take for one of numpy's."""
+        if isinstance(values, RealArray):
+            why = "pandas would take it for an array of plain floats"
+            raise refused("this way to make a column of a traced array", why, "pd.DataFrame({'a': x}) for the array x")
+        return make(values, *args, **kwargs)
+
+    return block
+
+
+def _frame(data: Any, index: Any, columns: Any, copy: bool) -> pd.DataFrame:
     """A DataFrame of a traced array, or of a traced number for all rows and columns."""
     if isinstance(data, DualNumber) or not data.ndim:
         if index is None or columns is None:
@@ -88,7 +138,8 @@ def _frame(data: Any, index: Any, columns: Any) -> pd.DataFrame:
     data = data[:, None] if data.ndim == 1 else data
     if data.ndim != 2:
         raise ValueError(f"Must pass 2-d input. shape={data.shape}")
-    made = pd.DataFrame({k: Column(data[:, k].copy()) for k in range(data.shape[1])}, index=range(len(data)))
+    vectors = (data[:, k] for k in range(data.shape[1]))
+    made = pd.DataFrame({k: as_column(u, None, copy) for k, u in enumerate(vectors)}, index=range(len(data)), copy=copy)
     if index is not None:
         made.index = index
     if columns is not None:
@@ -108,7 +159,7 @@ def squeezing(squeeze: Callable[..., Any]) -> Any:
     return _maybe_squeeze_arg
 
 
-def interleaving(as_array: Callable[..., Any]) -> Any:
+def interleaving(as_array_of_pandas: Callable[..., Any]) -> Any:
     """`t.to_numpy()` and `t.values`: a traced matrix, if there is a column of ours, and all others hold numbers."""
 
     def array_of_manager(
@@ -119,8 +170,8 @@ def interleaving(as_array: Callable[..., Any]) -> Any:
         ours = [hasattr(u, "of_dualrev") for u in dtypes]
         plain = all(o or (isinstance(u, np.dtype) and u.kind in "iuf") for o, u in zip(ours, dtypes, strict=True))
         if not any(ours) or not plain or (dtype is not None and np.dtype(dtype).kind == "O"):
-            return as_array(self, dtype, copy, na_value)
-        made = RealArray(np.empty(self.shape[::-1]))
+            return as_array_of_pandas(self, dtype, copy, na_value)
+        made = RealArray(np.empty(self.shape).T)  # in the order in which pandas has it, so that sums are the same
         for block in self.blocks:
             columns = [block.values] if block.values.ndim == 1 else block.values
             for k, column in zip(block.mgr_locs, columns, strict=True):

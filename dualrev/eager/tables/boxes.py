@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from pandas.api.extensions import ExtensionArray
 
-from dualrev.eager.arrays.memory.storage import Holder, RealArray, adopt
+from dualrev.eager.arrays.memory.storage import Holder, RealArray, adopt, holds_duals
 from dualrev.eager.numbers.dual import DualNumber, value
 from dualrev.errors import ConversionError
 
-__all__ = ["Box", "as_number", "as_numbers", "is_missing", "is_scalar", "opened", "unboxed"]
+__all__ = ["Box", "are_objects", "as_number", "as_numbers", "is_missing", "is_scalar", "opened", "unboxed"]
 
 
 class Box:
@@ -63,6 +63,11 @@ def is_scalar(u: Any) -> bool:
     return (
         isinstance(u, (DualNumber, Box, int, float, np.floating, np.integer)) and not isinstance(u, bool)
     ) or u is None
+
+
+def are_objects(u: Any) -> bool:
+    """Whether u is an array of objects with a traced number: np.array([x, 1.0])."""
+    return isinstance(u, np.ndarray) and u.dtype == object and holds_duals(u)
 
 
 def as_number(u: Any) -> Any:

@@ -10,11 +10,11 @@ import numpy as np
 __all__ = ["beside_constants", "called_by", "for_text", "for_xarray", "in_a_row_of_objects"]
 
 
-def called_by(name: str) -> bool:
-    """Whether a function of pandas of this name is running, on behalf of the user."""
+def called_by(*names: str) -> bool:
+    """Whether a function of pandas of one of these names is running, on behalf of the user."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith(("pandas.", "dualrev.eager.tables.")):
-        if frame.f_code.co_name == name:
+        if frame.f_code.co_name in names:
             return True
         frame = frame.f_back
     return False

@@ -42,6 +42,7 @@ from dualrev.eager.tables.statistics import (
     REDUCED,
     accumulated,
     interpolated,
+    magnitude,
     quantile,
     reduced,
     with_value,
@@ -98,7 +99,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         self.numbers[key] = as_number(new) if np.ndim(unboxed(new)) == 0 else as_numbers(new)
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> Column:
-        """The numbers at places, with a fill value at those that are -1."""
+        """Elements at indices, with a fill value for each index that is -1."""
         places = take(np.arange(len(self)), indices, allow_fill=allow_fill, fill_value=-1)
         if not allow_fill or not np.any(places < 0):
             return Column(self.numbers[places])
@@ -109,7 +110,7 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         return Column(made)
 
     def copy(self) -> Column:
-        """A column of its own."""
+        """A copy, with its own memory."""
         return Column(self.numbers.copy())
 
     def view(self, dtype: Any = None) -> Column:
@@ -119,11 +120,11 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         return Column(self.numbers[:])
 
     def isna(self) -> np.ndarray:
-        """Where there is NaN."""
+        """Mask of the elements that are NaN."""
         return np.isnan(self.numbers.x)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """For floats the column; for objects the numbers; for ints and bools their values, which are constants."""
+        """Convert to floats or objects, which keep the derivatives, or to ints or bools, which are constants."""
         dtype = dtype if isinstance(dtype, ColumnDtype) else pd.api.types.pandas_dtype(dtype)
         if isinstance(dtype, ColumnDtype) or dtype == np.float64:
             return self.copy() if copy else self
@@ -131,7 +132,9 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
             return self.__array__(dtype)
         if isinstance(dtype, np.dtype) and dtype.kind in "biu":
             return pd.Series(self.numbers.x).astype(dtype).to_numpy()
-        raise refused(f"astype({dtype})")
+        name = "str" if dtype.kind == "U" else str(dtype)
+        cure = f"dualrev.value(s).astype({name!r}) for constants; traced numbers are of type float64"
+        raise refused(f"astype({dtype})", cure=cure)
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
         """The numbers without labels."""
@@ -155,7 +158,8 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
             if np.any(self.isna()):
                 raise refused("an array of objects", "there is NaN in it, which numpy and pandas do not see in objects")
             return np.asarray(to_objects(self.numbers)).astype(object)
-        raise refused("a plain array", "it would lose the derivatives")
+        cure = "s.to_numpy() for a Series s, or t.to_numpy() for a DataFrame t, which are traced arrays"
+        raise refused("a plain array", "it would lose the derivatives", cure)
 
     def _formatter(self, boxed: bool = False) -> Callable[[Any], str | None]:
         return lambda x: str(value(x))
@@ -167,21 +171,21 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         raise refused("a grouping by numbers, or which of them are equal,")
 
     def factorize(self, use_na_sentinel: bool = True) -> tuple[np.ndarray, Column]:
-        """Codes of equal numbers, and the first number of each code."""
+        """Encode the numbers: a code for each distinct number, and the first number of each code."""
         codes, _ = pd.factorize(self.numbers.x, use_na_sentinel=use_na_sentinel)
         known, first = np.unique(codes, return_index=True)
         return codes, Column(self.numbers[first[known >= 0]])
 
     def unique(self) -> Column:
-        """The first of each number."""
+        """Distinct elements, in the order in which they first occur."""
         return self.factorize(use_na_sentinel=False)[1]
 
     def duplicated(self, keep: Any = "first") -> np.ndarray:
-        """Where a number occurs again."""
+        """Mask of the elements that occur again."""
         return self._plain().duplicated(keep).to_numpy()
 
     def isin(self, values: Any) -> np.ndarray:
-        """Where a number is one of these."""
+        """Mask of the elements that are among the values."""
         return self._plain().isin([value(u) for u in values]).to_numpy()
 
     # Elementwise
@@ -203,6 +207,8 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
     def _operand(self, other: Any, what: str) -> Any:
         """Return the other operand in the form that a RealArray takes."""
         other = unboxed(other)
+        if isinstance(other, ExtensionArray) and pd.api.types.is_numeric_dtype(other.dtype):
+            raise refused(f"{what} with a column of type {other.dtype}", cure="r.astype(float) for that column r")
         if isinstance(other, (ExtensionArray, pd.Timestamp, pd.Timedelta)) or other is pd.NA:
             raise refused(f"{what} with a {type(other).__name__}")
         other = real_array(other) if np.ndim(other) else other
@@ -272,18 +278,20 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
         made = reduced(name, self.numbers, skipna, **kwargs)
         if name not in ("any", "all", "count"):
             options = {key: u for key, u in kwargs.items() if key in REDUCED[name][1] and u is not None}
-            made = with_value(made, getattr(self._plain(), name)(skipna=skipna, **options), name)
+            plain = getattr(self._plain(), name)(skipna=skipna, **options)
+            made = with_value(made, plain, name, magnitude(name, self.numbers.x))
         if not keepdims:
             return made
         return np.array([made]) if name in ("any", "all", "count") else Column(as_numbers([made]))
 
     def _plain(self) -> pd.Series:
-        """The values, of which pandas computes."""
+        """Values of the column, as a plain Series."""
         return pd.Series(self.numbers.x)
 
     def _accumulate(self, name: str, *, skipna: bool = True, **kwargs: Any) -> Column:
         made = accumulated(name, self.numbers, skipna)
-        return Column(with_values(made, getattr(self._plain(), name)(skipna=skipna), name))
+        plain = getattr(self._plain(), name)(skipna=skipna)
+        return Column(with_values(made, plain, name, magnitude(name, self.numbers.x)))
 
     def _groupby_op(
         self, *, how: str, has_dropped_na: bool, min_count: int, ngroups: int, ids: Any, **kwargs: Any
@@ -294,7 +302,8 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
     def _quantile(self, qs: Any, interpolation: str) -> Any:
         x = self.numbers[~self.isna()]
         made = [quantile(x, q, interpolation) for q in qs]
-        return Column(with_values(made, self._plain().quantile(qs, interpolation), "quantile"))
+        plain = self._plain().quantile(qs, interpolation)
+        return Column(with_values(made, plain, "quantile", magnitude("quantile", self.numbers.x)))
 
     def _rank(self, **kwargs: Any) -> Any:
         return self._plain().rank(**{"axis": 0, **kwargs}).to_numpy()
@@ -313,8 +322,9 @@ class Column(ExtensionScalarOpsMixin, ExtensionArray, Holder):
     def map(self, mapper: Any, na_action: Any = None) -> Any:
         """mapper(number) of each, if it is a function."""
         if not callable(mapper):
-            raise refused("map by a table")
-        if len(self) and called_by("agg"):  # pandas 2 tries agg(f) with each number, and goes on if that fails
+            cure = "dualrev.value(s) for the Series s, as in dualrev.value(s).map(d)"
+            raise refused("map by a dict or a Series", "its keys are labels, which are constants", cure)
+        if len(self) and called_by(*_TRYING):  # a traced number has more methods than a float, as c.mean() in f
             mapper(float(self.numbers.x[0]))
         kept = self.isna() if na_action == "ignore" else np.zeros(len(self), bool)
         pairs = zip(self.numbers, kept, strict=True)
@@ -333,7 +343,7 @@ def _as_column(made: Any) -> Any:
 
 
 def of_values(table: Any) -> Any:
-    """The table with the values of its columns of ours, as constants."""
+    """Copy of a table with plain columns, of constants, in place of ours."""
     if table.ndim == 1:
         return pd.Series(table.array.numbers.x.copy(), index=table.index, name=table.name)
     columns = [table.iloc[:, k] for k in range(table.shape[1])]
@@ -344,6 +354,8 @@ def of_values(table: Any) -> Any:
     return made
 
 
+#: Functions of pandas that call f with each number, and with the column if that fails. In pandas 2, so does agg.
+_TRYING = ("transform_str_or_callable", "apply_compat", "agg")
 _APART = {"sum", "prod", "mean", "median", "min", "max", "amin", "amax", "std", "var", "any", "all", "argmin", "argmax"}
 
 

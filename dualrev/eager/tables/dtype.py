@@ -34,18 +34,19 @@ class ColumnDtype(ExtensionDtype):
 
     @property
     def index_class(self) -> Any:
-        """Refused."""
+        """Class of an index of this type: an error, because labels are constants."""
         raise refused("an index", "labels are constants", "dualrev.value(s) for a column s of labels")
 
     @classmethod
     def construct_from_string(cls, string: str) -> ColumnDtype:
-        """TypeError: the name is that of plain floats."""
+        """Raise TypeError: "float64" is the name of the type of plain floats."""
         raise TypeError(f"{string!r} is a type of plain numbers")
 
     def _get_common_dtype(self, dtypes: list[Any]) -> Any:
         for dtype in dtypes:
             if getattr(dtype, "kind", "") == "c" or (dtype != self and getattr(dtype, "_is_numeric", False)):
-                raise refused(f"a column of floats beside one of {dtype}")
+                what, why = f"a column of floats beside one of {dtype}", "pandas has no common type of both"
+                raise refused(what, why, "r.astype(float) for the other column r")
         return self if all(dtype == self or _is_number(dtype) for dtype in dtypes) else None
 
     def __eq__(self, other: object) -> bool:

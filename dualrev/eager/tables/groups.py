@@ -15,7 +15,15 @@ from pandas.core.groupby.ops import WrappedCythonOp
 
 from dualrev.eager.arrays.memory.storage import RealArray, plain
 from dualrev.eager.tables.kinds import holds_numbers, refused
-from dualrev.eager.tables.statistics import ACCUMULATED, REDUCED, STATISTICS, accumulated, by_rows, with_values
+from dualrev.eager.tables.statistics import (
+    ACCUMULATED,
+    REDUCED,
+    STATISTICS,
+    accumulated,
+    by_rows,
+    magnitude,
+    with_values,
+)
 
 __all__ = ["combining", "describing", "of_groups", "quantiles"]
 
@@ -42,7 +50,7 @@ def of_groups(how: str, x: RealArray, ids: np.ndarray, ngroups: int, **options: 
         for k in rows:
             if len(k):
                 made[k] = accumulated(how, x[k], skipna)
-        return with_values(made, values, f"groupby(...).{how}()")
+        return with_values(made, values, f"groupby(...).{how}()", magnitude(how, x.x))
     if values.ndim != 1 or (how not in REDUCED and how not in STATISTICS):
         raise refused(f"groupby(...).{how}()")
     if how in REDUCED:
@@ -51,15 +59,17 @@ def of_groups(how: str, x: RealArray, ids: np.ndarray, ngroups: int, **options: 
     else:
         options = {}
     there = [k[~np.isnan(x.x[k])] for k in rows] if skipna else rows
-    return with_values(by_rows(STATISTICS[how], (x,), there, **options), values, f"groupby(...).{how}()")
+    made = by_rows(STATISTICS[how], (x,), there, **options)
+    return with_values(made, values, f"groupby(...).{how}()", magnitude(how, x.x))
 
 
 def combining(wrap: Callable[..., Any]) -> Any:
-    """The DataFrame of the Series that a function gives for each group."""
+    """DataFrame of the Series that the user's function returns for each group."""
 
     def _wrap_applied_output_series(self: Any, values: Any, *args: Any, **kwargs: Any) -> Any:
         """Combine as pandas does; Series with columns of ours become a traced matrix."""
-        if not any(isinstance(u, pd.Series) and holds_numbers(u) for u in values):
+        traced = any(isinstance(u, pd.Series) and holds_numbers(u) for u in values)
+        if not traced or not all(u.index.equals(values[0].index) for u in values):  # pandas concatenates these
             return wrap(self, values, *args, **kwargs)
         floats = [pd.Series(plain(u.to_numpy()), index=u.index, name=u.name) for u in values]
         made = wrap(self, floats, *args, **kwargs)
@@ -101,7 +111,7 @@ def describing(describe: Callable[..., Any]) -> Any:
 
 
 def _of_floats(how: str, x: np.ndarray, ids: np.ndarray, ngroups: int, has_dropped_na: bool, **options: Any) -> Any:
-    """What pandas' function in C gives for plain floats."""
+    """Statistic of the groups of a plain array, by pandas' function in C."""
     arguments: dict[str, Any] = {"how": how, "has_dropped_na": has_dropped_na}
     if "kind" in inspect.signature(WrappedCythonOp.__init__).parameters:
         arguments["kind"] = WrappedCythonOp.get_kind_from_how(how)

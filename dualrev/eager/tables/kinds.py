@@ -26,12 +26,12 @@ _KNOWN: dict[type, str] = {}
 
 
 def is_table(x: Any) -> str:
-    """The package that x is a table of; "" for anything else, and for a column of ours."""
+    """Return the package of a table x; "" for anything else, and for a column of ours."""
     return is_table_class(x.__class__)
 
 
 def is_table_class(kind: type) -> str:
-    """The same for the class of x."""
+    """Return the package of a class of tables; "" for any other class."""
     found = _KNOWN.get(kind)
     if found is None:
         found = "" if issubclass(kind, Holder) else next((p for p in _CLASSES if _is_of_package(kind, p)), "")

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dualrev.eager.arrays.memory.storage import RealArray
+from dualrev.eager.arrays.memory.storage import RealArray, plain
 from dualrev.eager.numbers.dual import DualNumber, value
 from dualrev.eager.tables.column import Column, of_values
 from dualrev.eager.tables.kinds import holds_numbers, refused
-from dualrev.eager.tables.statistics import with_value, with_values
+from dualrev.eager.tables.statistics import magnitude, with_value, with_values
 from dualrev.eager.tables.windows import correlation, covariance
 
-__all__ = ["correlating", "finding_missing", "reducing", "trusting"]
+__all__ = ["correlating", "covariances", "finding_missing", "pairing", "reducing", "trusting"]
 
 
 def correlating(kernel: Callable[..., Any]) -> Any:
@@ -26,21 +26,52 @@ def correlating(kernel: Callable[..., Any]) -> Any:
         if not isinstance(mat, RealArray):
             return kernel(mat, *args, **kwargs)
         given = dict(zip(("cov", "minp"), args, strict=False)) | kwargs
-        plain = kernel(np.ascontiguousarray(mat.x), *args, **kwargs)
+        floats = kernel(np.ascontiguousarray(mat.x), *args, **kwargs)
         known = ~np.isnan(mat.x)
         made: list[Any] = []
-        for i, j in np.ndindex(*plain.shape):
+        for i, j in np.ndindex(*floats.shape):
             rows = known[:, i] & known[:, j]
             x, y = mat[rows, i], mat[rows, j]
             if i > j:
-                made.append(made[j * len(plain) + i])
-            elif np.isnan(plain[i, j]):
+                made.append(made[j * len(floats) + i])
+            elif np.isnan(floats[i, j]):
                 made.append(np.nan)
             else:
                 made.append(covariance(x, y, 1) if given.get("cov", False) else correlation(x, y))
-        return with_values(made, plain.ravel(), "corr() or cov()").reshape(plain.shape)
+        scale = magnitude("cov" if given.get("cov", False) else "corr", mat.x)
+        return with_values(made, floats.ravel(), "corr() or cov()", scale).reshape(floats.shape)
 
     return nancorr
+
+
+def pairing(kernel: Callable[..., Any]) -> Any:
+    """The correlation or covariance of two Series: `s.corr(r)`, `s.cov(r)`, with the value of pandas."""
+
+    def of_pairs(a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
+        """Compute as pandas does; of traced arrays, a traced number."""
+        made = kernel(a, b, *args, **kwargs)
+        if not isinstance(made, DualNumber) or callable(kwargs.get("method")):
+            return made
+        name, arrays = kernel.__name__.removeprefix("nan"), (plain(a), plain(b))
+        return with_value(made, kernel(*arrays, *args, **kwargs), f"{name}()", magnitude(name, *arrays))
+
+    return of_pairs
+
+
+def covariances(method: Callable[..., Any]) -> Any:
+    """`t.cov()`, which is a matrix product if no number is missing, with the values of pandas."""
+
+    def cov(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """Compute as pandas does; of columns of ours, a DataFrame of traced numbers."""
+        made = method(self, *args, **kwargs)
+        if not holds_numbers(made):
+            return made
+        floats = of_values(self)
+        scale = magnitude("cov", floats.select_dtypes(["float", "int"]).to_numpy())
+        values = method(floats, *args, **kwargs).to_numpy()
+        return pd.DataFrame(with_values(made.to_numpy(), values, "cov()", scale), made.index, made.columns)
+
+    return cov
 
 
 def finding_missing(isna: Callable[..., Any]) -> Any:
@@ -73,12 +104,14 @@ def reducing(reduce: Callable[..., Any]) -> Any:
         made = reduce(self, op, name, *args, **kwargs)
         if not isinstance(made, DualNumber) and not holds_numbers(made):
             return made
-        values = reduce(of_values(self), op, name, *args, **kwargs)
+        floats = of_values(self)
+        values = reduce(floats, op, name, *args, **kwargs)
+        scale = magnitude(name, floats.select_dtypes(["float", "int"]).to_numpy())
         if isinstance(made, DualNumber):
-            return with_value(made, values, f"{name}()")
+            return with_value(made, values, f"{name}()", scale)
         if not isinstance(made, pd.Series) or not made.index.equals(values.index):
             raise refused(f"{name}()")
-        numbers = with_values(made.array, values.to_numpy(), f"{name}()")
+        numbers = with_values(made.array, values.to_numpy(), f"{name}()", scale)
         return pd.Series(Column(numbers), index=values.index, name=values.name)
 
     return _reduce

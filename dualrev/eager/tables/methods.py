@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.core.common import is_bool_indexer
 
 from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.numbers.dual import DualNumber, value
-from dualrev.eager.tables.arrays import as_column
-from dualrev.eager.tables.boxes import Box, as_numbers, is_scalar
+from dualrev.eager.tables.arrays import as_array, as_column
+from dualrev.eager.tables.boxes import Box, are_objects, as_numbers, is_scalar
 from dualrev.eager.tables.column import Column, of_values
 from dualrev.eager.tables.dtype import DTYPE
 from dualrev.eager.tables.kinds import holds_numbers, refused
@@ -31,6 +32,8 @@ __all__ = [
     "computing_in_place",
     "discrete",
     "multiplying",
+    "of_constants",
+    "ranking",
     "selecting",
     "setting",
     "setting_columns",
@@ -63,7 +66,7 @@ def _has_numbers(u: Any) -> bool:
         u = tuple(u.values())
     if type(u) in (list, tuple):
         return any(map(_has_numbers, u))
-    return _is_number(u) or isinstance(u, Column) or holds_numbers(u)
+    return _is_number(u) or isinstance(u, Column) or holds_numbers(u) or are_objects(u)
 
 
 def _boxed(u: Any, table: Any) -> Any:
@@ -73,6 +76,7 @@ def _boxed(u: Any, table: Any) -> Any:
     if type(u) in (list, tuple):
         numbers = any(map(_is_number, u)) and all(map(is_scalar, u))
         return Column(as_numbers(u)) if numbers else type(u)(_boxed(v, table) for v in u)
+    u = as_array(u) if are_objects(u) else u
     if isinstance(u, RealArray) and u.ndim == 2 and u.shape == table.shape:
         return pd.DataFrame(u, index=table.index, columns=table.columns)
     u = as_column(u, None)
@@ -99,7 +103,7 @@ def _is_of(kinds: str, dtype: Any) -> bool:
 
 
 def _checked(made: Any, what: str) -> Any:
-    """What a method has made, without a Box."""
+    """Return the result of a method; refuse it if a Box is in it."""
     tables = made if isinstance(made, tuple) else (made,)
     for table in tables:
         if not isinstance(table, (pd.Series, pd.DataFrame)):
@@ -177,6 +181,10 @@ def setting_columns(method: Callable[..., Any]) -> Any:
         if not any(map(_has_numbers, (*args, *kwargs.values()))):
             return method(self, *args, **kwargs)
         rows = method.__name__ == "__setitem__" and not pd.api.types.is_hashable(args[0])
+        if rows and isinstance(args[1], DualNumber) and _are_labels(args[0]):
+            for label in args[0]:
+                self[label] = args[1]
+            return None
         if rows:
             _become_traced(self)
             args = (args[0], _boxed(args[1], self))
@@ -190,6 +198,10 @@ def setting_columns(method: Callable[..., Any]) -> Any:
     return changed
 
 
+def _are_labels(key: Any) -> bool:
+    return isinstance(key, (list, np.ndarray, pd.Index, pd.Series)) and not is_bool_indexer(key)
+
+
 def setting(method: Callable[..., Any]) -> Any:
     """`t.loc[rows, columns] = x`, and the same of iloc, at and iat."""
 
@@ -199,10 +211,36 @@ def setting(method: Callable[..., Any]) -> Any:
             method(self, key, new)
             return
         _become_traced(self.obj)
-        method(self, key, _boxed(new, self.obj))
-        _checked(self.obj, "an assignment")
+        new = as_array(new)
+        for label in _new_columns(key, self.obj) if self.name in ("loc", "at") else ():
+            self.obj[label] = Column(np.full(len(self.obj), np.nan))
+        if isinstance(new, RealArray) and new.ndim == 2 and self.obj.ndim == 2:
+            _set_matrix(self, key, new)
+        else:
+            method(self, key, _boxed(new, self.obj))
+            _checked(self.obj, "an assignment")
 
     return changed
+
+
+def _new_columns(key: Any, table: Any) -> list[Any]:
+    """Return the labels of columns in a key of `loc` that a DataFrame does not have."""
+    if not isinstance(key, tuple) or len(key) != 2 or table.ndim < 2 or table.columns.nlevels > 1:
+        return []
+    labels = key[1] if isinstance(key[1], list) else [key[1]]
+    return [u for u in labels if isinstance(u, (str, int)) and not isinstance(u, bool) and u not in table.columns]
+
+
+def _set_matrix(indexer: Any, key: Any, new: Any) -> None:
+    """Store a traced matrix in the part of a DataFrame that a key of loc or iloc selects, column by column."""
+    table = indexer.obj
+    keys = [u(table) if callable(u) else u for u in (key if isinstance(key, tuple) else (key,))]
+    index = pd.DataFrame(np.arange(table.size).reshape(table.shape), table.index, table.columns)
+    part = getattr(index, indexer.name)[tuple(keys) if isinstance(key, tuple) else keys[0]].to_numpy()
+    part = part[None, :] if part.ndim == 1 else part  # a row
+    new = np.broadcast_to(new, part.shape)
+    for k, rows in enumerate(part.T if part.size else ()):
+        table.iloc[rows // table.shape[1], rows[0] % table.shape[1]] = new[:, k]
 
 
 def computing_in_place(op: Callable[..., Any]) -> Callable[..., Any]:
@@ -265,6 +303,32 @@ def discrete(method: Callable[..., Any]) -> Any:
         return method(_plain(self), *map(_plain, args), **{key: _plain(u) for key, u in kwargs.items()})
 
     return of_values
+
+
+def ranking(method: Callable[..., Any]) -> Any:
+    """`corr`, which depends on the ranks only if its method is Spearman's or Kendall's."""
+    of_ranks = discrete(method)
+
+    def corr(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """Correlate as pandas does; by ranks, the values."""
+        given = kwargs.get("method", args[1] if self.ndim == 1 and len(args) > 1 else args[0] if args else "")
+        by_ranks = isinstance(given, str) and given in ("spearman", "kendall")
+        return (of_ranks if by_ranks else method)(self, *args, **kwargs)
+
+    return corr
+
+
+def of_constants(method: Callable[..., Any]) -> Any:
+    """A method whose result holds plain floats only: `t.to_csv()`, `s.mode()`."""
+
+    def of_plain(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call pandas' method; refuse a table with traced numbers."""
+        if holds_numbers(self):
+            name = method.__name__
+            raise refused(f"{name}()", "its result holds plain floats", f"dualrev.value(t).{name}() for the table t")
+        return method(self, *args, **kwargs)
+
+    return of_plain
 
 
 def selecting(method: Callable[..., Any]) -> Any:

@@ -59,10 +59,10 @@ def _has_table(given: Any) -> bool:
 
 
 def _asked_for_an_array(error: DualrevError) -> bool:
-    """Whether numpy asked the table for its array: no method of pandas did."""
+    """Whether numpy asked the table, or an array of it, for a plain array: no method of pandas did."""
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
     of_pandas = [frame for frame in frames if frame.f_globals.get("__name__", "").startswith("pandas.")]
-    return bool(of_pandas) and all(frame.f_code.co_name in ("__array__", "values", "_values") for frame in of_pandas)
+    return all(frame.f_code.co_name in ("__array__", "values", "_values") for frame in of_pandas)
 
 
 def _values(u: Any) -> Any:

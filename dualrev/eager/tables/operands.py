@@ -13,11 +13,13 @@ import pandas as pd
 from pandas._libs import lib
 from pandas.api.extensions import ExtensionArray
 from pandas.core import arraylike
+from pandas.core.dtypes import astype
 from pandas.core.ops import array_ops
 
-from dualrev.eager.arrays.memory.storage import RealArray, adopt, holds_duals
+from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.numbers.dual import DualNumber
-from dualrev.eager.tables.boxes import Box, as_numbers, is_scalar, unboxed
+from dualrev.eager.tables.arrays import as_array
+from dualrev.eager.tables.boxes import Box, are_objects, as_numbers, is_scalar, unboxed
 from dualrev.eager.tables.column import Column
 from dualrev.eager.tables.dtype import DTYPE
 from dualrev.eager.tables.kinds import holds_numbers
@@ -62,7 +64,7 @@ def under(table: Any) -> Any:
     for dtype in dtypes:
         if dtype != DTYPE and not (isinstance(dtype, np.dtype) and dtype.kind in "biuf"):
             why = f"pandas takes a column of type {dtype} otherwise than one of floats"
-            cure = "t[['x', 'y']] for the columns of floats, or s.to_numpy(float) for such a column s"
+            cure = "t[['x', 'y']] for the columns of floats, or s.astype(float) for such a column s"
             raise UnsupportedError("an operation with a table", cure, why)
     return table.astype(DTYPE)
 
@@ -86,11 +88,12 @@ def _computing(compute: Callable[..., Any]) -> Any:
 
     def arithmetic(left: Any, right: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
         """Compute as pandas does; operands of traced numbers become columns."""
-        if not _are_objects(left) and not _are_objects(right):
-            return compute(left, right, op, *args, **kwargs)
-        if np.ndim(left) != 1 or np.ndim(right) > 1:
+        if (are_objects(left) or are_objects(right)) and (np.ndim(left) != 1 or np.ndim(right) > 1):
             raise _of_objects()
-        return op(*(Column(adopt(u)) if _are_objects(u) else u for u in (left, right)))
+        operands = _as_column(left), _as_column(right)
+        if not any(isinstance(u, Column) for u in operands):
+            return compute(left, right, op, *args, **kwargs)
+        return op(*operands)
 
     return arithmetic
 
@@ -100,10 +103,27 @@ def _extracting(extract: Callable[..., Any]) -> Any:
 
     def extract_array(obj: Any, *args: Any, **kwargs: Any) -> Any:
         """Extract the array as pandas does; traced numbers become a column."""
-        made = extract(obj, *args, **kwargs)
-        return Column(adopt(made)) if _are_objects(made) and made.ndim == 1 else made
+        return _as_column(extract(obj, *args, **kwargs))
 
     return extract_array
+
+
+def _converting(convert: Callable[..., Any]) -> Any:
+    """`s.astype(float)` of a column of objects."""
+
+    def astype_array(values: Any, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+        """Convert as pandas does; of traced numbers, make a column."""
+        if dtype == np.float64 and are_objects(values) and values.ndim == 1 and all(map(is_scalar, values)):
+            return Column(as_numbers(values))
+        return convert(values, dtype, *args, **kwargs)
+
+    return astype_array
+
+
+def _as_column(u: Any) -> Any:
+    """A column of an array of objects, if all are numbers; anything else unchanged."""
+    made = as_array(u) if are_objects(u) and u.ndim == 1 else u
+    return Column(made) if made is not u else u
 
 
 def _applying(apply: Callable[..., Any]) -> Any:
@@ -111,7 +131,7 @@ def _applying(apply: Callable[..., Any]) -> Any:
 
     def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Apply a ufunc as pandas does; of traced DataFrames with the same labels, to their arrays."""
-        if self.ndim > 1 and any(map(_are_objects, inputs)):
+        if self.ndim > 1 and any(map(are_objects, inputs)):
             raise _of_objects()
         try:
             return apply(self, ufunc, method, *inputs, **kwargs)
@@ -143,12 +163,9 @@ TAUGHT: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     (lib, "maybe_convert_objects", _inferring),
     (array_ops, "_na_arithmetic_op", _computing),
     (arraylike, "extract_array", _extracting),
+    (astype, "astype_array", _converting),
     (arraylike, "array_ufunc", _applying),
 )
-
-
-def _are_objects(u: Any) -> bool:
-    return isinstance(u, np.ndarray) and u.dtype == object and holds_duals(u)
 
 
 def _are_numbers(objects: np.ndarray) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 from dualrev.eager.arrays.memory.storage import RealArray, adopt, holds_duals, real_array
 from dualrev.eager.numbers.dual import DualNumber
 from dualrev.eager.tables.kinds import is_table
+from dualrev.errors import LeafError
 
 __all__ = ["Table", "with_labels"]
 
@@ -41,32 +42,31 @@ def with_labels(x: Any) -> Table | None:
             """Return a Series with the labels of x."""
             return module.Series(_as_column(a), index=x.index, name=x.name, dtype=object if objects else None)
 
-        return _of_one(x, x.to_numpy(), made)
+        return _of_one(_numbers(x), x.shape, made)
     if package == "pandas" and isinstance(x, module.DataFrame):
         return _of_columns(x)
     if package == "xarray" and isinstance(x, module.DataArray):
         data = x.variable._data
         held = isinstance(data, (RealArray, DualNumber))  # xarray keeps these as they are
-        return _of_one(x, real_array(data) if held else x.to_numpy(), lambda a: x.copy(data=a))
+        return _of_one(_leaf(real_array(data) if held else x.to_numpy()), x.shape, lambda a: x.copy(data=a))
     return None
 
 
-def _of_one(x: Any, values: Any, make: Callable[[Any], Any]) -> Table | None:
-    values = _leaf(values)
+def _of_one(values: Any, shape: tuple[int, ...], make: Callable[[Any], Any]) -> Table | None:
     if values is None:
         return None
 
     def build(children: list[Any]) -> Any:
         """Put labels on an array of the table's shape; a Jacobian has more axes than labels."""
         made = children[0]
-        return make(made) if np.shape(made) == x.shape else made  # a Jacobian has more axes than there are labels for
+        return make(made) if np.shape(made) == shape else made  # a Jacobian has more axes than there are labels for
 
     return Table([values], build, build)
 
 
 def _of_columns(x: Any) -> Table:
     columns = [x.iloc[:, k] for k in range(x.shape[1])]
-    leaves = [_leaf(column.to_numpy()) for column in columns]
+    leaves = [_numbers(column) for column in columns]
 
     def make(made: list[Any]) -> Any:
         """Return a table of these columns."""
@@ -77,6 +77,9 @@ def _of_columns(x: Any) -> Table:
     def build(children: list[Any]) -> Any:
         """Return a table of the results, or a dict by column if their shapes differ from the columns'."""
         if any(child is not None and np.shape(child) != (len(x),) for child in children):
+            if not x.columns.is_unique:
+                why = "several columns have the same label, and a Jacobian has an array for each label"
+                raise LeafError(x, why, "Write t.set_axis(range(t.shape[1]), axis=1) for the table t")
             return dict(zip(x.columns, children, strict=True))
         return make([[None] * len(x) if child is None else child for child in children])
 
@@ -86,6 +89,12 @@ def _of_columns(x: Any) -> Table:
         return make([column if leaf is None else child for column, child, leaf in pairs])
 
     return Table([b if a is None else a for a, b in zip(leaves, columns, strict=True)], build, restore)
+
+
+def _numbers(column: Any) -> Any:
+    """The numbers of a Series of floats; None for others, also for those of which pandas makes an array of floats."""
+    discrete = not isinstance(column.dtype, np.dtype) and column.dtype.kind != "f"  # such as Int64 and category
+    return None if discrete else _leaf(column.to_numpy())
 
 
 def _leaf(values: np.ndarray) -> Any:

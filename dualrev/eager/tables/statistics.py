@@ -25,20 +25,24 @@ __all__ = [
     "STATISTICS",
     "accumulated",
     "interpolated",
+    "magnitude",
     "reduced",
     "with_value",
     "with_values",
 ]
 
 
-def with_values(x: Any, values: Any, what: str) -> RealArray:
-    """x with the values that pandas computes, which equal its own up to rounding; NaN of pandas is a constant."""
+def with_values(x: Any, values: Any, what: str, scale: float = 0.0) -> RealArray:
+    """x with the values that pandas computes, which equal its own up to rounding; NaN of pandas is a constant.
+
+    `scale` is the magnitude of the terms of x: where they cancel, the rounding errors are relative to it.
+    """
     x, values = as_numbers(x), np.asarray(values, float)
     if any(not isinstance(run, Tape) for run in x.layers()):
         return x  # a stage of the paper keeps the values in its numbers
     missing = np.isnan(x.x)
-    scale = np.nanmax(np.abs(x.x), initial=1e-300, where=np.isfinite(x.x))
-    close = np.isclose(x.x, values, rtol=1e-6, atol=1e-6 * scale) | np.isnan(values) | missing
+    atol = max(1e-6 * max(_largest(x.x), 1e-300), 1e-10 * scale)
+    close = np.isclose(x.x, values, rtol=1e-6, atol=atol) | np.isnan(values) | missing
     if x.x.shape != values.shape or not np.all(close) or not _all_hold_duals(x[missing & ~np.isnan(values)]):
         raise refused(what)
     made = x.copy()
@@ -51,9 +55,27 @@ def _all_hold_duals(x: RealArray) -> bool:
     return all(holds_duals(x[k : k + 1]) for k in range(len(x)))
 
 
-def with_value(x: Any, y: Any, what: str) -> Any:
-    """The same for one number."""
-    return with_values([x], [y], what)[0]
+def with_value(x: Any, y: Any, what: str, scale: float = 0.0) -> Any:
+    """Return a traced number with the value that pandas computes."""
+    return with_values([x], [y], what, scale)[0]
+
+
+def _largest(x: np.ndarray) -> float:
+    """The largest absolute value, without NaN and infinities; 0 of none."""
+    return float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x)))
+
+
+def magnitude(name: str, *arrays: np.ndarray) -> float:
+    """The magnitude of the terms of a statistic of arrays, such as squares for a variance; 0 if no terms cancel."""
+    if name in _RATIOS:
+        return 1.0
+    if name in ("prod", "cumprod"):
+        return 0.0
+    largest = [_largest(np.asarray(x, float)) for x in arrays]
+    return largest[0] * largest[-1] if name in ("var", "cov") else largest[0]
+
+
+_RATIOS = ("skew", "kurt", "corr")
 
 
 def reduced(name: str, x: RealArray, skipna: bool, **kwargs: Any) -> Any:
@@ -211,4 +233,4 @@ def interpolated(x: RealArray, values: np.ndarray, index: Any) -> RealArray:
         a, b = known[max(after - 1, 0)], known[min(after, len(known) - 1)]
         share = (place[k] - place[a]) / (place[b] - place[a]) if a < k < b else 0.0
         made[k] = x[a] + (x[b] - x[a]) * share if a < k < b else x[a]
-    return with_values(made, values, "interpolate")
+    return with_values(made, values, "interpolate", magnitude("interpolate", x.x))

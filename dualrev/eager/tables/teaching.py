@@ -14,16 +14,24 @@ from typing import Any
 import pandas as pd
 from pandas._libs import algos
 from pandas._libs.window import aggregations
-from pandas.core import construction, indexing, nanops
+from pandas.core import apply, construction, indexing, nanops
 from pandas.core.dtypes import missing
 from pandas.core.groupby import generic, groupby
 from pandas.core.internals import blocks, managers
 from pandas.core.methods import describe as methods_of_describe
 from pandas.core.window import rolling
 
-from dualrev.eager.tables.arrays import constructing_frames, constructing_series, interleaving, sanitizing, squeezing
+from dualrev.eager.tables.applying import choosing
+from dualrev.eager.tables.arrays import (
+    constructing_frames,
+    constructing_series,
+    interleaving,
+    sanitizing,
+    squeezing,
+    storing,
+)
 from dualrev.eager.tables.groups import combining, describing, quantiles
-from dualrev.eager.tables.matrices import correlating, finding_missing, reducing, trusting
+from dualrev.eager.tables.matrices import correlating, covariances, finding_missing, pairing, reducing, trusting
 from dualrev.eager.tables.methods import (
     BOXING,
     IN_PLACE,
@@ -32,6 +40,8 @@ from dualrev.eager.tables.methods import (
     computing_in_place,
     discrete,
     multiplying,
+    of_constants,
+    ranking,
     selecting,
     setting,
     setting_columns,
@@ -44,21 +54,30 @@ from dualrev.eager.tables.windows import KERNELS, prepared_values
 
 __all__ = ["teach"]
 
+_OF_CONSTANTS: tuple[str, ...] = ("mode", "value_counts", "factorize", "convert_dtypes")
+_OF_CONSTANTS += ("to_csv", "to_json", "to_excel", "to_pickle", "to_sql", "to_hdf", "to_parquet", "to_records")
 _FUNCTIONS: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     *TAUGHT,
     *((aggregations, name, taught) for name, taught in KERNELS.items()),
     (generic.DataFrameGroupBy, "_wrap_applied_output_series", combining),
     (groupby.GroupBy, "quantile", quantiles),
+    (apply.Apply, "transform_str_or_callable", choosing),
+    (apply.SeriesApply, "apply_compat", choosing),
     (pd.DataFrame, "sort_values", sorting),
     (pd.DataFrame, "_reduce", reducing),
     (methods_of_describe, "describe_numeric_1d", describing),
     (algos, "nancorr", correlating),
     (nanops, "_ensure_numeric", trusting),
+    (nanops, "nancorr", pairing),
+    (nanops, "nancov", pairing),
+    (pd.DataFrame, "cov", covariances),
     (missing, "_isna", finding_missing),
     (construction, "sanitize_array", sanitizing),
     (rolling.BaseWindow, "_prep_values", prepared_values),
     (blocks.EABackedBlock, "_maybe_squeeze_arg", squeezing),
     (blocks.ExtensionBlock, "_maybe_squeeze_arg", squeezing),
+    (blocks, "new_block", storing),
+    (blocks, "new_block_2d", storing),
     (managers.BlockManager, "as_array", interleaving),
     (pd.Series, "__init__", constructing_series),
     (pd.DataFrame, "__init__", constructing_frames),
@@ -68,6 +87,8 @@ _FUNCTIONS: tuple[tuple[Any, str, Callable[..., Any]], ...] = (
     *((kind, name, selecting) for kind in (pd.Series, pd.DataFrame) for name in ("nlargest", "nsmallest")),
     *((pd.DataFrame, name, discrete) for name in ("rank", "isin", "nunique", "idxmax", "idxmin")),
     (pd.DataFrame, "to_numpy", as_traced_array),
+    *((kind, "corr", ranking) for kind in (pd.Series, pd.DataFrame)),
+    *((kind, name, of_constants) for kind in (pd.Series, pd.DataFrame) for name in _OF_CONSTANTS),
     *((kind, name, computing_in_place(op)) for kind in (pd.Series, pd.DataFrame) for name, op in IN_PLACE.items()),
     *((kind, "update", updating) for kind in (pd.Series, pd.DataFrame)),
     (pd.Series, "__setitem__", updating),

@@ -20,7 +20,7 @@ from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.tables.boxes import as_numbers
 from dualrev.eager.tables.column import Column
 from dualrev.eager.tables.kinds import holds_numbers, refused
-from dualrev.eager.tables.statistics import STATISTICS, by_rows, with_values
+from dualrev.eager.tables.statistics import STATISTICS, by_rows, magnitude, with_values
 from dualrev.errors import ConversionError
 
 __all__ = ["KERNELS", "prepared_values"]
@@ -60,7 +60,8 @@ def _of_rows(f: Any, arrays: tuple[Any, ...], start: Any, end: Any, values: Any,
     rows = [np.flatnonzero(known[start[k] : end[k]]) + start[k] for k in there]
     made = RealArray(np.full(len(values), np.nan))
     made[there] = by_rows(f, arrays, rows, **options)
-    return Column(with_values(made, values, f"rolling(...).{name}()"))
+    scale = magnitude(name, *map(_plain, arrays))
+    return Column(with_values(made, values, f"rolling(...).{name}()", scale))
 
 
 def _statistic(name: str, kernel: Callable[..., Any]) -> Any:
@@ -265,7 +266,8 @@ def _of_weights_by_row(f: Any, arrays: tuple[Any, ...], weights: list[Any], valu
         index = np.array([np.pad(rows, (n - len(rows), 0), mode="edge") for rows, _ in pairs])
         w = np.array([np.pad(u, (n - len(u), 0)) for _, u in pairs])
         made[part] = f(w, *(as_numbers(x)[index] for x in arrays))
-    return Column(with_values(made, values, "ewm(...)"))
+    scale = magnitude("cov" if len(arrays) == 2 else "mean", *map(_plain, arrays))
+    return Column(with_values(made, values, "ewm(...)", scale))
 
 
 #: What takes the place of the functions of pandas._libs.window.aggregations.

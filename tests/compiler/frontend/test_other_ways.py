@@ -44,7 +44,12 @@ INSTEAD: dict[str, tuple[Callable[..., Any], str, Callable[..., Any], Any]] = {
         A,
     ),
     "call": (lambda x: operator.call(np.sum, x), "Write f(x)", lambda x: np.sum(x), A),
-    "reduce": (lambda x: functools.reduce(operator.mul, x), "Write a loop: `for y in ys: x = f(x, y)`", None, A),
+    "reduce": (
+        lambda x: functools.reduce(operator.mul, x),
+        "dualrev has no derivative for it in numba functions. Write a loop: `for y in ys: x = f(x, y)`",
+        None,
+        A,
+    ),
     "reduce of a lambda": (lambda x: functools.reduce(lambda p, q: p * q, x), "Write a loop", None, A),
     "a function that numpy has": (
         lambda m: scipy.linalg.solve(m, m)[0, 0] + m[0, 0],

@@ -22,7 +22,7 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from dualrev.compiler.frontend.desugar.closures import Inlined
-from dualrev.compiler.frontend.desugar.ndindex import assigned, located, read
+from dualrev.compiler.frontend.desugar.ndindex import assigned, builtin, located, read
 from dualrev.compiler.frontend.lowering.scope import Scope
 from dualrev.compiler.frontend.reading.source import Static
 from dualrev.compiler.types.aliases import UserValue
@@ -132,7 +132,7 @@ class Composing:
         if not isinstance(x, ast.Call) or x.keywords or self.value(x.func) is not range or len(x.args) > 2:
             return None
         distance = x.args[0] if len(x.args) == 1 else ast.BinOp(x.args[1], ast.Sub(), x.args[0])
-        return ast.Call(ast.Name("max", ast.Load()), [ast.Constant(0), distance], [])
+        return ast.Call(builtin("max"), [ast.Constant(0), distance], [])
 
     def index(self, node: ast.expr) -> ast.expr:
         """Desugar calls of `slice` in an index."""

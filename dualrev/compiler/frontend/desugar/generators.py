@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dualrev.compiler.frontend.desugar.closures import bound_in, renamed
-from dualrev.compiler.frontend.desugar.ndindex import assigned, located, read
+from dualrev.compiler.frontend.desugar.ndindex import assigned, builtin, located, read
 from dualrev.compiler.frontend.lowering.exits import exits_of
 from dualrev.compiler.frontend.lowering.scope import Scope
 from dualrev.compiler.frontend.reading.njit_options import differing
@@ -165,7 +165,7 @@ class _Yields:
         made.append(ast.Assign([target], value))
         body = [renamed(s, {}) for s in node.body]
         if ast.Continue in exits_of(body):
-            once = ast.Call(ast.Name("range", ast.Load()), [ast.Constant(1)], [])
+            once = ast.Call(builtin("range"), [ast.Constant(1)], [])
             counter = ast.Name(self.generators.local("once"), ast.Store())
             body = [ast.For(counter, once, body, [])]
         for s in [*made, *body]:

@@ -15,7 +15,7 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
-from dualrev.compiler.frontend.desugar.ndindex import assigned, located, read
+from dualrev.compiler.frontend.desugar.ndindex import assigned, builtin, located, read
 from dualrev.compiler.frontend.lowering.scope import Scope
 from dualrev.compiler.frontend.reading.source import parameters
 
@@ -107,4 +107,4 @@ class Iterators:
 
     def length(self, base: str) -> ast.expr:
         """Build `len(base)`."""
-        return ast.Call(ast.Name("len", ast.Load()), [read(base)], [])
+        return ast.Call(builtin("len"), [read(base)], [])

@@ -10,7 +10,7 @@ import numpy as np
 
 from dualrev.compiler.frontend.reading.source import Static
 
-__all__ = ["Nests", "assigned", "located", "read"]
+__all__ = ["Nests", "assigned", "builtin", "located", "read"]
 
 
 class Nests:
@@ -74,7 +74,7 @@ class Nests:
             body.append(ast.Assign([x], ast.Subscript(read(base), place, ast.Load())))
         body += node.body
         for i, size in reversed(list(zip(index, sizes, strict=True))):
-            call = ast.Call(ast.Name("range", ast.Load()), [size], [])
+            call = ast.Call(builtin("range"), [size], [])
             body = [ast.For(ast.Name(i, ast.Store()), call, body, [])]
         for s in body:
             located(s, node)
@@ -86,6 +86,11 @@ def located(s: ast.AST, node: ast.AST) -> None:
     for x in ast.walk(s):
         if not hasattr(x, "lineno"):
             ast.copy_location(x, node)
+
+
+def builtin(name: str) -> ast.Name:
+    """Build a load of a builtin function, also where the user's function has another value of this name."""
+    return ast.Name(f"builtins.{name}", ast.Load())
 
 
 def read(name: str) -> ast.Name:

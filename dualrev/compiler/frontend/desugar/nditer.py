@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dualrev.compiler.frontend.desugar.closures import renamed
-from dualrev.compiler.frontend.desugar.ndindex import assigned, located, read
+from dualrev.compiler.frontend.desugar.ndindex import assigned, builtin, located, read
 from dualrev.compiler.frontend.reading.source import Static
 from dualrev.compiler.runtime.markers import in_order, in_rows
 from dualrev.compiler.types.aliases import UserValue
@@ -59,7 +59,7 @@ def over_memory(node: ast.For, local: Callable[[str], str], known: dict[str, Sta
         return None
     size = ast.Attribute(read(bases[0]), "size", ast.Load())
     made = _together(given, bases, body, known, local, node) if several else [_alone(given[0], bases[0], known, local)]
-    loop = ast.For(ast.Name(i, ast.Store()), ast.Call(read("range"), [size], []), body, node.orelse)
+    loop = ast.For(ast.Name(i, ast.Store()), ast.Call(builtin("range"), [size], []), body, node.orelse)
     made.append(loop)
     for s in made:
         located(s, node)

@@ -43,7 +43,7 @@ from dualrev.compiler.frontend.desugar.generators import Generators
 from dualrev.compiler.frontend.desugar.iter_next import Iterators
 from dualrev.compiler.frontend.desugar.list_names import lists_of
 from dualrev.compiler.frontend.desugar.match import Matching
-from dualrev.compiler.frontend.desugar.ndindex import Nests, assigned, located, read
+from dualrev.compiler.frontend.desugar.ndindex import Nests, assigned, builtin, located, read
 from dualrev.compiler.frontend.desugar.nditer import over_memory
 from dualrev.compiler.frontend.desugar.nested_ad import Inside
 from dualrev.compiler.frontend.desugar.operators import augmented
@@ -388,7 +388,7 @@ class _Desugaring(ast.NodeTransformer):
             return node
         assert isinstance(node.left, ast.List)
         name, counter = self.local("item"), ast.Name(self.local("i"), ast.Store())
-        rounds = ast.Call(ast.Name("range", ast.Load()), [node.right], [])
+        rounds = ast.Call(builtin("range"), [node.right], [])
         made = ast.ListComp(read(name), [ast.comprehension(counter, rounds, [], 0)])
         whole = Inlined.of([assigned(name, node.left.elts[0], node)], made)
         located(whole, node)

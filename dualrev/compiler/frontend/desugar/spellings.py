@@ -27,7 +27,7 @@ from numba import literally
 from numba.core import types
 from numba.typed import List
 
-from dualrev.compiler.frontend.desugar.ndindex import located, read
+from dualrev.compiler.frontend.desugar.ndindex import builtin, located, read
 from dualrev.compiler.frontend.desugar.operators import operation
 from dualrev.compiler.frontend.lowering.scope import Scope
 from dualrev.compiler.types.aliases import UserValue
@@ -120,7 +120,7 @@ class Spellings:
         """Desugar `List.empty_list(t)` of numbers to an empty comprehension; of others, numba infers the item type."""
         if not isinstance(self.value(kind), (types.Number, types.Boolean)):
             return ast.Call(base, [], [])
-        none = ast.Call(ast.Name("range", ast.Load()), [ast.Constant(0)], [])
+        none = ast.Call(builtin("range"), [ast.Constant(0)], [])
         counter = ast.Name(self.local("i"), ast.Store())
         return ast.ListComp(ast.Call(kind, [ast.Constant(0)], []), [ast.comprehension(counter, none, [], 0)])
 
@@ -212,7 +212,7 @@ def _zipped(names: list[str], over: list[ast.expr]) -> tuple[ast.expr, ast.expr]
     targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
     if len(over) == 1:
         return targets[0], over[0]
-    return ast.Tuple(targets, ast.Store()), ast.Call(ast.Name("zip", ast.Load()), over, [])
+    return ast.Tuple(targets, ast.Store()), ast.Call(builtin("zip"), over, [])
 
 
 def joined(node: ast.Tuple) -> ast.expr:

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dualrev.compiler.frontend.desugar.closures import Inlined, bound_in, renamed, returning
-from dualrev.compiler.frontend.desugar.ndindex import assigned, located, read
+from dualrev.compiler.frontend.desugar.ndindex import assigned, builtin, located, read
 from dualrev.compiler.frontend.lowering.scope import Scope
 from dualrev.compiler.frontend.reading.callables import frozen_in, jitted
 from dualrev.compiler.frontend.reading.source import Source, Static
@@ -149,7 +149,7 @@ class _Loops:
         body.append(ast.Assign([ast.Subscript(read(made), place, ast.Store())], value))
         for k, (i, (lo, hi)) in reversed(list(enumerate(zip(index, self.near, strict=True)))):
             stop = ast.BinOp(_shape(first, k), ast.Sub(), ast.Constant(hi))
-            bounds = ast.Call(read("range"), [ast.Constant(-lo), stop], [])
+            bounds = ast.Call(builtin("range"), [ast.Constant(-lo), stop], [])
             body = [ast.For(ast.Name(i, ast.Store()), bounds, body, [])]
         return body
 

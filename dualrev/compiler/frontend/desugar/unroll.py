@@ -15,7 +15,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from dualrev.compiler.frontend.desugar.closures import renamed
-from dualrev.compiler.frontend.desugar.ndindex import assigned, located, read
+from dualrev.compiler.frontend.desugar.ndindex import assigned, builtin, located, read
 from dualrev.compiler.frontend.lowering.exits import exits_of
 from dualrev.compiler.frontend.lowering.scope import Scope
 
@@ -63,7 +63,7 @@ class Unrolling:
             return None
         items, body = node.iter.elts, node.body
         if ast.Continue in exits_of(body):  # what it leaves is the one iteration of a loop
-            once = ast.Call(read("range"), [ast.Constant(1)], [])
+            once = ast.Call(builtin("range"), [ast.Constant(1)], [])
             body = [ast.For(ast.Name(self.local("once"), ast.Store()), once, body, [])]
             located(body[0], node)
         if all(map(self.is_function, items)) and isinstance(node.target, ast.Name):

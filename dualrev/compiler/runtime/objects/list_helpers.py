@@ -99,6 +99,8 @@ def _places_in(shape):
 
 @numba.extending.overload(_places_in)
 def _overload_places_in(shape):
+    if isinstance(shape, types.Integer):  # np.ndindex(n)
+        return lambda shape: shape
     if not shape.count:  # numba has no loop over the empty tuple
         return lambda shape: 1
 
@@ -124,6 +126,8 @@ def _place_of(shape, k):
 
 @numba.extending.overload(_place_of)
 def _overload_place_of(shape, k):
+    if isinstance(shape, types.Integer):
+        return lambda shape, k: (k,)
     if not shape.count:
         return lambda shape, k: shape
 

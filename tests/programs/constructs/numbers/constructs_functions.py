@@ -156,3 +156,26 @@ def functions_of_the_module_operator_in_place(x, a, k):
     for y in list(filter(lambda t: t > 0.0, list(map(math.sin, map(operator.mul, a, a * x))))):
         s -= y
     return s * np.sum(np.where(flags, a, x))
+
+
+@case(1.3, np.array([0.7, -0.4, 1.2]))
+@njit
+def names_of_builtin_functions(x, a):
+    """Loops that stand for map and [y] * n call the builtin functions, whatever has their names."""
+
+    def zip(u, v):
+        return u - v
+
+    def range(k):
+        return k * 2.0
+
+    len = x * x
+    s = zip(x, 2.0) + range(x) * len
+    for y in map(operator.mul, a, a * x):
+        s += y
+    ys = [x * 2.0] * 3
+    for y in ys:
+        s *= y
+    for i in np.ndindex(3):
+        s += a[i] * len
+    return s
