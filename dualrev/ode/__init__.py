@@ -2,6 +2,8 @@
 
     rk23  rk45  dop853    explicit methods of order 3, 5 and 8
     radau                 implicit method of order 5, for stiff equations
+    checkpointed          the explicit methods with checkpoints: a gradient in less memory
+    continuous            the explicit methods with the continuous adjoint
 
 Each is a numba function with SciPy's steps, tolerances and interpolants. Other numba functions can call it, and the
 derivative of such a caller is compiled, in both modes and to second order. `dualrev.scipy.integrate.solve_ivp` calls
@@ -29,11 +31,12 @@ in the derivative, as in most libraries: they move the result by no more than th
 (0.13533528, -0.13533528)
 """
 
+from dualrev.ode import checkpointed, continuous
 from dualrev.ode.explicit import dop853, rk23, rk45
 from dualrev.ode.radau import radau
 from dualrev.ode.solution import Solution
 
-__all__ = ["Solution", "dop853", "radau", "rk23", "rk45"]
+__all__ = ["Solution", "checkpointed", "continuous", "dop853", "radau", "rk23", "rk45"]
 
 
 def __dir__() -> list[str]:

@@ -19,7 +19,7 @@ from numba.experimental.function_type import lower_cast_dispatcher_to_function_t
 
 from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, NumbaType, TargetContext
 
-__all__ = ["ConstantFunction", "ConstantFunctionType", "takes_functions"]
+__all__ = ["ConstantFunction", "ConstantFunctionType", "as_constant", "takes_functions"]
 
 _Dispatcher: Any = types.Dispatcher  # numba has no type information
 _CPUDispatcher: Any = CPUDispatcher
@@ -80,10 +80,11 @@ class _TakesFunctions(_CPUDispatcher):
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return the template of a call (numba's) with the type for constants in place of the functions' types."""
-        return super().get_call_template(tuple(map(_as_constant, args)), {k: _as_constant(x) for k, x in kws.items()})
+        return super().get_call_template(tuple(map(as_constant, args)), {k: as_constant(x) for k, x in kws.items()})
 
 
-def _as_constant(kind: NumbaType) -> NumbaType:
+def as_constant(kind: NumbaType) -> NumbaType:
+    """The type of a constant for that of a numba function; any other type itself."""
     return ConstantFunctionType(kind.dispatcher) if type(kind) is types.Dispatcher else kind
 
 

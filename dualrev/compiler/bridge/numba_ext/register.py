@@ -22,6 +22,7 @@ from dualrev.eager.arrays.complex.pairs import ComplexArray, ComplexNumber
 from dualrev.eager.arrays.memory.storage import RealArray
 from dualrev.eager.custom import stop_gradient
 from dualrev.eager.numbers.dual import DualNumber
+from dualrev.rules.library.constant_functions import as_constant
 from dualrev.transformed import Transformed
 
 __all__ = ["learn"]
@@ -73,7 +74,8 @@ class _AtAPoint(AbstractTemplate):
     def generic(self, args: NumbaTypes, kws: dict[str, NumbaType]) -> Signature | None:
         """Type the call: see numba."""
         self.called = _inside().at_a_point(self.context, type(self).key, args, kws)
-        return self.called.get_call_type(self.context, args, kws)
+        constants = {name: as_constant(kind) for name, kind in kws.items()}
+        return self.called.get_call_type(self.context, tuple(map(as_constant, args)), constants)
 
     def get_impl_key(self, sig: Signature) -> Any:
         """Key of the call's implementation: see numba."""
