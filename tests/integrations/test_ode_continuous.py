@@ -57,3 +57,12 @@ def at_time(t):
 def test_times_are_refused():
     with pytest.raises(UnsupportedError, match=r"argument 't_span', which nondiff_argnums names, is differentiated"):
         dr.grad(at_time)(1.0)
+
+
+@pytest.mark.parametrize("transform", [dr.jacfwd, dr.hessian])
+def test_forward_mode_and_second_derivatives_are_refused(transform):
+    given = np.ones(4), np.array([1.1, 0.4, 0.1]), 0.05, 0.4, np.array([1.0]), np.ones((4, 1))
+    with pytest.raises(
+        UnsupportedError, match=r"only first derivatives, in reverse mode\. Write ode\.rk45 or ode\.check"
+    ):
+        transform(by_adjoint)(*given)

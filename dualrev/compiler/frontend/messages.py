@@ -88,6 +88,10 @@ FUNCTIONS |= {
     "functools.partial": ("numba does not have it", "a numba function with all arguments"),
 }
 _MODULES = {
+    "dualrev.ode.nested_args": (  # the first of its functions that the reverse pass calls
+        "the continuous adjoint has only first derivatives, in reverse mode",
+        "ode.rk45 or ode.checkpointed.rk45 in place of ode.continuous.rk45",
+    ),
     "random": _RANDOM,
     "heapq": (
         "of lists, only those are known that grow and shrink at their end",
@@ -98,7 +102,7 @@ _MODULES = {
 
 def about_function(name: str) -> tuple[str, str] | None:
     """Return the reason and the remedy for a function with a diagnostic of its own; else None."""
-    return FUNCTIONS.get(name) or _MODULES.get(name.partition(".")[0])
+    return FUNCTIONS.get(name) or _MODULES.get(name.partition(".")[0]) or _MODULES.get(name.rpartition(".")[0])
 
 
 def refused_at_once(f: UserValue) -> Words | None:

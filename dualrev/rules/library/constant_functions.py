@@ -17,8 +17,6 @@ from numba.core.pythonapi import box
 from numba.core.registry import CPUDispatcher
 from numba.experimental.function_type import lower_cast_dispatcher_to_function_type
 
-from dualrev.compiler.types.aliases import IRBuilder, LLVMValue, NumbaType, TargetContext
-
 __all__ = ["ConstantFunction", "ConstantFunctionType", "as_constant", "takes_functions"]
 
 _Dispatcher: Any = types.Dispatcher  # numba has no type information
@@ -45,31 +43,27 @@ register_default(ConstantFunctionType)(models.OpaqueModel)
 
 
 @lower_constant(ConstantFunctionType)
-def _constant(context: TargetContext, builder: IRBuilder, kind: NumbaType, value: Any) -> LLVMValue:
+def _constant(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     return context.get_constant_null(kind)
 
 
-def _address(context: TargetContext, builder: IRBuilder, kind: NumbaType) -> LLVMValue:
+def _address(context: Any, builder: Any, kind: Any) -> Any:
     """Emit the address of the Python object, which keeps the code from being cached."""
     return context.add_dynamic_addr(builder, id(kind.dispatcher), info="a numba function")
 
 
 @lower_cast(ConstantFunctionType, types.FunctionType)
-def _first_class(
-    context: TargetContext, builder: IRBuilder, source: NumbaType, target: NumbaType, value: LLVMValue
-) -> LLVMValue:
+def _first_class(context: Any, builder: Any, source: Any, target: Any, value: Any) -> Any:
     return lower_cast_dispatcher_to_function_type(context, builder, source, target, _address(context, builder, source))
 
 
 @lower_cast(types.Dispatcher, ConstantFunctionType)
-def _without_address(
-    context: TargetContext, builder: IRBuilder, source: NumbaType, target: NumbaType, value: LLVMValue
-) -> LLVMValue:
+def _without_address(context: Any, builder: Any, source: Any, target: Any, value: Any) -> Any:
     return context.get_constant_null(target)
 
 
 @box(ConstantFunctionType)
-def _boxed(kind: NumbaType, value: LLVMValue, c: Any) -> LLVMValue:
+def _boxed(kind: Any, value: Any, c: Any) -> Any:
     made = _address(c.context, c.builder, kind)
     c.pyapi.incref(made)
     return made
@@ -83,7 +77,7 @@ class _TakesFunctions(_CPUDispatcher):
         return super().get_call_template(tuple(map(as_constant, args)), {k: as_constant(x) for k, x in kws.items()})
 
 
-def as_constant(kind: NumbaType) -> NumbaType:
+def as_constant(kind: Any) -> Any:
     """The type of a constant for that of a numba function; any other type itself."""
     return ConstantFunctionType(kind.dispatcher) if type(kind) is types.Dispatcher else kind
 
