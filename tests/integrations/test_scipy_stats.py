@@ -1,5 +1,6 @@
 """Distributions of one variable: SciPy's values, and the derivatives of differences."""
 
+import pickle
 import re
 from pathlib import Path
 
@@ -156,6 +157,28 @@ def test_numbers_and_frozen_distributions():
     ):
         dr.check(f, *args)
         dr.check_grads(f, args, order=2)
+
+
+def test_a_frozen_distribution_with_plain_parameters_takes_traced_variables():
+    """It is SciPy's object, with SciPy's values, and can be pickled."""
+    normal, skewed = stats.norm(0.5, scale=2.0), stats.gamma(2.5, loc=-1.0)
+    several = stats.multivariate_normal([0.0, 1.0], [[2.0, 0.3], [0.3, 1.0]], seed=1)
+    for f, args in (
+        (normal.logpdf, (0.3,)),
+        (lambda x: normal.ppf(q=x), (0.3,)),
+        (lambda x: normal.interval(x)[1], (0.3,)),
+        (lambda x: skewed.cdf(x) + skewed.pdf(x), (np.array([0.3, 1.5]),)),
+        (several.logpdf, (np.array([0.3, 0.4]),)),
+    ):
+        dr.check(f, *args)
+        dr.check_grads(f, args, order=2)
+    assert type(normal) is type(scipy.stats.norm(0.5))
+    assert normal.logpdf(0.3) == scipy.stats.norm(0.5, 2.0).logpdf(0.3)
+    assert (normal.mean(), normal.dist.name, normal.kwds) == (0.5, "norm", {"scale": 2.0})
+    for x in (stats.norm, normal, several):
+        assert pickle.loads(pickle.dumps(x)).logpdf([0.1, 0.2]) == pytest.approx(x.logpdf([0.1, 0.2]), rel=0)
+    with pytest.raises(TypeError, match=r"dualrev\.scipy\.stats has no rule for rice\.cdf"):
+        dr.grad(lambda x: stats.rice(1.0).cdf(x))(1.0)
 
 
 def test_a_method_without_a_formula_is_refused():

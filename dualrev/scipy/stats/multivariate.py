@@ -13,37 +13,22 @@ from scipy import stats as _stats
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
 from dualrev.scipy import linalg
-from dualrev.scipy.calls import is_plain, valued, without_duals
-from dualrev.scipy.stats.univariate import Frozen
+from dualrev.scipy.calls import is_plain, valued
+from dualrev.scipy.stats.frozen import Freezable
 
 __all__ = ["dirichlet", "multivariate_normal", "multivariate_t"]
 
 _LOG_2_PI = math.log(2.0 * math.pi)
 
 
-class _Several:
+class _Several(Freezable):
     """Multivariate distribution with logpdf and pdf for traced numbers; everything else is SciPy's."""
 
     def __init__(self, name: str, logpdf: Callable[..., Any]) -> None:
-        self._name = name
-        self._of_scipy: Any = getattr(_stats, name)
+        super().__init__(name)
         self.logpdf = valued(self._of_scipy.logpdf)(logpdf)
         self.entropy: Callable[..., Any] = self._of_scipy.entropy
         self.pdf = valued(self._of_scipy.pdf)(lambda *args, **kwargs: np.exp(logpdf(*args, **kwargs)))
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the frozen distribution with these parameters."""
-        if is_plain(args, kwargs):
-            return self._of_scipy(*without_duals(args), **without_duals(kwargs))
-        return Frozen(self, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_of_scipy":  # a copy has no attributes at first
-            raise AttributeError(name)
-        return getattr(self._of_scipy, name)
-
-    def __repr__(self) -> str:
-        return f"<dualrev.scipy.stats.{self._name}>"
 
 
 def _covariance(mean: Any, cov: Any) -> Any:

@@ -20,17 +20,17 @@ from scipy import stats as _stats
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.eager.arrays.special_composed import with_value
 from dualrev.errors import DualrevError, UnsupportedError
-from dualrev.scipy.calls import instead_of, is_plain, order
+from dualrev.scipy.calls import instead_of, order
 from dualrev.scipy.stats.formulas import UNTRACED, Formulas
+from dualrev.scipy.stats.frozen import Freezable
 
-__all__ = ["Distribution", "Frozen"]
+__all__ = ["Distribution"]
 
 _OF_Z = ("cdf", "sf", "logcdf", "logsf")
 _MOMENTS = ("mean", "var", "std")
-_FROZEN = {"pdf", "logpdf", "pmf", "logpmf", "ppf", "isf", "median", "entropy", "interval", "moment", *_OF_Z, *_MOMENTS}
 
 
-class Distribution:
+class Distribution(Freezable):
     """Distribution of SciPy whose methods take traced numbers.
 
     Args:
@@ -50,25 +50,13 @@ class Distribution:
     """
 
     def __init__(self, name: str, formulas: Formulas) -> None:
-        self._of_scipy: Any = getattr(_stats, name)
+        super().__init__(name)
         self._formulas = formulas
         self._shapes: list[str] = (self._of_scipy.shapes or "").replace(",", " ").split()
         self._discrete = isinstance(self._of_scipy, _stats.rv_discrete)
         self._density = "pmf" if self._discrete else "pdf"
         for method in set(self._methods()) - {*UNTRACED.get(name, ())}:
             setattr(self, method, self._function(method))
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the frozen distribution with these parameters."""
-        return self._of_scipy(*args, **kwargs) if is_plain(args, kwargs) else Frozen(self, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_of_scipy":  # a copy has no attributes at first
-            raise AttributeError(name)
-        return getattr(self._of_scipy, name)
-
-    def __repr__(self) -> str:
-        return f"<dualrev.scipy.stats.{self._of_scipy.name}>"
 
     def interval(self, confidence: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Return the ends of an interval around the median that has this probability."""
@@ -264,29 +252,3 @@ def _first(tries: list[Callable[..., Any]], *args: Any) -> Any:
         except DualrevError:
             continue
     return tries[-1](*args)
-
-
-class Frozen:
-    """Frozen distribution with traced parameters."""
-
-    def __init__(self, of: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._of, self._args, self._kwargs = of, args, kwargs
-
-    def __repr__(self) -> str:
-        return f"<{self._of!r} with parameters that are being differentiated>"
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        method = getattr(self._of, name)
-        if name == "rvs":
-            return lambda size=1, random_state=None: method(
-                *self._args, **self._kwargs, size=size, random_state=random_state
-            )
-        if name not in _FROZEN:
-            raise UnsupportedError.call(
-                f"{name} of a frozen distribution whose parameters are being differentiated",
-                "its arguments and the parameters have another order",
-                f"a call of {name} with the parameters as arguments",
-            )
-        return lambda *x, **kwargs: method(*x, *self._args, **self._kwargs, **kwargs)
