@@ -48,6 +48,7 @@ from dualrev.compiler.frontend.reading.source import is_derivative, text_of
 from dualrev.compiler.types.aliases import ArgNums, UserValue
 from dualrev.eager.numba_rules import Owner, Ruled
 from dualrev.rules.drawing import drawing_name
+from dualrev.rules.library.constant_functions import ConstantFunction
 
 __all__ = ["fingerprint", "freezes", "local"]
 
@@ -118,6 +119,7 @@ class _Hasher:
 
     def value(self, x: UserValue) -> None:
         """Hash a value: its type and contents."""
+        x = x.dispatcher if isinstance(x, ConstantFunction) else x
         cls = type(x)
         self.add(cls.__module__, cls.__qualname__)
         if cls in _PLAIN:
