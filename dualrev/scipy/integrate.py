@@ -47,6 +47,7 @@ from dualrev.scipy.ivp_events import Interpolant, as_sequence, event_times, plai
 from dualrev.scipy.quadrature import dblquad, fixed_quad, nquad, quad, quad_vec, tplquad
 from dualrev.scipy.runge_kutta_steps import Explicit, Radau, Steps
 from dualrev.scipy.samples import cumulative_simpson, cumulative_trapezoid, romb, simpson, trapezoid
+from dualrev.scipy.steppers import ode
 from dualrev.scipy.watching import Watch
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "dblquad",
     "fixed_quad",
     "nquad",
+    "ode",
     "odeint",
     "quad",
     "quad_vec",

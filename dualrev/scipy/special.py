@@ -21,11 +21,14 @@ from dualrev.eager.arrays.shape_derivatives import by_name
 from dualrev.eager.arrays.ufuncs import on_arrays
 from dualrev.errors import UnsupportedError
 from dualrev.rules.primitives import PRIMITIVES
+from dualrev.scipy.bessel import hankel1, hankel2, spherical_in, spherical_jn, spherical_kn, spherical_yn
 from dualrev.scipy.calls import instead_of, is_plain, valued
 
 __all__ = [
     "comb",
     "factorial",
+    "hankel1",
+    "hankel2",
     "lambertw",
     "log_softmax",
     "logsumexp",
@@ -33,6 +36,10 @@ __all__ = [
     "perm",
     "polygamma",
     "softmax",
+    "spherical_in",
+    "spherical_jn",
+    "spherical_kn",
+    "spherical_yn",
     "zeta",
 ]
 

@@ -5,7 +5,7 @@ import pytest
 
 import dualrev as dr
 from dualrev.errors import UnsupportedError
-from dualrev.scipy import linalg, sparse, special
+from dualrev.scipy import integrate, linalg, sparse, special
 
 V, M = np.array([1.5, 2.0, 3.0]), np.array([[2.0, 0.3], [0.4, 1.0], [0.2, 0.7]])
 A = np.array([[3.0, 0.2, 0.1], [0.1, 2.0, 0.3], [0.2, 0.1, 4.0]])
@@ -41,6 +41,18 @@ REFUSED = {
         lambda x: special.zeta(x[1], x[0]),
         "dualrev.value(x), if it is a constant",
         lambda x: special.zeta(round(dr.value(x[1])), x[0]),
+        V,
+    ),
+    "ode by its first state": (
+        lambda x: integrate.ode(lambda t, y: -y).set_initial_value(x).integrate(1.0)[0],
+        "integrate.solve_ivp(f, (t0, t1), y0, method='DOP853', args=args)",
+        lambda x: integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), x, method="DOP853").y[0, -1],
+        V,
+    ),
+    "ode by a number of the right-hand side": (
+        lambda x: integrate.ode(lambda t, y: -x * y).set_initial_value(V).integrate(1.0)[0],
+        "integrate.solve_ivp(f, (t0, t1), y0, method='DOP853', args=args)",
+        lambda x: integrate.solve_ivp(lambda t, y: -x * y, (0.0, 1.0), V, method="DOP853", rtol=1e-9).y[0, -1],
         V,
     ),
     "a sparse matrix by a matrix": (

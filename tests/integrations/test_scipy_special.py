@@ -10,6 +10,7 @@ from mpmath import mp
 
 import dualrev as dr
 from dualrev.eager.arrays.shape_derivatives import unknown
+from dualrev.errors import UnsupportedError
 from dualrev.rules.scipy_tape import COMPOSED, MORE, OUTPUTS
 from dualrev.scipy import special
 
@@ -211,6 +212,21 @@ CASES = {
         lambda x, y: special.lambertw(x + 1j * y, 1),
         (np.array([-0.2, 3.0]), np.array([1.0, 0.5])),
     ),
+    **{
+        f"{name}, order {n}{', derivative' if derivative else ''}": (
+            lambda z, name=name, n=n, derivative=derivative: getattr(special, name)(n, z, derivative),
+            (np.array([0.7, 3.0]),),
+        )
+        for name in ("spherical_jn", "spherical_yn", "spherical_in", "spherical_kn")
+        for n, derivative in ((0, False), (3, False), (2, True))
+    },
+    "spherical_jn, several orders": (lambda z: special.spherical_jn(np.arange(4)[:, None], z), (np.array([0.7, 3.0]),)),
+    "spherical_jn at 0": (lambda z: special.spherical_jn(1, z), (0.0,)),
+    "hankel1": (lambda z: special.hankel1(1.5, z) * (1.0 + 1j), (np.array([0.7, 3.0]),)),
+    "hankel2 of complex": (
+        lambda x, y: special.hankel2([0, 2], x + 1j * y),
+        (np.array([0.7, 3.0]), np.array([0.1, 0.2])),
+    ),
     "lambertw of a number": (lambda z: special.lambertw(z).real, (0.3,)),
 }
 
@@ -220,6 +236,11 @@ def test_a_function_that_is_no_ufunc(name):
     f, args = CASES[name]
     dr.check(f, *args)
     dr.check_grads(f, args, order=2)
+
+
+def test_the_order_of_a_spherical_function_is_a_constant():
+    with pytest.raises(UnsupportedError, match=r"spherical_jn by its order .* Write dr\.value\(n\)"):
+        dr.grad(lambda n: special.spherical_jn(n, 1.0))(1.0)
 
 
 def test_counts_outside_of_their_range_are_constants():

@@ -173,6 +173,8 @@ def test_a_frozen_distribution_with_plain_parameters_takes_traced_variables():
         dr.check(f, *args)
         dr.check_grads(f, args, order=2)
     assert type(normal) is type(scipy.stats.norm(0.5))
+    assert isinstance(stats.norm, scipy.stats.rv_continuous)
+    assert isinstance(stats.binom, scipy.stats.rv_discrete)
     assert normal.logpdf(0.3) == scipy.stats.norm(0.5, 2.0).logpdf(0.3)
     assert (normal.mean(), normal.dist.name, normal.kwds) == (0.5, "norm", {"scale": 2.0})
     for x in (stats.norm, normal, several):

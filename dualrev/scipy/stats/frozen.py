@@ -45,6 +45,10 @@ class Freezable:
     def __repr__(self) -> str:
         return f"<dualrev.scipy.stats.{self._name}>"
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # isinstance(norm, rv_continuous), as SciPy's functions of distributions ask
+        return type(self._of_scipy)
+
     def __reduce__(self) -> Any:
         return _by_name, (self._name,)
 
