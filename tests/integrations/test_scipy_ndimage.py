@@ -101,5 +101,5 @@ def test_what_is_refused():
         dr.grad(lambda z: np.sum(ndimage.zoom(X, z)))(1.5)
     with pytest.raises(dr.UnsupportedError, match="of complex"):
         dr.grad(lambda x: np.sum(ndimage.laplace(x * 1j).imag))(X)
-    assert ndimage.median_filter is scipy.ndimage.median_filter
-    assert "median_filter" in dir(ndimage)
+    assert ndimage.binary_dilation is scipy.ndimage.binary_dilation
+    assert "binary_dilation" in dir(ndimage)

@@ -107,5 +107,5 @@ def test_what_is_refused():
         dr.grad(lambda x: np.sum(signal.welch(x, nperseg=8, average="median")[1]))(X)
     with pytest.raises(ValueError, match="padlen"):
         dr.grad(lambda x: np.sum(signal.filtfilt(NUMERATOR, DENOMINATOR, x)))(X[:4])
-    assert signal.medfilt is scipy.signal.medfilt
-    assert "medfilt" in dir(signal)
+    assert signal.find_peaks is scipy.signal.find_peaks
+    assert "find_peaks" in dir(signal)

@@ -1,8 +1,9 @@
-"""`scipy.ndimage`: linear filters, spline interpolation and sums over labels of traced images.
+"""`scipy.ndimage`: filters, spline interpolation and sums over labels of traced images.
 
-Filters are correlations of the padded image, so derivatives are right at the boundaries, too: by the image and by the
-weights. Interpolation has derivatives by the image and by the coordinates: of the spline, and for order=1 from the
-right. Images and weights are real. Every other name is SciPy's own.
+Linear filters are correlations of the padded image, so derivatives are right at the boundaries, too: by the image and
+by the weights. Medians, maxima and minima have the derivative of the element that they select. Interpolation has
+derivatives by the image and by the coordinates: of the spline, and for order=1 from the right. Images and weights are
+real. Every other name is SciPy's own.
 
 >>> import numpy as np
 >>> import dualrev as dr
@@ -33,6 +34,15 @@ from dualrev.scipy.ndimage.filters import (
 )
 from dualrev.scipy.ndimage.interpolation import affine_transform, map_coordinates, rotate, shift, zoom
 from dualrev.scipy.ndimage.measurements import mean, sum, sum_labels
+from dualrev.scipy.order_filters import (
+    maximum_filter,
+    maximum_filter1d,
+    median_filter,
+    minimum_filter,
+    minimum_filter1d,
+    percentile_filter,
+    rank_filter,
+)
 
 __all__ = [
     "affine_transform",
@@ -46,8 +56,15 @@ __all__ = [
     "gaussian_laplace",
     "laplace",
     "map_coordinates",
+    "maximum_filter",
+    "maximum_filter1d",
     "mean",
+    "median_filter",
+    "minimum_filter",
+    "minimum_filter1d",
+    "percentile_filter",
     "prewitt",
+    "rank_filter",
     "rotate",
     "shift",
     "sobel",

@@ -1,4 +1,6 @@
-"""`scipy.signal`: convolutions, filters, spectra and resampling of traced arrays. Every other name is SciPy's own.
+"""`scipy.signal`: convolutions, filters, medians, spectra and resampling of traced arrays.
+
+Every other name is SciPy's own.
 
 >>> import numpy as np
 >>> import dualrev as dr
@@ -12,6 +14,7 @@ from typing import Any
 
 from scipy import signal as _signal
 
+from dualrev.scipy.order_filters import medfilt, medfilt2d, order_filter
 from dualrev.scipy.signal.convolutions import convolve, convolve2d, correlate, correlate2d, fftconvolve, oaconvolve
 from dualrev.scipy.signal.filters import filtfilt, lfilter, lfilter_zi, sosfilt, sosfiltfilt
 from dualrev.scipy.signal.linear import decimate, detrend, hilbert, resample, resample_poly, savgol_filter
@@ -31,7 +34,10 @@ __all__ = [
     "hilbert",
     "lfilter",
     "lfilter_zi",
+    "medfilt",
+    "medfilt2d",
     "oaconvolve",
+    "order_filter",
     "periodogram",
     "resample",
     "resample_poly",
