@@ -4,7 +4,7 @@
     BSpline  make_interp_spline  make_lsq_spline  splrep  splev  splint  splder  splantider
     InterpolatedUnivariateSpline  UnivariateSpline  LSQUnivariateSpline
     interp1d  RegularGridInterpolator  interpn  BarycentricInterpolator  RBFInterpolator
-    RectBivariateSpline
+    RectBivariateSpline  LinearNDInterpolator  NearestNDInterpolator  griddata
 
 Values are SciPy's. The data are y, the abscissas x or the grid, and values of boundary conditions. nu, derivative,
 antiderivative, integrate and, for piecewise polynomials, solve and roots have derivatives, too. An interpolant of plain
@@ -42,6 +42,7 @@ from dualrev.scipy.fitpack_splines import InterpolatedUnivariateSpline, LSQUniva
 from dualrev.scipy.grids import BarycentricInterpolator, RegularGridInterpolator, interp1d, interpn
 from dualrev.scipy.piecewise import Akima1DInterpolator, CubicHermiteSpline, CubicSpline, PchipInterpolator, PPoly
 from dualrev.scipy.radial import RBFInterpolator
+from dualrev.scipy.scattered import LinearNDInterpolator, NearestNDInterpolator, griddata
 
 __all__ = [
     "Akima1DInterpolator",
@@ -51,12 +52,15 @@ __all__ = [
     "CubicSpline",
     "InterpolatedUnivariateSpline",
     "LSQUnivariateSpline",
+    "LinearNDInterpolator",
+    "NearestNDInterpolator",
     "PPoly",
     "PchipInterpolator",
     "RBFInterpolator",
     "RectBivariateSpline",
     "RegularGridInterpolator",
     "UnivariateSpline",
+    "griddata",
     "interp1d",
     "interpn",
     "make_interp_spline",

@@ -312,11 +312,12 @@ LIBRARIES = {
         "Write `from dualrev.scipy import interpolate`: interpolate.RBFInterpolator takes these numbers.",
     ),
     "a function without a drop-in": (
-        lambda y: scipy.interpolate.griddata([0.0, 1.0, 2.0], y, [0.5])[0],
+        lambda y: scipy.interpolate.KroghInterpolator([0.0, 1.0, 2.0], y)(0.5),
         np.ones(3),
         plain_array,
-        "scipy.interpolate.griddata",
-        f"dualrev.scipy.interpolate has no rule for griddata: write it with functions of numpy. Or {OWN_RULE}.",
+        "scipy.interpolate.KroghInterpolator",
+        "dualrev.scipy.interpolate has no rule for KroghInterpolator: write it with functions of numpy."
+        f" Or {OWN_RULE}.",
     ),
     "a class in C": (
         lambda x: scipy.spatial.cKDTree(x[:, None]).query([0.0])[0],
