@@ -19,24 +19,29 @@ def factor(a, below, above, pivots):
     """Replace a by its factors, and write the exchanges of rows into pivots; return whether a is regular."""
     n = len(a)
     for k in range(n):
-        p, bottom, right = k, min(n, k + below + 1), min(n, k + below + above + 1)
+        p, bottom, width = k, min(n, k + below + 1), min(n, k + below + above + 1) - k
+        largest = abs(a[k, below])
         for i in range(k + 1, bottom):
-            if abs(a[i, k - i + below]) > abs(a[p, k - p + below]):
-                p = i
+            size = abs(a[i, k - i + below])
+            if size > largest:
+                p, largest = i, size
         pivots[k] = p
+        top = a[k, below:]  # from column k on: LLVM vectorises loops over rows that begin at 0
         if p != k:
-            for j in range(k, right):
-                moved = a[k, j - k + below]
-                a[k, j - k + below] = a[p, j - p + below]
-                a[p, j - p + below] = moved
-        if a[k, below] == 0.0:
+            other = a[p, k - p + below :]
+            for m in range(width):
+                moved = top[m]
+                top[m] = other[m]
+                other[m] = moved
+        if top[0] == 0.0:
             return False
         for i in range(k + 1, bottom):
-            ratio = a[i, k - i + below] / a[k, below]
-            a[i, k - i + below] = ratio
+            row = a[i, k - i + below :]
+            ratio = row[0] / top[0]
+            row[0] = ratio
             if ratio != 0.0:
-                for j in range(k + 1, right):
-                    a[i, j - i + below] -= ratio * a[k, j - k + below]
+                for m in range(1, width):
+                    row[m] -= ratio * top[m]
     return True
 
 
@@ -46,12 +51,17 @@ def solve_factored(a, below, above, pivots, b):
     n = len(a)
     for k in range(n):
         p = pivots[k]
-        moved = b[k]
-        b[k] = b[p]
-        b[p] = moved
+        solved = b[p]
+        b[p] = b[k]
+        b[k] = solved
         for i in range(k + 1, min(n, k + below + 1)):
-            b[i] -= a[i, k - i + below] * b[k]
+            b[i] -= a[i, k - i + below] * solved
     for k in range(n - 1, -1, -1):
-        for j in range(k + 1, min(n, k + below + above + 1)):
-            b[k] -= a[k, j - k + below] * b[j]
-        b[k] /= a[k, below]
+        row, width = a[k, below:], min(n, k + below + above + 1) - k
+        one, other = b[k], 0.0  # two sums, which do not wait for one another
+        for m in range(1, width - 1, 2):
+            one -= row[m] * b[k + m]
+            other -= row[m + 1] * b[k + m + 1]
+        if width % 2 == 0:
+            one -= row[width - 1] * b[k + width - 1]
+        b[k] = (one + other) / row[0]

@@ -107,9 +107,11 @@ def _solved(fun, z, t, h, y, args, band, right):
         slopes = jacobian(fun, t + POINTS[r] * h, x, args, band)
         for s in range(3):
             weight = h * WEIGHTS[s, r]
+            first = below - 3 * inner_below + r - s
             for i in range(n):
-                for j in range(max(0, i - inner_below), min(n, i + inner_above + 1)):
-                    matrix[3 * i + s, 3 * (j - i) + r - s + below] = -weight * slopes[i, j - i + inner_below]
+                row, of_fun = matrix[3 * i + s, first:], slopes[i]
+                for k in range(inner_below + inner_above + 1):
+                    row[3 * k] = -weight * of_fun[k]
     moves, pivots = np.empty(3 * n), np.empty(3 * n, np.int64)
     for i in range(n):
         for s in range(3):
