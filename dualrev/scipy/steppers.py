@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from scipy import integrate as _integrate
@@ -23,27 +21,8 @@ def _check(*given: Any) -> None:
         )
 
 
-def _checked(f: Callable[..., Any], refusals: list[UnsupportedError]) -> Callable[..., Any]:
-    @functools.wraps(f)
-    def call(*args: Any) -> Any:
-        """Call f, and refuse traced numbers from its closure; SciPy's message says something else."""
-        made = f(*args)
-        try:
-            _check(made)
-        except UnsupportedError as refusal:
-            refusals.append(refusal)
-            raise
-        return made
-
-    return call
-
-
 class ode(_integrate.ode):  # noqa: N801 - SciPy's name
     """SciPy's class; UnsupportedError for traced numbers."""
-
-    def __init__(self, f: Callable[..., Any], jac: Callable[..., Any] | None = None) -> None:
-        self._refusals: list[UnsupportedError] = []
-        super().__init__(_checked(f, self._refusals), jac if jac is None else _checked(jac, self._refusals))
 
     def set_initial_value(self, y: Any, t: Any = 0.0) -> Any:
         """Set y(t) = y."""
@@ -51,11 +30,11 @@ class ode(_integrate.ode):  # noqa: N801 - SciPy's name
         return super().set_initial_value(y, t)
 
     def integrate(self, t: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return y at a time."""
-        _check(t)
-        try:
-            return super().integrate(t, *args, **kwargs)
-        except ValueError:
-            if self._refusals:
-                raise self._refusals.pop() from None
-            raise
+        """Return y at a time.
+
+        f is called once before, because an exception from SciPy's compiled code would say something else.
+        """
+        _check(t, self.f_params)
+        if len(self._y):
+            _check(self.f(self.t, self._y.copy(), *self.f_params))
+        return super().integrate(t, *args, **kwargs)

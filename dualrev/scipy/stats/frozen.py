@@ -6,6 +6,7 @@ variable. With traced parameters, it is a `Frozen`.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from scipy import stats as _stats
@@ -54,9 +55,7 @@ class Freezable:
 
 
 def _by_name(name: str) -> Any:
-    from dualrev.scipy import stats
-
-    return getattr(stats, name)
+    return getattr(sys.modules[__package__], name)
 
 
 class _Method:
