@@ -18,7 +18,7 @@ __all__ = ["at_fixed_times", "solver"]
 
 @njit
 def _resized(a, n):
-    """Return a copy of a vector with n elements, of which the last may be undefined."""
+    """Copy a vector, cut or extended to n elements; new elements are undefined."""
     made = np.empty(n, a.dtype)
     for i in range(min(n, len(a))):
         made[i] = a[i]
@@ -27,7 +27,7 @@ def _resized(a, n):
 
 @njit
 def _with_rows(a, n):
-    """Return a copy of a matrix with n rows, of which the last may be undefined."""
+    """Copy a matrix, cut or extended to n rows; new rows are undefined."""
     made = np.empty((n, a.shape[1]))
     for i in range(min(n, len(a))):
         for j in range(a.shape[1]):

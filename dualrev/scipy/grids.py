@@ -18,7 +18,7 @@ from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import constant
 from dualrev.scipy.bsplines import make_interp_spline, real_data
 from dualrev.scipy.calls import InPlaceOf, is_plain, like
-from dualrev.scipy.piecewise import subclass, to_axis
+from dualrev.scipy.piecewise import to_axis, with_arguments
 from dualrev.scipy.values import valued
 
 __all__ = ["BarycentricInterpolator", "RegularGridInterpolator", "interp1d", "interpn"]
@@ -188,46 +188,9 @@ class _Polynomial(_Traced):
         return valued(value, to_axis(np.reshape(made, points.shape + ys.shape[1:]), points.ndim, axis))
 
 
-#: Options that may be set after an interpolant was made.
-_SETTABLE = ("fill_value", "bounds_error", "method")
-
-
-class _AtTracedPoints:
-    """Call of an interpolant of plain data, at points that may be traced."""
-
-    _traced: Any
-    _given: dict[str, Any]
-
-    def __call__(self, x: Any, *args: Any, **options: Any) -> Any:
-        if is_plain(x):
-            return super().__call__(x, *args, **options)  # type: ignore[misc]
-        now = {name: getattr(self, name) for name in _SETTABLE if name in self._given and hasattr(self, name)}
-        return self._traced(self, self._given | now)(x, *args, **options)
-
-
-def _interpolant(original: Any, traced: Any) -> Any:
-    """Return a subclass of SciPy's class that keeps its arguments; of traced data, an object of class `traced`."""
-    parameters = signature(original)
-
-    def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        """Make SciPy's object, or one of traced data."""
-        if not args and not kwargs:
-            return object.__new__(cls)  # copy and pickle set its attributes
-        bound = parameters.bind(*args, **kwargs)
-        bound.apply_defaults()
-        if is_plain(args, kwargs):
-            made = object.__new__(cls)
-            made._given = constant(bound.arguments)
-            return made
-        fixed, options = constant((args, kwargs))
-        return traced(original(*fixed, **options), bound.arguments)
-
-    return subclass(original, _AtTracedPoints, __new__=new, _traced=traced)
-
-
-interp1d = _interpolant(_interpolate.interp1d, _Line)
-RegularGridInterpolator = _interpolant(_interpolate.RegularGridInterpolator, _Grid)
-BarycentricInterpolator = _interpolant(_interpolate.BarycentricInterpolator, _Polynomial)
+interp1d = with_arguments(_interpolate.interp1d, _Line)
+RegularGridInterpolator = with_arguments(_interpolate.RegularGridInterpolator, _Grid)
+BarycentricInterpolator = with_arguments(_interpolate.BarycentricInterpolator, _Polynomial)
 
 
 @like(_interpolate.interpn)

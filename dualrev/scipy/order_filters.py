@@ -15,7 +15,7 @@ from scipy import signal as _signal
 from dualrev.diagnostics.signatures import signature
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
-from dualrev.scipy.calls import like, valued
+from dualrev.scipy.calls import constants, like, title, valued
 
 __all__ = [
     "maximum_filter",
@@ -40,7 +40,7 @@ def _selecting(original: Any) -> Any:
         """Elements that a filter selects from windows: SciPy's result, with its derivative by the elements."""
         bound = of_original.bind(*given, **options).arguments
         if bound.get("output") is not None:
-            raise UnsupportedError(f"{original.__name__} with output=", "it without, and assign its result")
+            raise UnsupportedError(f"{title(original)} with output=", "it without, and assign its result")
         x = real_array(bound[first])
         outside = real_array(bound.get("cval", 0.0))  # what stands beyond the ends, in some modes
         every = np.concatenate([np.reshape(x, -1), np.reshape(outside, -1)])
@@ -48,7 +48,7 @@ def _selecting(original: Any) -> Any:
         ranks = np.empty(len(in_order))
         ranks[in_order] = np.arange(len(in_order))
         moved = ranks[:-1] - ranks[-1]  # so that 0 stands beyond the ends
-        fixed = {**bound, first: np.reshape(moved, x.shape)} | ({"cval": 0.0} if "cval" in bound else {})
+        fixed = {**constants(bound), first: np.reshape(moved, x.shape)} | ({"cval": 0.0} if "cval" in bound else {})
         chosen = original(**fixed) + ranks[-1]
         return every[in_order[np.asarray(chosen, dtype=int)]]
 

@@ -39,6 +39,7 @@ __all__ = [
     "intervals",
     "subclass",
     "to_axis",
+    "with_arguments",
 ]
 
 
@@ -188,6 +189,43 @@ def interpolant(original: Any, base: type, traced: Callable[..., Any]) -> Any:
         return traced(cls(*fixed, **options), bound.arguments)
 
     return subclass(original, base, __new__=new)
+
+
+#: Options that may be set after an interpolant was made.
+_SETTABLE = ("fill_value", "bounds_error", "method")
+
+
+class _KeepsArguments:
+    """Call of an interpolant of plain data, at points that may be traced."""
+
+    _traced: Any
+    _given: dict[str, Any]
+
+    def __call__(self, x: Any, *args: Any, **options: Any) -> Any:
+        if is_plain(x, args):
+            return super().__call__(x, *args, **options)  # type: ignore[misc]
+        now = {name: getattr(self, name) for name in _SETTABLE if name in self._given and hasattr(self, name)}
+        return self._traced(self, self._given | now)(x, *args, **options)
+
+
+def with_arguments(original: Any, traced: Any) -> Any:
+    """Return a subclass of SciPy's class that keeps its arguments; of traced data, an object of class `traced`."""
+    parameters = signature(original)
+
+    def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        """Make SciPy's object, or one of traced data."""
+        if not args and not kwargs:
+            return object.__new__(cls)  # copy and pickle set its attributes
+        bound = parameters.bind(*args, **kwargs)
+        bound.apply_defaults()
+        if is_plain(args, kwargs):
+            made = object.__new__(cls)
+            made._given = constant(bound.arguments)
+            return made
+        fixed, options = constant((args, kwargs))
+        return traced(original(*fixed, **options), bound.arguments)
+
+    return subclass(original, _KeepsArguments, __new__=new, _traced=traced)
 
 
 def subclass(original: Any, base: type, **space: Any) -> Any:

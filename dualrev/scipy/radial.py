@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 from scipy import interpolate as _interpolate
 
-from dualrev.diagnostics.signatures import signature
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import constant
 from dualrev.scipy.bsplines import real_data
-from dualrev.scipy.calls import is_plain
-from dualrev.scipy.piecewise import subclass
+from dualrev.scipy.piecewise import with_arguments
 from dualrev.scipy.values import valued
 
 __all__ = ["RBFInterpolator"]
@@ -97,31 +95,4 @@ class _Radial:
         return valued(value, np.reshape(made, np.shape(value)))
 
 
-class _AtTracedPoints:
-    """Call of an interpolant of plain data, at points that may be traced."""
-
-    _given: dict[str, Any]
-
-    def __call__(self, x: Any) -> Any:
-        of: Any = super() if is_plain(x) else _Radial(self, self._given)
-        return of.__call__(x)
-
-
-_PARAMETERS = signature(_interpolate.RBFInterpolator)
-
-
-def _new(cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """Make SciPy's object, which keeps its arguments, or one of traced data."""
-    if not args and not kwargs:
-        return object.__new__(cls)  # copy and pickle set its attributes
-    bound = _PARAMETERS.bind(*args, **kwargs)
-    bound.apply_defaults()
-    if is_plain(args, kwargs):
-        made: Any = object.__new__(cls)
-        made._given = constant(bound.arguments)
-        return made
-    fixed, options = constant((args, kwargs))
-    return _Radial(_interpolate.RBFInterpolator(*fixed, **options), bound.arguments)
-
-
-RBFInterpolator = subclass(_interpolate.RBFInterpolator, _AtTracedPoints, __new__=_new)
+RBFInterpolator = with_arguments(_interpolate.RBFInterpolator, _Radial)

@@ -13,14 +13,13 @@ import numpy as np
 from scipy import interpolate as _interpolate
 from scipy import spatial as _spatial
 
-from dualrev.diagnostics.signatures import signature
 from dualrev.eager.arrays.memory.storage import plain, real_array
 from dualrev.errors import UnsupportedError
 from dualrev.implicit.solution import constant
 from dualrev.scipy.bsplines import real_data
 from dualrev.scipy.calls import is_plain, like
 from dualrev.scipy.grids import interp1d
-from dualrev.scipy.piecewise import subclass
+from dualrev.scipy.piecewise import with_arguments
 from dualrev.scipy.values import valued
 
 __all__ = ["LinearNDInterpolator", "NearestNDInterpolator", "griddata"]
@@ -34,85 +33,48 @@ def _coordinates(given: Any) -> Any:
     return made[:, None] if made.ndim == 1 else made
 
 
-def _unscaled(of: dict[str, Any], points: Any) -> tuple[Any, Any]:
-    """Return the offset and the scale of the points, as SciPy computes them."""
-    if not of["rescale"]:
-        return 0.0, 1.0
-    size = np.ptp(points, axis=0)
-    return np.mean(points, axis=0), np.where(size > 0.0, size, 1.0)
-
-
-def _linear(of: dict[str, Any], points: Any, f: Any, x: Any) -> Any:
-    known = plain(points)
-    offset, scale = _unscaled(of, known)
-    triangles = _spatial.Delaunay((known - offset) / scale)
-    found = triangles.find_simplex((plain(x) - offset) / scale, tol=1e-12)
-    corners = triangles.simplices[found]
-    edges = points[corners[:, :-1]] - points[corners[:, -1]][:, None, :]
-    first = np.linalg.solve(np.swapaxes(edges, 1, 2), (x - points[corners[:, -1]])[..., None])[..., 0]
-    weights = np.concatenate([first, 1.0 - np.sum(first, axis=1, keepdims=True)], axis=1)
-    made = np.sum(weights[..., None] * f[corners], axis=1)
-    return np.where((found < 0)[:, None], of["fill_value"], made)
-
-
-def _nearest(of: dict[str, Any], points: Any, f: Any, x: Any) -> Any:
-    known = plain(points)
-    offset, scale = _unscaled(of, known)
-    return f[_spatial.cKDTree((known - offset) / scale).query((plain(x) - offset) / scale)[1]]
-
-
-class _Traced:
+class _Scattered:
     """Interpolant of data or at points that are traced; `real` is SciPy's, with plain data."""
 
-    def __init__(self, real: Any, of: dict[str, Any], evaluate: Callable[..., Any], name: str) -> None:
-        self._real, self._of, self._evaluate, self._name = real, of, evaluate, name
+    _evaluated: Callable[..., Any]
+
+    def __init__(self, real: Any, of: dict[str, Any]) -> None:
+        self._real, self._of = real, of
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Return the values at points: arrays of coordinates, or one array whose last axis has them."""
         fixed, known = constant((args, options))
         value = self._real(*fixed, **known)
         points = self._of.get("points", self._of.get("x"))
-        if isinstance(points, _spatial.Delaunay):
-            points = points.points
-        points, f = _coordinates(points), real_data(self._of.get("values", self._of.get("y")), self._name)
-        x = _coordinates(args if len(args) > 1 else args[0])
-        x = np.reshape(x, (-1, points.shape[1]))
-        made = self._evaluate(self._of, points, np.reshape(f, (len(f), -1)), x)
+        points = _coordinates(points.points if isinstance(points, _spatial.Delaunay) else points)
+        f = real_data(self._of.get("values", self._of.get("y")), type(self).__name__.lstrip("_"))
+        x = np.reshape(_coordinates(args if len(args) > 1 else args[0]), (-1, points.shape[1]))
+        at = plain(x) if self._real.scale is None else (plain(x) - self._real.offset) / self._real.scale
+        made = self._evaluated(points, np.reshape(f, (len(f), -1)), x, at, known)
         return valued(value, np.reshape(made, np.shape(value)))
 
 
-def _class(original: Any, evaluate: Callable[..., Any]) -> Any:
-    """Return a subclass of SciPy's class whose objects take traced points, and which makes one of traced data."""
-    parameters = signature(original)
-
-    class AtTracedPoints:
-        """Call of an interpolant of plain data, at points that may be traced."""
-
-        _given: dict[str, Any]
-
-        def __call__(self, *args: Any, **options: Any) -> Any:
-            plain_points = is_plain(args, options)
-            of: Any = super() if plain_points else _Traced(self, self._given, evaluate, original.__name__)
-            return of.__call__(*args, **options)
-
-    def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        """Make SciPy's object, which keeps its arguments, or one of traced data."""
-        if not args and not kwargs:
-            return object.__new__(cls)  # copy and pickle set its attributes
-        bound = parameters.bind(*args, **kwargs)
-        bound.apply_defaults()
-        if is_plain(args, kwargs):
-            made: Any = original.__new__(cls)
-            made._given = constant(bound.arguments)
-            return made
-        fixed, options = constant((args, kwargs))
-        return _Traced(original(*fixed, **options), bound.arguments, evaluate, original.__name__)
-
-    return subclass(original, AtTracedPoints, __new__=new)
+class _LinearNDInterpolator(_Scattered):
+    def _evaluated(self, points: Any, f: Any, x: Any, at: np.ndarray, options: dict[str, Any]) -> Any:
+        triangles = self._real.tri
+        found = triangles.find_simplex(at)
+        corners = triangles.simplices[found]
+        last = points[corners[:, -1]]
+        edges = np.swapaxes(points[corners[:, :-1]] - last[:, None, :], 1, 2)
+        first = np.linalg.solve(edges, (x - last)[..., None])[..., 0]
+        weights = np.concatenate([first, 1.0 - np.sum(first, axis=1, keepdims=True)], axis=1)
+        made = np.sum(weights[..., None] * f[corners], axis=1)
+        return np.where((found < 0)[:, None], self._of["fill_value"], made)
 
 
-LinearNDInterpolator = _class(_interpolate.LinearNDInterpolator, _linear)
-NearestNDInterpolator = _class(_interpolate.NearestNDInterpolator, _nearest)
+class _NearestNDInterpolator(_Scattered):
+    def _evaluated(self, points: Any, f: Any, x: Any, at: np.ndarray, options: dict[str, Any]) -> Any:
+        nothing = np.full((1, f.shape[1]), np.nan)  # where no point is within distance_upper_bound
+        return np.concatenate([f, nothing])[self._real.tree.query(at, **options)[1]]
+
+
+LinearNDInterpolator = with_arguments(_interpolate.LinearNDInterpolator, _LinearNDInterpolator)
+NearestNDInterpolator = with_arguments(_interpolate.NearestNDInterpolator, _NearestNDInterpolator)
 
 
 @like(_interpolate.griddata)

@@ -1,4 +1,4 @@
-"""What people write by mistake, and the whole text that they read."""
+"""Usual mistakes of users, and the whole text of each message."""
 
 import copy
 import importlib

@@ -15,6 +15,10 @@ CASES = {
     "maximum": (lambda x: ndimage.maximum_filter(x, size=(2, 3), mode="constant", cval=0.1), IMAGE),
     "minimum": (lambda x: ndimage.minimum_filter(x, footprint=np.eye(3), mode="wrap", origin=(1, 0)), IMAGE),
     "percentile": (lambda x: ndimage.percentile_filter(x, 30, size=3, mode="nearest"), IMAGE),
+    "percentile, by itself and the image": (
+        lambda x: ndimage.percentile_filter(x, 30.0 + 0.0 * x[0, 0], size=3),
+        IMAGE,
+    ),
     "rank": (lambda x: ndimage.rank_filter(x, -2, size=3, mode="mirror"), IMAGE),
     "maximum of a line": (lambda x: ndimage.maximum_filter1d(x, 3), LINE),
     "minimum of a line": (lambda x: ndimage.minimum_filter1d(x, 4, mode="constant"), LINE),
@@ -43,5 +47,7 @@ def test_the_number_beyond_the_ends_and_equal_elements():
 
 
 def test_an_array_for_the_output_is_refused():
-    with pytest.raises(UnsupportedError, match=r"median_filter with output=.* Write it without, and assign its result"):
+    with pytest.raises(
+        UnsupportedError, match=r"scipy\.ndimage\.median_filter with output=.* Write it without, and assign its result"
+    ):
         dr.grad(lambda x: ndimage.median_filter(x, 3, output=np.empty(9))[0])(LINE)

@@ -34,6 +34,13 @@ CASES = {
     "outside": (lambda v: interpolate.griddata(POINTS, v, [[5.0, 5.0], [0.5, 0.5]], fill_value=-1.0), (VALUES,)),
     "several values": (lambda v: interpolate.griddata(POINTS, np.stack([v, 2.0 * v], axis=1), X), (VALUES,)),
     "nearest": (lambda v: interpolate.NearestNDInterpolator(POINTS, v, rescale=True)(X), (VALUES,)),
+    "nearest, within a distance": (
+        lambda v: np.nan_to_num(
+            interpolate.NearestNDInterpolator(POINTS, v)([[5.0, 5.0], [0.5, 0.5]], distance_upper_bound=1.0), nan=7.0
+        ),
+        (VALUES,),
+    ),
+    "the second coordinate": (lambda b: interpolate.LinearNDInterpolator(POINTS, VALUES)(0.4, b), (0.5,)),
     "coordinates": (lambda a: interpolate.LinearNDInterpolator(POINTS, VALUES)(a, 0.5), (0.4,)),
     "a triangulation": (lambda v: interpolate.LinearNDInterpolator(scipy.spatial.Delaunay(POINTS), v)(X), (VALUES,)),
     "space": (lambda x: interpolate.LinearNDInterpolator(BODY, BODY.sum(axis=1) ** 2)(x), (np.full((1, 3), 0.5),)),

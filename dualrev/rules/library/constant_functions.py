@@ -78,7 +78,7 @@ class _TakesFunctions(_CPUDispatcher):
 
 
 def as_constant(kind: Any) -> Any:
-    """The type of a constant for that of a numba function; any other type itself."""
+    """Return the ConstantFunctionType for the type of a numba function; any other type unchanged."""
     return ConstantFunctionType(kind.dispatcher) if type(kind) is types.Dispatcher else kind
 
 
