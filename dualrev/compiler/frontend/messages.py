@@ -106,9 +106,9 @@ def about_function(name: str) -> tuple[str, str] | None:
 
 
 def refused_at_once(f: UserValue) -> Words | None:
-    """Return what is refused, the reason and the remedy for a function that no arguments make valid: of SciPy, reduce.
+    """Return subject, reason and remedy for a function that is refused whatever its arguments; else None.
 
-    Its arguments need no message then.
+    These are functions of SciPy, and functools.reduce.
     """
     if f is functools.reduce:
         return "the call of functools.reduce", *FUNCTIONS["functools.reduce"]

@@ -20,7 +20,7 @@ __all__ = ["composed", "of_whole", "with_value"]
 
 
 def with_value(y: Any, value: Any) -> Any:
-    """Return a traced result whose digits are those of another computation of the same number."""
+    """Return a traced number or array with the value of a more exact computation of it."""
 
     def compute(u: Any) -> Any:
         return with_value(u, value) if holds_duals(u) else value

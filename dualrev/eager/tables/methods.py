@@ -150,7 +150,7 @@ def _repeated(other: Any, table: Any) -> Any:
 
 
 def _become_traced(table: Any) -> None:
-    """Put columns of ours in place of those of floats. pandas 3 copies on write: no other table sees it."""
+    """Replace the columns of floats by `Column` arrays. pandas 3 copies on write: no other table sees it."""
     if int(pd.__version__.split(".")[0]) >= 3:
         table._update_inplace(_with_columns(table))
     elif not holds_numbers(table):  # another table may share its memory
