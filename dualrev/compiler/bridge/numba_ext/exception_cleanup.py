@@ -4,10 +4,11 @@ An exception in numba code is a status that a function returns at once; nobody u
 is lost. So before each return of a failure the function gives back the references of the variables that may have one:
 those that were assigned and not deleted since. Numba deletes a variable after its last use.
 
-    return failure      ->      give back what y and z refer to; return failure
+    return failure      ->      jump to the block that gives back what y and z refer to, and returns the failure
 
-A variable that has not been assigned on the way refers to nothing, as numba begins with zeros. Functions that cannot
-raise stay as numba makes them.
+A variable that has not been assigned on the way refers to nothing, as numba begins with zeros. All failures that hold
+y and z share a block, which gives z back and goes on to the block of those that hold y. Functions that cannot raise
+stay as numba makes them.
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ class _ReleasingLower(_Lower):
         super()._find_singly_assigned_variable()
         self._singly_assigned_vars = {x for x in self._singly_assigned_vars if not self._counts(x)}
         self._starts = _held(self.blocks, self._counts)
+        self._order: dict[str, int] = {}  # of the variables that have held references, oldest first
+        self._releases: dict[tuple[str, ...], ir.PhiInstr] = {}  # status that is returned, by what is held
 
     def _counts(self, name: str) -> bool:
         model = self.context.data_model_manager[self.typeof(name)]
@@ -83,13 +86,37 @@ class _ReleasingLower(_Lower):
         """Lower a statement, whose failures release the references that are held before it."""
         made, here = len(self.function.blocks), self.builder.block
         super().lower_inst(inst)
-        for block in (here, *self.function.blocks[made:]):
-            if _fails(block):
-                builder = ir.IRBuilder(block)
-                builder.position_before(block.terminator)
-                for name in sorted(self._now):
-                    self.context.nrt.decref(builder, self.typeof(name), builder.load(self.getvar(name)))
+        failing = [block for block in (here, *self.function.blocks[made:]) if self._now and _fails(block)]
+        if failing:
+            for name in sorted(self._now):
+                self._order.setdefault(name, len(self._order))
+            held = tuple(sorted(self._now, key=self._order.__getitem__))
+            for block in failing:
+                self._release(block, held)
         _follow(inst, self._now, self._counts)
+
+    def _release(self, block: ir.Block, held: tuple[str, ...]) -> None:
+        """Have a block that returns a failure jump to the block that releases what is held first."""
+        (status,) = block.terminator.operands
+        block.instructions.remove(block.terminator)
+        block.terminator = None
+        releasing = self._releasing(held, status.type)
+        ir.IRBuilder(block).branch(releasing.parent)
+        releasing.add_incoming(status, block)
+
+    def _releasing(self, held: tuple[str, ...], kind: ir.Type) -> ir.PhiInstr:
+        """Status that comes into the block which releases variables, the newest first, and returns it."""
+        if held not in self._releases:
+            builder = ir.IRBuilder(self.function.append_basic_block("release"))
+            self._releases[held] = status = builder.phi(kind)
+            if held:
+                older = self._releasing(held[:-1], kind)
+                self.context.nrt.decref(builder, self.typeof(held[-1]), builder.load(self.getvar(held[-1])))
+                builder.branch(older.parent)
+                older.add_incoming(status, builder.block)
+            else:
+                builder.ret(status)
+        return self._releases[held]
 
 
 def _held(blocks: dict[int, ir.Block], counts: Callable[[str], bool]) -> dict[int, set[str]]:
