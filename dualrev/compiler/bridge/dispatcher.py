@@ -37,12 +37,13 @@ from dualrev.compiler.bridge.cache.key import fingerprint
 from dualrev.compiler.bridge.cache.machine_code import MachineCode
 from dualrev.compiler.bridge.cache.store import CachedModule, folder_for, resolve, tell_uncached, warn
 from dualrev.compiler.bridge.check_arguments import check_taken, check_writable
-from dualrev.compiler.bridge.gc_pause import resting_collector
+from dualrev.compiler.bridge.fast_compilation import fast_compilation
 from dualrev.compiler.bridge.numba_ext.compile_log import Compilation, compiling
 from dualrev.compiler.bridge.numba_ext.emitted_functions import own_functions, prepare
 from dualrev.compiler.bridge.plain_arguments import copies, separate
 from dualrev.compiler.frontend.reading.njit_options import inherited, outlined
 from dualrev.compiler.ir.pass_manager import Settings
+from dualrev.compiler.runtime.link import deferred_machine_code
 from dualrev.compiler.runtime.recursion.stack_guard import need_stack  # noqa: F401 - functions that numba loads from its cache may need it
 from dualrev.compiler.types.aliases import ArgNums, Dispatcher, NumbaType, NumbaTypes, Signature, UserValue
 from dualrev.diagnostics.nans import debugging, listen
@@ -118,7 +119,7 @@ class Derivative(_CPUDispatcher):
 
     def compile(self, sig: Signature | NumbaTypes) -> Any:
         """Compile for a signature, as numba's dispatchers do."""
-        with global_compiler_lock, self._compiling_counter, resting_collector():
+        with global_compiler_lock, self._compiling_counter, fast_compilation():
             args = self._declared(tuple(map(types.unliteral, sigutils.normalize_signature(sig)[0])))
             if args not in self.overloads:
                 if not self._can_compile:
@@ -220,7 +221,7 @@ class Derivative(_CPUDispatcher):
 
     def counted(self, args: tuple[types.Type, ...], counter: TapeCounter) -> Any:
         """Compiled entry point of a module that counts what it puts on the tape (profile/tape_info.py)."""
-        with global_compiler_lock, resting_collector():
+        with global_compiler_lock, fast_compilation():
             args = self._declared(tuple(map(types.unliteral, args)))
             f, transform, argnums = self.derivative_of
             module = _emit(f, transform, argnums, args, counter)
@@ -389,7 +390,8 @@ def _execute(module: CachedModule, constants: dict[str, Any], filename: str, dig
 def _compile(entry: Any, args: tuple[types.Type, ...], f: Dispatcher) -> None:
     """Compile the entry point of a module for a derivative of f, and all functions of the module."""
     own, called = _functions(entry.py_func.__globals__)
-    with warnings.catch_warnings(), inherited(f, called):
+    linked = deferred_machine_code(entry.py_func.__qualname__)
+    with warnings.catch_warnings(), inherited(f, called), linked:
         # numba warns where it compiles f itself; of first-class functions, also where a call has many arguments
         warnings.simplefilter("ignore", NumbaPerformanceWarning)
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)

@@ -20,7 +20,7 @@ from numba.core.registry import CPUDispatcher
 
 from dualrev.compiler.bridge.cache.frozen_globals import World, check, counted, watch
 from dualrev.compiler.bridge.dispatcher import Derivative
-from dualrev.compiler.bridge.gc_pause import resting_collector
+from dualrev.compiler.bridge.fast_compilation import fast_compilation
 from dualrev.compiler.bridge.output_arguments import numba_function
 from dualrev.compiler.frontend.reading.njit_options import kept
 from dualrev.compiler.frontend.reading.source import describe
@@ -95,7 +95,7 @@ class Variadic(Derivative):
 
     def compile(self, sig: Signature | NumbaTypes) -> Any:
         """Compile for a signature, whose last type is the tuple of *args."""
-        with global_compiler_lock, self._compiling_counter, resting_collector():
+        with global_compiler_lock, self._compiling_counter, fast_compilation():
             args = tuple(map(types.unliteral, sigutils.normalize_signature(sig)[0]))
             if args not in self.overloads:
                 if not self._can_compile:

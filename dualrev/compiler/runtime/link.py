@@ -1,21 +1,38 @@
-"""Lazy linking: a caller calls a compiled function by name, and links it on demand only.
+"""Deferred machine code: LLVM optimises a derivative with all that it calls once, at the end.
 
-numba links every function with all that it calls, optimises that and makes machine code of it, although it has done so
-for what is called. It is right where that is short and becomes a part of the caller. Both sweeps are long, and the
-function that Python calls them by does little else: it calls them by their name, which is that of machine code in this
-process. Who wants to link the function, or to keep it for other processes, gets it with the sweeps.
+numba optimises each function that it compiles, makes machine code of it, links it with each function that calls it, and
+optimises that again. Of the functions of a derivative Python calls one:
+
+    numba                                   a derivative
+    -----                                   ------------
+    optimise, machine code    inv           keep LLVM IR     inv
+    link, optimise, m. code   sweeps        keep, with inv   sweeps
+    link, optimise, m. code   grad          link, optimise, machine code   grad
+
+A library that is deferred has machine code as soon as someone asks for the address of a function, or links it into a
+library that is not deferred. What has machine code already is called by its name, and linked on demand only.
 """
 
 from __future__ import annotations
 
-from llvmlite.binding import ModuleRef
-from numba.core.codegen import CodeLibrary, JITCodeLibrary
+import contextlib
+from collections.abc import Iterator
+from typing import Any
 
-__all__ = ["call_apart"]
+from llvmlite.binding import Linkage, ModuleRef
+from numba.core import cpu
+from numba.core.codegen import CodeLibrary, JITCodeLibrary, JITCPUCodegen, RuntimeLinker
+from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
+
+__all__ = ["DeferredLibrary", "call_apart", "deferred_machine_code"]
 
 
 def call_apart(caller: CodeLibrary, called: CodeLibrary) -> None:
-    """Let compiled code call another compiled function without linking it in."""
+    """Let compiled code call another compiled function, without linking it in if that has machine code."""
+    if isinstance(called, DeferredLibrary) and not called.has_machine_code:
+        caller.add_linking_library(called)
+        return
     if type(caller) is JITCodeLibrary:
         caller.__class__ = _Caller
         caller.apart = []
@@ -33,9 +50,11 @@ class _Caller(JITCodeLibrary):
 
     def _get_module_for_linking(self) -> ModuleRef:
         if self._shared_module is None:
-            whole = super()._get_module_for_linking().clone()
-            for called in self.apart:
-                whole.link_in(called._get_module_for_linking(), preserve=True)
+            whole = super()._get_module_for_linking()
+            if self.apart:
+                whole = whole.clone()
+                for called in self.apart:
+                    whole.link_in(called._get_module_for_linking(), preserve=True)
             self._shared_module = whole
         return self._shared_module
 
@@ -51,3 +70,130 @@ class _Caller(JITCodeLibrary):
     def get_asm_str(self) -> str:
         """Assembly with the callees linked in."""
         return str(self._codegen._tm.emit_assembly(self._get_module_for_linking()))
+
+
+class DeferredLibrary(_Caller):
+    """Code library that has LLVM IR until its machine code is needed.
+
+    `environments` are those that numba makes for functions of the library, and of what is linked into it, by the name
+    of the variable for their address. `closed` says that only functions of this library are visible from outside.
+    """
+
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)
+        self.apart: list[CodeLibrary] = []
+        self.environments: dict[str, Any] = {}
+        self.has_machine_code = self.closed = False
+        self._linkable: ModuleRef | None = None
+
+    def _optimize_functions(self, module: ModuleRef) -> None:
+        """Shorten the functions of a module; their optimisation comes with that of the whole."""
+        module.data_layout = self._codegen._data_layout
+        for function in module.functions:
+            if not function.is_declaration:
+                passes, builder = self._codegen._function_pass_manager(opt=1)
+                passes.run(function, builder)
+
+    def finalize(self) -> None:
+        """Link what is called. Machine code is made only of what calls through a pointer, in mutual recursion."""
+        self._codegen._check_llvm_bugs()
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            if isinstance(library, DeferredLibrary) and not library.has_machine_code:
+                self.environments |= library.environments
+                self.apart += library.apart
+                linked = library._module_alone()
+            else:
+                linked = library._get_module_for_linking()
+            self._final_module.link_in(linked, preserve=True)
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+        if self._is_recursive():
+            self.make_machine_code()
+
+    def _is_recursive(self) -> bool:
+        return any(x.name.startswith(RuntimeLinker.PREFIX) for x in self._final_module.global_variables)
+
+    def _module_alone(self) -> ModuleRef:
+        """Module for linking, without what is called apart."""
+        self._ensure_finalized()
+        if self._linkable is None:
+            self._linkable, self._shared_module = JITCodeLibrary._get_module_for_linking(self), None
+        return self._linkable
+
+    def _get_module_for_linking(self) -> ModuleRef:
+        self.make_machine_code()  # who asks knows nothing of the environments
+        return super()._get_module_for_linking()
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Address of a function, or 0: see numba."""
+        self._ensure_finalized()
+        if any(f.name == name and not f.is_declaration for f in self._final_module.functions):
+            self.make_machine_code()
+        address: int = super().get_pointer_to_function(name)
+        return address
+
+    def make_machine_code(self) -> None:
+        """Optimise the module and compile it, if that has not been done."""
+        self._ensure_finalized()
+        if self.has_machine_code:
+            return
+        self._linkable = None
+        self._dynamic_globals.clear()
+        self.closed = self.name in _ENTRIES and not self._is_recursive()
+        if self.closed:
+            for function in self._final_module.functions:
+                if function.linkage is Linkage.linkonce_odr:
+                    function.linkage = Linkage.internal
+        self._optimize_final_module()
+        self._final_module.verify()
+        self._finalize_final_module()
+        for name, environment in self.environments.items():
+            self._codegen.set_env(name, environment)
+
+    def _finalize_final_module(self) -> None:
+        self.has_machine_code = True
+        super()._finalize_final_module()
+
+    def object_code(self) -> bytes | None:
+        """Object code of a closed library; None of others."""
+        return self._get_compiled_object() if self.closed and not self.apart else None
+
+
+_ENTRIES: list[str] = []  # names of the functions that Python calls, of the derivatives that are being compiled
+
+
+@contextlib.contextmanager
+def deferred_machine_code(entry: str = "") -> Iterator[None]:
+    """Defer the machine code of what is compiled in a `with` statement, by one that holds numba's compiler lock.
+
+    Nothing but the derivative calls what is linked into the function with the name `entry`.
+    """
+    rtsys.initialize(cpu_target.target_context)  # whose functions have machine code at once
+    before = JITCPUCodegen._library_class, JITCPUCodegen.set_env, cpu.CPUContext.get_executable
+    now = DeferredLibrary, _set_env, _get_executable
+    _ENTRIES.append(entry)
+    try:
+        JITCPUCodegen._library_class, JITCPUCodegen.set_env, cpu.CPUContext.get_executable = now
+        yield
+    finally:
+        JITCPUCodegen._library_class, JITCPUCodegen.set_env, cpu.CPUContext.get_executable = before
+        _ENTRIES.pop()
+
+
+_NUMBAS: Any = JITCPUCodegen.set_env, cpu.CPUContext.get_executable
+
+
+def _set_env(self: Any, name: str, environment: Any) -> None:
+    """Store the address of an environment in its variable, once that exists."""
+    if self._engine.is_symbol_defined(name):
+        _NUMBAS[0](self, name, environment)
+
+
+def _get_executable(self: Any, library: CodeLibrary, description: Any, environment: Any) -> Any:
+    """Function for Python, as numba makes it; the library notes the environment."""
+    if isinstance(library, DeferredLibrary):
+        library.environments[self.get_env_name(description)] = environment
+    return _NUMBAS[1](self, library, description, environment)

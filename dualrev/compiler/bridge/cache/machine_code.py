@@ -30,6 +30,7 @@ from numba.core.serialize import dumps
 
 from dualrev.compiler.bridge.cache.frozen_globals import reachable
 from dualrev.compiler.bridge.cache.store import Folder, warn
+from dualrev.compiler.runtime.link import DeferredLibrary
 from dualrev.compiler.types.aliases import Dispatcher, Signature, TargetContext
 
 __all__ = ["MachineCode"]
@@ -94,6 +95,8 @@ class MachineCode(_Cache):
 def _closed(module: ModuleRef, compiled: Any) -> tuple[str, str, tuple[bytes, bytes]]:
     """Serialise the object code of an overload; symbols other than its own become internal."""
     library, description = compiled.library, compiled.fndesc
+    if isinstance(library, DeferredLibrary) and (code := library.object_code()) is not None:
+        return library.name, "object", (code, module.as_bitcode())
     public = {
         description.mangled_name,
         description.llvm_cpython_wrapper_name,

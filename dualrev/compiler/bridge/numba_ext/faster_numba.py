@@ -1,0 +1,215 @@
+"""Faster versions of functions of numba's compiler, with the same results, while a derivative is compiled.
+
+A derivative is a few long functions of scalars, and numba's compiler is made for many short ones. It types each `a + b`
+by trying all declarations of `+`, asks all its registries for new declarations at each call of an intrinsic, and visits
+all statements for each variable that is assigned twice. Here it remembers, and visits the statements that matter.
+
+    with faster_numba():      numba's functions are replaced
+        ...                   and put back
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from numba.core import base, ir, lowering, postproc, ssa, targetconfig, transforms, types
+from numba.core.types import functions
+from numba.core.typing import context as typing_context
+
+__all__ = ["faster_numba"]
+
+_NUMBERS = types.Integer, types.Float, types.Complex, types.Boolean, types.IntegerLiteral, types.BooleanLiteral
+_LISTS = "functions", "attributes", "globals", "getattrs", "setattrs", "casts", "constants"  # of a registry
+
+
+@contextlib.contextmanager
+def faster_numba() -> Iterator[None]:
+    """Replace functions of numba in a `with` statement, by one that holds its compiler lock."""
+    before = [(owner, name, vars(owner)[name]) for owner, name, _ in _REPLACED]
+    try:
+        for owner, name, new in _REPLACED:
+            setattr(owner, name, new)
+        yield
+    finally:
+        for owner, name, old in before:
+            setattr(owner, name, old)
+
+
+def _around(made: Callable[[Any], Any], owner: Any, name: str) -> tuple[Any, str, Any]:
+    """Replacement that calls numba's own function where it has no answer."""
+    return owner, name, made(vars(owner)[name])
+
+
+# Types
+
+
+def _same_flags(own: Any) -> Any:
+    def equal(self: Any, other: Any) -> Any:
+        """Compare what is set first: numba compares all options, by name."""
+        return self is other or (type(self) is type(other) and self._values == other._values) or own(self, other)
+
+    return equal
+
+
+def _call_of_numbers(own: Any) -> Any:
+    known: dict[Any, tuple[Any, Any]] = {}
+
+    def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
+        """Type a call of a function that numba declares for numbers, such as an operator: once for these types."""
+        if kws or not all(isinstance(x, _NUMBERS) for x in args):
+            return own(self, context, args, kws)
+        key = self, context, tuple(args)
+        if key not in known:
+            found = own(self, context, args, kws)
+            if self._impl_keys.get(found.args) is not self.typing_key:  # compiled for these types and these flags
+                return found
+            known[key] = found, self.typing_key
+        found, self._impl_keys[found.args] = known[key]
+        return found
+
+    return get_call_type
+
+
+def _refreshed(own: Any) -> Any:
+    def refresh(self: Any) -> None:
+        """Ask the registries for new declarations, if there are some."""
+        if self.__dict__.get("_dualrev_seen") != _declarations(self):
+            own(self)
+            self._dualrev_seen = _declarations(self)
+        elif isinstance(self, base.BaseContext):
+            self.typing_context.refresh()
+
+    return refresh
+
+
+def _declarations(context: Any) -> int:
+    """Number of the declarations in all registries of a context, and of the registries."""
+    lists = [vars(registry).get(name, ()) for registry in context._registries for name in _LISTS]
+    return sum(map(len, lists)) + len(lists)
+
+
+# Analyses
+
+
+def _listed(own: Any) -> Any:
+    def _rec_list_vars(self: Any, x: Any) -> list[Any]:
+        """Variables within a value; numba asks for each kind of value in turn."""
+        kind = type(x)
+        if kind is ir.Var:
+            return [x]
+        if kind is dict:
+            x = x.values()
+        elif kind is not list and kind is not tuple:
+            return [] if kind in _WITHOUT else own(self, x)
+        found: list[Any] = []
+        for part in x:
+            kind = type(part)
+            if kind is ir.Var:
+                found.append(part)
+            elif kind not in _WITHOUT:
+                found += part.list_vars() if kind is ir.Expr else _rec_list_vars(self, part)
+        return found
+
+    return _rec_list_vars
+
+
+_WITHOUT = {ir.Loc, str, int, float, bool, type(None), ir.Const, ir.Global, ir.FreeVar, ir.Arg, types.Function}
+
+
+def _processed(own: Any) -> Any:
+    def run(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+        """Analyse the lifetimes of variables when they are asked for; numba does after each pass."""
+        f, flags = self.func_ir, targetconfig.ConfigStack.top_or_none()
+        if emit_dels or f.is_generator or flags is None or flags.force_pyobject:
+            own(self, emit_dels, extend_lifetimes)
+            return
+        f.blocks = transforms.canonicalize_cfg(f.blocks)
+        f.variable_lifetime, f.generator_info = postproc.VariableLifetime(f.blocks), None
+
+    return run
+
+
+def _reconstructed(own: Any) -> Any:
+    def _run_ssa(blocks: Any) -> Any:
+        """Reconstruct SSA; meanwhile, the names in each statement are known."""
+        try:
+            return own(blocks)
+        finally:
+            _NAMES.clear()
+
+    return _run_ssa
+
+
+def _rewritten(_: Any) -> Any:
+    def _run_block_rewrite(blocks: Any, states: dict[str, Any], handler: Any) -> Any:
+        """Rewrite the statements that name a variable; numba visits all of them."""
+        made, name = {}, states["varname"]
+        for label, block in blocks.items():
+            states["label"], states["block"] = label, block
+            made[label] = new = ir.Block(scope=block.scope, loc=block.loc)
+            new.body = [
+                handler.on_assign(states, statement)
+                if name in (names := _names(statement)) and isinstance(statement, ir.Assign)
+                else handler.on_other(states, statement)
+                if name in names
+                else statement
+                for statement in block.body
+            ]
+        return made
+
+    return _run_block_rewrite
+
+
+#: Names of the variables in the statements of the function whose SSA numba reconstructs.
+_NAMES: dict[Any, set[str]] = {}
+
+
+def _names(statement: Any) -> set[str]:
+    found = _NAMES.get(statement)
+    if found is None:
+        _NAMES[statement] = found = {x.name for x in statement.list_vars()}
+    return found
+
+
+# Lowering
+
+
+def _sized(own: Any) -> Any:
+    known: dict[tuple[str, str], int] = {}
+
+    def get_abi_sizeof(self: Any, kind: Any) -> Any:
+        """Size of a type in bytes; numba has LLVM parse a module for it."""
+        text = str(kind)
+        if "%" in text:  # a name, which stands for other types elsewhere
+            return own(self, kind)
+        key = str(self.target_data), text
+        if key not in known:
+            known[key] = own(self, kind)
+        return known[key]
+
+    return get_abi_sizeof
+
+
+def _called_from_c(own: Any) -> Any:
+    def create_cfunc_wrapper(self: Any) -> None:
+        """Make the function that C calls, but for what Python does not call either: numba's own implementations."""
+        if not self.flags.no_cpython_wrapper:
+            own(self)
+
+    return create_cfunc_wrapper
+
+
+_REPLACED = [
+    _around(_same_flags, targetconfig.TargetConfig, "__eq__"),
+    _around(_call_of_numbers, functions.BaseFunction, "get_call_type"),
+    _around(_refreshed, base.BaseContext, "refresh"),
+    _around(_refreshed, typing_context.BaseContext, "refresh"),
+    _around(_listed, ir.Inst, "_rec_list_vars"),
+    _around(_processed, postproc.PostProcessor, "run"),
+    _around(_reconstructed, ssa, "_run_ssa"),
+    _around(_rewritten, ssa, "_run_block_rewrite"),
+    _around(_sized, base.BaseContext, "get_abi_sizeof"),
+    _around(_called_from_c, lowering.BaseLower, "create_cfunc_wrapper"),
+]
