@@ -241,11 +241,12 @@ class ReverseSweep(CoreBuilder):
         source = self.adjoint.source.get(s)
         match s:
             case If():
+                test = self._read(s.test)  # first: what it computes again is there for both sides
                 sides: list[list[Statement]] = [[], []]
                 for k, (out, block) in enumerate(zip(sides, blocks(s), strict=True)):
                     with self.into(out):
                         self._block(block, self._region(source, k))
-                self.write(If(self._read(s.test), tuple(sides[0]), tuple(sides[1]), s.line))
+                self.write(If(test, tuple(sides[0]), tuple(sides[1]), s.line))
             case For() if isinstance(source, (For, While)):
                 self._loop(s, source)
             case Store() if s in self.adjoint.undone:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any
 
 from numba.core import base, ir, lowering, postproc, ssa, targetconfig, transforms, types
@@ -133,11 +134,12 @@ def _processed(own: Any) -> Any:
 
 def _reconstructed(own: Any) -> Any:
     def _run_ssa(blocks: Any) -> Any:
-        """Reconstruct SSA; meanwhile, the names in each statement are known."""
+        """Reconstruct SSA; meanwhile, the names in blocks and in statements are known."""
         try:
-            return own(blocks)
+            return own({label: copy(block) for label, block in blocks.items()})
         finally:
-            _NAMES.clear()
+            _IN_STATEMENT.clear()
+            _IN_BODY.clear()
 
     return _run_ssa
 
@@ -145,16 +147,18 @@ def _reconstructed(own: Any) -> Any:
 def _rewritten(_: Any) -> Any:
     def _run_block_rewrite(blocks: Any, states: dict[str, Any], handler: Any) -> Any:
         """Rewrite the statements that name a variable; numba visits all of them."""
-        made, name = {}, states["varname"]
+        made, name = dict(blocks), states["varname"]
         for label, block in blocks.items():
+            if name not in _in_body(block.body):
+                continue
             states["label"], states["block"] = label, block
             made[label] = new = ir.Block(scope=block.scope, loc=block.loc)
             new.body = [
-                handler.on_assign(states, statement)
-                if name in (names := _names(statement)) and isinstance(statement, ir.Assign)
+                statement
+                if name not in _in_statement(statement)
+                else handler.on_assign(states, statement)
+                if isinstance(statement, ir.Assign)
                 else handler.on_other(states, statement)
-                if name in names
-                else statement
                 for statement in block.body
             ]
         return made
@@ -162,15 +166,22 @@ def _rewritten(_: Any) -> Any:
     return _run_block_rewrite
 
 
-#: Names of the variables in the statements of the function whose SSA numba reconstructs.
-_NAMES: dict[Any, set[str]] = {}
+# Names of the variables in the function whose SSA numba reconstructs
+_IN_STATEMENT: dict[Any, set[str]] = {}
+_IN_BODY: dict[int, tuple[Any, set[str]]] = {}  # by the identity of the list of statements, which this keeps alive
 
 
-def _names(statement: Any) -> set[str]:
-    found = _NAMES.get(statement)
+def _in_statement(statement: Any) -> set[str]:
+    found = _IN_STATEMENT.get(statement)
     if found is None:
-        _NAMES[statement] = found = {x.name for x in statement.list_vars()}
+        _IN_STATEMENT[statement] = found = {x.name for x in statement.list_vars()}
     return found
+
+
+def _in_body(body: list[Any]) -> set[str]:
+    if id(body) not in _IN_BODY:
+        _IN_BODY[id(body)] = body, set().union(*map(_in_statement, body))
+    return _IN_BODY[id(body)][1]
 
 
 # Lowering
