@@ -1,9 +1,10 @@
 """Measure first calls of compiled derivatives: `python -m bench.first_calls` (`make first-calls`).
 
 The programs (bench/programs/first_call_programs.py) are numba functions from several fields: those whose first calls
-take long, and ordinary ones. Each is measured in new processes, one after another, on one processor where the system
-allows it. The caches are off. A process first calls a trivial numba function and its derivative, so that no program pays
-for the preparation of numba and dualrev. Then it calls the program's function, and then the derivative:
+take long, and ordinary ones. Each is measured in a new process with an empty cache. The processes run one after
+another, on one processor where the system allows it. A process first calls a trivial numba function and its derivative,
+so that no program pays for the preparation of numba and dualrev. Then it calls the program's function, and then the
+derivative:
 
     function     processor seconds of the function's own first call
     derivative   processor seconds of the derivative's first call, with the run of the derivative itself
@@ -54,7 +55,7 @@ Row = dict[str, float]
 
 
 def measured(name: str) -> str:
-    """Return the measurements of a program as JSON. Right only in a new process, with all caches off."""
+    """Return the measurements of a program as JSON. Right only in a new process, with an empty cache."""
     import numba
 
     import dualrev as dr

@@ -157,6 +157,99 @@ def make_mixture() -> tuple[Any, ...]:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+# Options
+
+
+@njit
+def barrier_option(p, strike, barrier, rebate, maturity, normals, uniforms):
+    """Return the price of a down-and-out call by Monte Carlo: a path ends at the barrier, or between two steps.
+
+    p has spot, volatility, rate, dividend, and the slope of the volatility in the spot.
+    """
+    paths, steps = normals.shape
+    dt = maturity / steps
+    total = 0.0
+    for i in range(paths):
+        s, alive = p[0], 1.0
+        mean = 0.0
+        ended = False
+        for t in range(steps):
+            sigma = p[1] * (1.0 + p[4] * math.log(p[0] / s))
+            if sigma < 0.01:
+                sigma = 0.01
+            before = s
+            s = s * math.exp((p[2] - p[3] - 0.5 * sigma * sigma) * dt + sigma * math.sqrt(dt) * normals[i, t])
+            if s <= barrier:
+                total += rebate * math.exp(-p[2] * (t + 1) * dt) * alive
+                ended = True
+                break
+            crossed = math.exp(-2.0 * math.log(before / barrier) * math.log(s / barrier) / (sigma * sigma * dt))
+            total += rebate * math.exp(-p[2] * (t + 0.5) * dt) * alive * crossed
+            alive *= 1.0 - crossed
+            if alive < 1e-12 * uniforms[i]:
+                ended = True
+                break
+            mean += s
+        if ended:
+            continue
+        settled = 0.5 * s + 0.5 * mean / steps
+        if settled > strike:
+            total += math.exp(-p[2] * maturity) * alive * (settled - strike)
+    return total / paths
+
+
+def make_barrier_option() -> tuple[Any, ...]:
+    """Return the parameters, and random numbers of 1,000 paths of 50 steps."""
+    rng = np.random.default_rng(7)
+    p = np.array([100.0, 0.25, 0.03, 0.01, 0.4])
+    return p, 101.0, 85.0, 1.5, 1.0, rng.normal(size=(1000, 50)), rng.random(1000)
+
+
+@njit
+def crank_nicolson(p, strike, maturity, points, steps):
+    """Return the value of an American-style put with a soft exercise, by Crank and Nicolson's scheme.
+
+    p has spot, volatility, rate and dividend.
+    """
+    top = 4.0 * strike
+    h, dt = top / (points - 1), maturity / steps
+    v, payoff = np.empty(points), np.empty(points)
+    for i in range(points):
+        gap = strike - i * h
+        payoff[i] = 0.5 * (gap + math.sqrt(gap * gap + 0.25))
+        v[i] = payoff[i]
+    low, mid, high = np.zeros(points), np.zeros(points), np.zeros(points)
+    for i in range(1, points - 1):
+        square, first = (p[1] * i) ** 2, (p[2] - p[3]) * i
+        low[i] = 0.25 * dt * (square - first)
+        mid[i] = -0.5 * dt * (square + p[2])
+        high[i] = 0.25 * dt * (square + first)
+    c, d = np.zeros(points), np.zeros(points)
+    for t in range(steps):
+        share = 1.0 if t < 2 else 0.5  # two implicit steps first
+        edge = strike * math.exp(-p[2] * (t + 1) * dt)
+        c[0], d[0] = 0.0, edge
+        for i in range(1, points - 1):
+            explicit = 2.0 * (1.0 - share)
+            right = v[i] + explicit * (low[i] * v[i - 1] + mid[i] * v[i] + high[i] * v[i + 1])
+            a, b, e = -2.0 * share * low[i], 1.0 - 2.0 * share * mid[i], -2.0 * share * high[i]
+            pivot = b - a * c[i - 1]
+            c[i] = e / pivot
+            d[i] = (right - a * d[i - 1]) / pivot
+        v[points - 1] = 0.0
+        for i in range(points - 2, -1, -1):
+            v[i] = d[i] - c[i] * v[i + 1]
+        for i in range(points):
+            v[i] = max(v[i], payoff[i])
+    k = int(p[0] / h)
+    x = p[0] / h - k
+    left = v[k] + 0.5 * x * (v[k + 1] - v[k - 1]) + 0.5 * x * x * (v[k + 1] - 2.0 * v[k] + v[k - 1])
+    right = v[k + 1] + 0.5 * (x - 1.0) * (v[k + 2] - v[k])
+    right += 0.5 * (x - 1.0) ** 2 * (v[k + 2] - 2.0 * v[k + 1] + v[k])
+    return (1.0 - x) * left + x * right
+
+
+# ----------------------------------------------------------------------------------------------------------------------
 # Second order
 
 
@@ -167,9 +260,35 @@ def stretched(x, y):
     return math.log(np.linalg.det(metric)) * math.exp(-0.1 * x)
 
 
+@njit
+def small_mixture(theta, data):
+    """Return the negative log-likelihood of a mixture in one dimension; theta has logits, means, log deviations."""
+    k = len(theta) // 3
+    peak = np.max(theta[:k])
+    norm = peak + math.log(np.sum(np.exp(theta[:k] - peak)))
+    total = 0.0
+    for x in data:
+        most, logs = -np.inf, np.empty(k)
+        for j in range(k):
+            z = (x - theta[k + j]) * math.exp(-theta[2 * k + j])
+            logs[j] = theta[j] - norm - theta[2 * k + j] - 0.5 * z * z
+            most = max(most, logs[j])
+        total -= most + math.log(np.sum(np.exp(logs - most)))
+    return total + 0.5 * len(data) * math.log(2.0 * math.pi)
+
+
+def make_small_mixture() -> tuple[Any, ...]:
+    """Return the parameters of three groups, and 200 numbers."""
+    theta = np.array([0.1, -0.2, 0.3, -1.0, 0.2, 1.5, -0.3, -0.1, 0.2])
+    return theta, np.random.default_rng(8).normal(size=200)
+
+
 MODELS = table(
     Program(bates, make_bates),
     Program(extended_kalman, make_extended_kalman, (0, 1)),
     Program(mixture, make_mixture, (0, 1, 2)),
+    Program(barrier_option, make_barrier_option),
+    Program(crank_nicolson, lambda: (np.array([101.3, 0.25, 0.04, 0.01]), 100.0, 1.0, 201, 50)),
     Program(stretched, lambda: (0.7, 1.3), 0, "grad of grad"),
+    Program(small_mixture, make_small_mixture, 0, "hessian"),
 )

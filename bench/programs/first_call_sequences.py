@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -37,7 +38,7 @@ def kalman_four(logs, seen, dt):
         error = seen[t] - look @ x
         inner = look @ spread @ look.T + noise
         gain = np.linalg.solve(inner, look @ spread).T
-        sign, logdet = np.linalg.slogdet(inner)
+        _, logdet = np.linalg.slogdet(inner)
         total += 0.5 * (logdet + error @ np.linalg.solve(inner, error) + 2.0 * math.log(2.0 * math.pi))
         x = x + gain @ error
         spread = (np.eye(4) - gain @ look) @ spread
@@ -236,7 +237,7 @@ def make_dense_network() -> tuple[Any, ...]:
     rng = np.random.default_rng(6)
     sizes = (20, 16, 12, 5)
     layers: list[Any] = []
-    for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
+    for inputs, outputs in itertools.pairwise(sizes):
         layers += [0.3 * rng.normal(size=(inputs, outputs)), 0.1 * rng.normal(size=outputs)]
     return *layers, rng.normal(size=(64, 20)), np.arange(64) % 5
 
