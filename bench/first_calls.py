@@ -166,7 +166,7 @@ def summary(rows: dict[str, Row]) -> list[str]:
         sums = {column: sum(row[column] for row in chosen.values()) for column in SECONDS}
         parts = ", ".join(f"{part} {sums[part]:.1f}" for part in PARTS)
         lines.append(
-            f"{kind} ({len(chosen)} programs): ratio, median {statistics.median(ratios):.2f}, "
+            f"{kind} ({len(chosen)} program{'s' * (len(chosen) > 1)}): ratio, median {statistics.median(ratios):.2f}, "
             f"largest {max(ratios):.2f}; at most {GOAL:g} in {reached} of {len(chosen)}. "
             f"Derivatives: {sums['derivative']:.1f} s in all ({parts}), functions {sums['function']:.1f} s. "
             f"Longest: {most}, {chosen[most]['derivative']:.1f} s. "
