@@ -177,9 +177,10 @@ def shallow_water(height, bed_friction, gravity, steps, ratio):
 
 
 def make_water() -> tuple[Any, ...]:
-    """Return a basin of 24 x 32 cells with a smooth hump, the friction and gravity, and 20 steps."""
+    """Return a tilted basin of 24 x 32 cells with a smooth hump, the friction and gravity, and 20 steps."""
     y, x = np.mgrid[0:24, 0:32]
-    return 1.0 + 0.6 * np.exp(-((x - 9.3) ** 2 + (y - 11.2) ** 2) / 20.0), 0.05, 9.81, 20, 0.05
+    level = 1.0 + 0.02 * x + 0.017 * y
+    return level + 0.6 * np.exp(-((x - 9.3) ** 2 + (y - 11.2) ** 2) / 20.0), 0.05, 9.81, 20, 0.05
 
 
 # ----------------------------------------------------------------------------------------------------------------------

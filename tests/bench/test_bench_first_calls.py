@@ -20,6 +20,8 @@ QUICK = ("implied_volatility", "worst_drawdown", "tuple_state", "gamma_cdf", "se
 ALL = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in EVERY]
 ROOT = Path(__file__).parents[2]
 RTOL = 1e-8
+# Shares of the arguments: longer differences cross kinks (of limiters and fluxes), or leave the function's domain.
+SHORT = {"shallow_water": 1 / 2048, "roe_tube": 1 / 256, "garch": 1 / 256, "epidemic": 1 / 256}
 
 
 def chosen(program, args):
@@ -38,10 +40,11 @@ def chosen(program, args):
     return function, tuple(args[k] for k in numbers)
 
 
-def slopes(gradient, value, xs):
+def slopes(gradient, value, xs, share):
     """Slopes of a value in three directions: by the gradient, and by differences. With the size of their terms."""
     for seed in range(3):
-        v = oracle.direction(xs, seed)
+        whole = oracle.direction(xs, seed)
+        v = oracle.rebuild(whole, [share * x for x in oracle.flat(whole)])
         terms = [a * b for a, b in zip(oracle.flat(gradient), oracle.flat(v), strict=True)]
         (expected,) = oracle.differences(value, xs, v)
         yield math.fsum(terms), float(expected), max(map(abs, terms))
@@ -58,7 +61,7 @@ def test_a_derivative_against_differences(name):
         assert found == value
     else:
         gradient = dr.grad(program.function, program.argnums)(*args)
-    for found, expected, size in slopes(gradient, function(program.function), xs):
+    for found, expected, size in slopes(gradient, function(program.function), xs, SHORT.get(name, 1.0)):
         oracle.assert_same(found, expected, rtol=RTOL, floor=RTOL * size)
     if program.transform != "value_and_grad":
         second, grad = program.derivative()(*args), function(dr.grad(program.function, program.argnums))
