@@ -17,6 +17,7 @@
 #   make bench-publish                      writes the last full one to bench/published/ and docs/benchmarks.md, to be checked in
 #   make peers                              installs the other AD libraries (6 GB), which `make bench` then takes in
 #   make compiled                           times of compiled gradients of numba functions
+#   make first-calls                        times and memory of first calls, by part of the compiler, of 54 programs
 #   make parallel                           times of those of parallel loops, beside one thread
 #   make machines                           times of sums over partitions by Dask, on one and two processes
 #   make second                             times of Hessians and products with them, beside JAX and CasADi (make peers)
@@ -33,7 +34,7 @@
 #   make dist                               the wheel and the sdist, in dist/
 #   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
 
-.PHONY: compare test quick campaign bench bench-quick bench-publish bench-compare compiled parallel machines second sparse ode styles eager \
+.PHONY: compare test quick campaign bench bench-quick bench-publish bench-compare compiled first-calls parallel machines second sparse ode styles eager \
     gradbench lantern lantern-table peers figures docs dist check format clean
 .DEFAULT_GOAL := compare
 
@@ -71,7 +72,7 @@ BENCH = $(RUN) pytest bench/suite -q -p no:xdist --benchmark-disable-gc --benchm
 RUNS := bench/runs
 NOW := $(shell date -u +%Y%m%d-%H%M%S)
 
-bench bench-quick compiled second sparse ode styles eager gradbench lantern-table: export OMP_NUM_THREADS := 1
+bench bench-quick compiled first-calls second sparse ode styles eager gradbench lantern-table: export OMP_NUM_THREADS := 1
 
 bench: $(SETUP)
 	@mkdir -p $(RUNS)
@@ -92,6 +93,9 @@ bench-compare: $(SETUP)
 
 compiled: $(SETUP)
 	$(RUN) bench.compiled --second $(ARGS)
+
+first-calls: $(SETUP)
+	$(RUN) bench.first_calls $(ARGS)
 
 parallel: $(SETUP)
 	$(RUN) bench.parallel $(ARGS)
