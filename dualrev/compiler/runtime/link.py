@@ -146,7 +146,7 @@ class DeferredLibrary(_Caller):
         if self.closed:
             for function in self._final_module.functions:
                 if function.linkage is Linkage.linkonce_odr:
-                    function.linkage = Linkage.internal
+                    function.linkage = Linkage.private  # internal ones have symbols, which hide others of their names
         self._optimize_final_module()
         self._final_module.verify()
         self._finalize_final_module()
