@@ -63,12 +63,11 @@ def _raises(f: Dispatcher) -> bool:
 class _ReleasingLower(_Lower):
     """Numba's lowering, with a release of references before each returned failure."""
 
-    _singly_assigned_vars: set[str]
+    _blk_local_varmap: dict[str, ir.Value]  # the variables of one block, which are not in the stack frame
 
     def _find_singly_assigned_variable(self) -> None:
-        """Keep reference-counted variables in the stack frame, where each failure finds them."""
+        """Find what is held where each block begins, once it is known which variables are in the stack frame."""
         super()._find_singly_assigned_variable()
-        self._singly_assigned_vars = {x for x in self._singly_assigned_vars if not self._counts(x)}
         self._starts = _held(self.blocks, self._counts)
         self._order: dict[str, int] = {}  # of the variables that have held references, oldest first
         self._releases: dict[tuple[str, ...], ir.PhiInstr] = {}  # status that is returned, by what is held
@@ -111,12 +110,18 @@ class _ReleasingLower(_Lower):
             self._releases[held] = status = builder.phi(kind)
             if held:
                 older = self._releasing(held[:-1], kind)
-                self.context.nrt.decref(builder, self.typeof(held[-1]), builder.load(self.getvar(held[-1])))
+                self.context.nrt.decref(builder, self.typeof(held[-1]), self._held_value(builder, held[-1]))
                 builder.branch(older.parent)
                 older.add_incoming(status, builder.block)
             else:
                 builder.ret(status)
         return self._releases[held]
+
+    def _held_value(self, builder: ir.IRBuilder, name: str) -> ir.Value:
+        """Value of a variable that is held. One of a single block is defined before all failures that hold it."""
+        if name in self._blk_local_varmap and not self._disable_sroa_like_opt:
+            return self._blk_local_varmap[name]
+        return builder.load(self.getvar(name))
 
 
 def _held(blocks: dict[int, ir.Block], counts: Callable[[str], bool]) -> dict[int, set[str]]:
