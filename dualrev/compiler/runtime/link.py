@@ -87,11 +87,11 @@ class DeferredLibrary(_Caller):
         self._linkable: ModuleRef | None = None
 
     def _optimize_functions(self, module: ModuleRef) -> None:
-        """Shorten the functions of a module; their optimisation comes with that of the whole."""
+        """Shorten the functions of a module. What is simplified less than this is vectorised less in the end."""
         module.data_layout = self._codegen._data_layout
         for function in module.functions:
             if not function.is_declaration:
-                passes, builder = self._codegen._function_pass_manager(opt=1)
+                passes, builder = self._codegen._function_pass_manager(opt=2)
                 passes.run(function, builder)
 
     def finalize(self) -> None:
