@@ -89,7 +89,7 @@ def measured(name: str) -> str:
     return json.dumps({"start": start, "row": row})
 
 
-def _square(x):  # type: ignore[no-untyped-def]
+def _square(x):
     """Return the square: the trivial function that prepares numba."""
     return x * x
 

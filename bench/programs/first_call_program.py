@@ -32,12 +32,12 @@ class Program:
     make: Callable[[], tuple[Any, ...]]
     argnums: int | tuple[int, ...] = 0
     transform: str = "value_and_grad"
-    own_name: str = ""
 
     @property
     def name(self) -> str:
-        """The name in the table: the function's, if no other one is given."""
-        return self.own_name or self.function.__name__
+        """The name in the table: the function's."""
+        name: str = self.function.__name__
+        return name
 
     def derivative(self) -> Any:
         """Return the derivative, not compiled yet."""
