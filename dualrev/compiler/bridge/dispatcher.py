@@ -43,7 +43,7 @@ from dualrev.compiler.bridge.numba_ext.emitted_functions import own_functions, p
 from dualrev.compiler.bridge.plain_arguments import copies, separate
 from dualrev.compiler.frontend.reading.njit_options import inherited, outlined
 from dualrev.compiler.ir.pass_manager import Settings
-from dualrev.compiler.runtime.link import deferred_machine_code
+from dualrev.compiler.runtime.link import DeferredLibrary, deferred_machine_code
 from dualrev.compiler.runtime.recursion.stack_guard import need_stack  # noqa: F401 - functions that numba loads from its cache may need it
 from dualrev.compiler.types.aliases import ArgNums, Dispatcher, NumbaType, NumbaTypes, Signature, UserValue
 from dualrev.diagnostics.nans import debugging, listen
@@ -407,8 +407,10 @@ def _functions(namespace: dict[str, Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _forget_intermediate_code(made: Any) -> None:
-    """Drop the type maps of compiled functions, which would keep the module alive for ever."""
+    """Drop the LLVM IR of compiled functions, and their type maps, which would keep the module alive for ever."""
     for args, compiled in list(made.overloads.items()):
+        if isinstance(compiled.library, DeferredLibrary):
+            compiled.library.forget()
         compiled.fndesc.typemap = compiled.fndesc.calltypes = None
         made.overloads[args] = compiled._replace(type_annotation=str(compiled.type_annotation))
 

@@ -84,7 +84,8 @@ class DeferredLibrary(_Caller):
         self.apart: list[CodeLibrary] = []
         self.environments: dict[str, Any] = {}
         self.has_machine_code = self.closed = False
-        self._linkable: ModuleRef | None = None
+        self._linkable: ModuleRef | None = None  # once it has been asked for
+        self._final_module: ModuleRef | None
 
     def _optimize_functions(self, module: ModuleRef) -> None:
         """Shorten the functions of a module. What is simplified less than this is vectorised less in the end."""
@@ -156,6 +157,11 @@ class DeferredLibrary(_Caller):
     def _finalize_final_module(self) -> None:
         self.has_machine_code = True
         super()._finalize_final_module()
+
+    def forget(self) -> None:
+        """Free the LLVM IR, if it has become a part of all that needs it: then it has no machine code of its own."""
+        if not self.has_machine_code:
+            self._final_module = self._linkable = None
 
     def object_code(self) -> bytes | None:
         """Object code of a closed library; None of others."""
