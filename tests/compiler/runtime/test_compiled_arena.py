@@ -62,12 +62,12 @@ def test_the_next_tape_has_the_pages_of_the_last_one():
 
 @njit
 def marching(x, n):
-    P = np.zeros((n, 100))
-    P[0, 7] = x
+    rows = np.zeros((n, 100))
+    rows[0, 7] = x
     for i in range(1, n):
-        P[i] = P[i - 1]
-        P[i, i % 100] *= x
-    return np.sum(P[n - 1])
+        rows[i] = rows[i - 1]
+        rows[i, i % 100] *= x
+    return np.sum(rows[n - 1])
 
 
 def test_the_next_arrays_have_the_pages_of_the_last_ones():
