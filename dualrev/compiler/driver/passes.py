@@ -258,6 +258,14 @@ FORWARD = (
 #: core with tangents, or both sweeps of it -> the same for several directions.
 DIRECTIONS = (
     Pass(
+        "eliminate-dead-code",
+        "dead store elimination: arrays that nothing reads, and what only they need",
+        "optimize/dead_code.py",
+        vector_mode.eliminate_dead_code,
+        requires=("tangents",),
+        optional=True,
+    ),
+    Pass(
         "vectorise-directions",
         "vector mode: what depends on a direction once for each of two to four",
         "ad/vector_mode.py",

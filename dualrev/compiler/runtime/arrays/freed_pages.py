@@ -1,4 +1,4 @@
-"""Reuse of the pages of freed arrays, by malloc's own thresholds.
+"""Reuse of the pages of freed arrays and shadows, by malloc's own thresholds.
 
 glibc's malloc returns large freed memory to the system. The pages of the next array are then new, and the system takes
 longer to provide them than most loops take to fill them. A derivative suffers more than its function: an array and its
