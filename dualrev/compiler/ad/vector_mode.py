@@ -46,10 +46,9 @@ from dualrev.compiler.ir.core.printer import show
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, mapped, reads, substituted, writes
 from dualrev.compiler.ir.core.verify import check
-from dualrev.compiler.optimize.dead_code import without_dead_code
 from dualrev.compiler.optimize.sroa_arrays import with_few
 
-__all__ = ["Directions", "Laned", "Lanes", "eliminate_dead_code", "replace_short_arrays", "vectorise_directions"]
+__all__ = ["Directions", "Laned", "Lanes", "replace_short_arrays", "vectorise_directions"]
 
 
 @dataclass
@@ -104,11 +103,6 @@ class Directions:
     def verify(self) -> None:
         """Verify the function: AssertionError if it is not well formed."""
         check(self.made)
-
-
-def eliminate_dead_code(u: Directions) -> None:
-    """Eliminate stores into arrays that nothing reads, such as a result of which the tangent alone is asked for."""
-    u.f = u.short = without_dead_code(u.f, u.memory)
 
 
 def vectorise_directions(u: Directions) -> None:

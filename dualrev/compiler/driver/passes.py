@@ -247,6 +247,14 @@ FORWARD = (
         ensures=("tangents",),
     ),
     Pass(
+        "eliminate-dead-code",
+        "dead code elimination: what only the value needs, if the tangent alone is asked for",
+        "optimize/dead_code.py",
+        forward.eliminate_dead_code,
+        requires=("tangents",),
+        optional=True,
+    ),
+    Pass(
         "keep-known-zeros",
         "find the products whose factors may be marked as known zeros",
         "analysis/values/infinite_partials.py",
@@ -257,14 +265,6 @@ FORWARD = (
 
 #: core with tangents, or both sweeps of it -> the same for several directions.
 DIRECTIONS = (
-    Pass(
-        "eliminate-dead-code",
-        "dead store elimination: arrays that nothing reads, and what only they need",
-        "optimize/dead_code.py",
-        vector_mode.eliminate_dead_code,
-        requires=("tangents",),
-        optional=True,
-    ),
     Pass(
         "vectorise-directions",
         "vector mode: what depends on a direction once for each of two to four",
