@@ -46,13 +46,13 @@ class Compression:
     def directions(self, check: bool) -> np.ndarray:
         """The directions, and the trial."""
         made = np.zeros((self.count + check, len(self.colours)))
-        made[self.colours, np.arange(len(self.colours))] = 1.0
+        _mark_colours(self.colours, made)
         if check:
             made[-1] = self.trial
         return made
 
     def matrix(self, products: np.ndarray, dtype: Any) -> tuple[Any, np.ndarray]:
-        """The sparse matrix, with a structure of its own, and the gap of each line: see `_gathered`.
+        """The sparse matrix, with a structure of its own, and the gap of each line: see `_gap`.
 
         Lines are the rows, or the columns if it is computed by rows. Without a product with the trial there are none.
         """
@@ -61,7 +61,8 @@ class Compression:
         of = self.pattern
         data = np.empty(len(self.places), dtype)
         gaps = np.zeros(products.shape[1] if len(products) > self.count else 0)
-        _gathered(of.indptr, of.indices, products, self.places, self.trial, self.transposed, gaps, data)
+        by = _gathered_columns if self.transposed else _gathered_rows
+        by(of.indptr, of.indices, products, self.places, self.trial, gaps, data)
         made = sparse.csr_array((data, of.indices.copy(), of.indptr.copy()), shape=of.shape)
         made.has_canonical_format = True  # so that nobody looks
         return made, gaps
@@ -129,31 +130,62 @@ def _trial(n: int) -> np.ndarray:
 
 
 @numba.njit(cache=True, nogil=True)
-def _gathered(starts, columns, products, places, trial, transposed, gaps, data):
-    """Fill the data, and the gaps of the lines, if there are some.
+def _mark_colours(colours, directions):
+    """Set the elements of each colour in its direction to 1."""
+    for k in range(len(colours)):
+        directions[colours[k], k] = 1.0
 
-    The gap of a line is how much the product with the trial, which comes last, differs from that of the sparse matrix,
-    by the sum of the absolute values of its terms. It is NaN for a line that is not finite: that cannot be compared.
+
+@numba.njit(cache=True, nogil=True)
+def _gathered_rows(starts, columns, products, places, trial, gaps, data):
+    """Fill the data, and the gaps of the rows, if there are some.
+
+    Indices are unsigned: numba does not ask of them whether they count from the end.
     """
     numbers = products.reshape(-1)
+    checked = len(numbers) - len(gaps)
+    for row in range(len(starts) - 1):
+        expected = size = 0.0
+        for a in range(np.uintp(starts[row]), np.uintp(starts[row + 1])):
+            number = numbers[np.uintp(places[a])]
+            data[a] = number
+            term = number * trial[np.uintp(columns[a])]
+            expected += term
+            size += abs(term)
+        if len(gaps):
+            gaps[row] = _gap(numbers[checked + row], expected, size)
+
+
+@numba.njit(cache=True, nogil=True)
+def _gathered_columns(starts, columns, products, places, trial, gaps, data):
+    """Fill the data, and the gaps of the columns, if there are some."""
+    numbers = products.reshape(-1)
+    checked = len(numbers) - len(gaps)
     expected, size = np.zeros(products.shape[1]), np.zeros(products.shape[1])
     for row in range(len(starts) - 1):
-        for a in range(starts[row], starts[row + 1]):
-            number = numbers[places[a]]
+        for a in range(np.uintp(starts[row]), np.uintp(starts[row + 1])):
+            number, column = numbers[np.uintp(places[a])], np.uintp(columns[a])
             data[a] = number
-            to, of = (columns[a], row) if transposed else (row, columns[a])
-            expected[to] += number * trial[of]
-            size[to] += abs(number * trial[of])
+            term = number * trial[row]
+            expected[column] += term
+            size[column] += abs(term)
     for k in range(len(gaps)):
-        difference = abs(numbers[len(numbers) - len(gaps) + k] - expected[k])
-        if not math.isfinite(size[k]):
-            gaps[k] = math.nan
-        elif difference == 0.0:
-            gaps[k] = 0.0
-        elif size[k] > 0.0 and math.isfinite(difference):
-            gaps[k] = difference / size[k]
-        else:
-            gaps[k] = math.inf
+        gaps[k] = _gap(numbers[checked + k], expected[k], size[k])
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _gap(product, expected, size):
+    """Difference between a product with the trial and that of the sparse matrix, by the size of its terms.
+
+    It is NaN for a line that is not finite: that cannot be compared. Most lines are finite, with a size above zero, and
+    take the same branches; whether a difference is rounding or zero would be a coin toss.
+    """
+    difference = abs(product - expected)
+    if not math.isfinite(size):
+        return math.nan
+    if size > 0.0 and math.isfinite(difference):
+        return difference / size
+    return 0.0 if difference == 0.0 else math.inf
 
 
 @numba.njit(cache=True, nogil=True)

@@ -247,6 +247,14 @@ FORWARD = (
         ensures=("tangents",),
     ),
     Pass(
+        "eliminate-dead-code",
+        "dead code elimination: what only the value needs, if the tangent alone is asked for",
+        "optimize/dead_code.py",
+        forward.eliminate_dead_code,
+        requires=("tangents",),
+        optional=True,
+    ),
+    Pass(
         "keep-known-zeros",
         "find the products whose factors may be marked as known zeros",
         "analysis/values/infinite_partials.py",

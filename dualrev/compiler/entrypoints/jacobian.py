@@ -27,9 +27,9 @@ from dualrev.compiler.entrypoints.vjp import Entry
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atom_types import type_of
-from dualrev.compiler.ir.core.atoms import Comparison, Constant, Node, Operator, Tree, Var
-from dualrev.compiler.ir.core.nodes import Copy, Discrete, For, Function, If, Load, Make, Real, Statement, Store
-from dualrev.compiler.ir.core.traverse import reads
+from dualrev.compiler.ir.core.atoms import Constant, Node, Tree, Var
+from dualrev.compiler.ir.core.nodes import Function
+from dualrev.compiler.optimize.dead_code import acts
 from dualrev.compiler.types.aliases import ArgNums, NumbaTypes
 from dualrev.errors import OutputError
 
@@ -71,7 +71,7 @@ class _Jacobian(Matrices):
         if transform in ("jacfwd", "jacobian"):
             self.few = self.with_few()[2]
         unknown = any(leaf.is_array and j not in self.few for j, leaf in enumerate(self.found))
-        if unknown or (self.few and any(map(_acts, traverse.statements(self.f.body)))):
+        if unknown or (self.few and any(map(acts, traverse.statements(self.f.body)))):
             value = fresh("value")
             body.append(Code(f"{value} = runtime.attempt(tape, {self.value()}, {', '.join(self.names)})", 0))
             self.likes = [value + _path(leaf) for leaf in self.found]
@@ -245,18 +245,6 @@ class _Jacobian(Matrices):
             return [path] if self.moves(tree) else []
 
         return [found for n, k in enumerate(self.chosen) for found in inside(self.parameters[k], f"[{n}]")]
-
-
-def _acts(s: Statement) -> bool:
-    """Whether a statement may raise, or have effects; false only if that is certain."""
-    match s:
-        case Real():
-            return s.checked and any(symbol in s.rule.value for symbol in ("/", "%", "**"))
-        case Discrete():
-            return not isinstance(s.value, (Comparison, Operator)) or bool({*"/%"} & {*getattr(s.value, "symbol", "")})
-        case Make():
-            return any(isinstance(x, Var) for x in reads(s))
-    return not isinstance(s, (Copy, Load, Store, If, For))
 
 
 def _at(tree: Tree, path: tuple[int, ...]) -> Tree:

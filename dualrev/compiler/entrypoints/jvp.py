@@ -10,7 +10,7 @@ tape is needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from numba.core import types
 
@@ -144,9 +144,7 @@ class Chosen:
         self.several = isinstance(argnums, (tuple, list))
         self.chosen = chosen_numbers(argnums, f, primals)
         moving = [x for k in self.chosen for x in traverse.leaves(f.parameters[k]) if carries(x)]
-        made = module.front.forward.function(f, moving, again=self.again).function
-        assert isinstance(made.result, Node)
-        self.core = replace(made, result=made.result.parts[1])
+        self.core = module.front.forward.function(f, moving, again=self.again, alone=True).function
         self.take(self.core)
         self.tangent = dict(zip(self.ordered, self.tangents, strict=True))
 

@@ -30,6 +30,7 @@ from dualrev.compiler.runtime.arrays.broadcast import spread, spread_evenly
 from dualrev.compiler.runtime.arrays.complex_arrays import complex_array, conjugate
 from dualrev.compiler.runtime.arrays.copies import check_spread, copy, store, strided_copy, strided_zeros
 from dualrev.compiler.runtime.arrays.element_overlap import races
+from dualrev.compiler.runtime.arrays.freed_pages import keep_freed_pages
 from dualrev.compiler.runtime.arrays.stack_arrays import block_in, few_zeros, frame, zeros_in
 from dualrev.compiler.runtime.arrays.with_shadow import empty_with_shadow
 from dualrev.compiler.runtime.forward_mode import new_tangent, strided_tangent, tangent
@@ -117,3 +118,5 @@ from dualrev.compiler.runtime.threads import (
     span,
 )
 from dualrev.rules.library.special import polygamma
+
+keep_freed_pages()

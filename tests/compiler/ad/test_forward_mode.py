@@ -1,6 +1,7 @@
 """Forward mode from core to core, by the reference evaluator: nothing here is compiled but f itself."""
 
 import inspect
+from dataclasses import replace
 
 import numba
 import numpy as np
@@ -20,6 +21,7 @@ from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.verify import check
 from dualrev.compiler.ir.pass_manager import PassManager
+from dualrev.compiler.optimize.dead_code import without_dead_code
 from dualrev.tree import flatten_leaves
 
 EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 3 else []) for k, c in enumerate(CASES)]
@@ -92,6 +94,18 @@ def test_the_tangent_is_that_of_the_tape(case):
     _, found = core.run(made, (*case.arguments(), *core.defaults, *given))
     expected = dr.jvp(twin(case.function), twin(case.arguments()), v)[1]
     close(found, expected, is_single(case.primals) or "32" in case.name)
+
+
+@pytest.mark.parametrize("case", EACH[::9])
+def test_the_tangent_needs_no_dead_code(case):
+    """`run(dead code eliminated from the tangent alone) = run(forward(core))`: see optimize/dead_code.py."""
+    core = Core(case.function, case.arguments())
+    made = core.with_tangents(core.core, moving(core.core, len(case.primals)))
+    _, given = tangents_for(case, seed=1)
+    _, expected = core.run(made, (*case.arguments(), *core.defaults, *map(np.copy, given)))
+    less = without_dead_code(replace(made, result=made.result.parts[1]), core.forward.memory)
+    check(less)
+    assert_same(core.run(less, (*case.arguments(), *core.defaults, *given)), expected, rtol=0.0)
 
 
 @pytest.mark.parametrize("case", ORDERS, ids=lambda case: case.name)

@@ -23,9 +23,10 @@ from dualrev.compiler.ir.core.program import Gradient, Program
 from dualrev.compiler.ir.core.traverse import leaves, renewed, variables
 from dualrev.compiler.ir.core.verify import check
 from dualrev.compiler.ir.pass_manager import PassManager
+from dualrev.compiler.optimize.dead_code import without_dead_code
 from dualrev.compiler.types.aliases import Dispatcher
 
-__all__ = ["Forward", "Pushforward", "Ruled", "Tangents", "add_tangents", "keep_known_zeros"]
+__all__ = ["Forward", "Pushforward", "Ruled", "Tangents", "add_tangents", "eliminate_dead_code", "keep_known_zeros"]
 
 Ruled: TypeAlias = Callable[[Call, tuple[bool, ...], tuple[bool, ...]], Symbol | None]
 
@@ -35,7 +36,7 @@ class Tangents:
     """A pushforward: a function with tangents.
 
     Its parameters are those of the function, and then the tangents; its result is a pair: that of the function, and
-    its tangent.
+    its tangent. Or it is the tangent alone.
     """
 
     function: Function
@@ -58,6 +59,7 @@ class Pushforward:
     together    arrays that may share memory
     wild        parameters that may be infinite or NaN
     marks       whether known zeros are marked
+    alone       whether its result is the tangent alone, without the value
     """
 
     forward: Forward
@@ -68,6 +70,7 @@ class Pushforward:
     together: tuple[tuple[Var, ...], ...] = ()
     wild: Iterable[Var] = ()
     marks: bool = False
+    alone: bool = False
     name: str = ""  # of the function with tangents; that of the function, if it is not called
     holds: set[str] = field(default_factory=lambda: {"core"})
     tangents: tuple[Var, ...] = ()
@@ -95,7 +98,8 @@ def add_tangents(u: Pushforward) -> None:
     writing.block(f.body)
     if u.wanted is None:
         parameters: tuple[Tree, ...] = f.parameters
-        result = Node((f.result, writing.result_tangent(f.result)))
+        tangent = writing.result_tangent(f.result)
+        result = tangent if u.alone else Node((f.result, tangent))
     else:
         parameters, outputs = tuple(x for p in f.parameters for x in leaves(p)), leaves(f.result)
         made = [writing.result_tangent(x) for x, want in zip(outputs, u.wanted, strict=True) if want]
@@ -103,6 +107,12 @@ def add_tangents(u: Pushforward) -> None:
     whole = (*parameters, *u.tangents)
     name, body = u.name or f.name, tuple(writing.out)
     u.made = replace(f, name=name, parameters=whole, body=body, result=result, marked=u.marks)
+
+
+def eliminate_dead_code(u: Pushforward) -> None:
+    """Eliminate what only the value needs, if the tangent alone is asked for."""
+    if u.alone:
+        u.made = without_dead_code(u.made, u.forward.memory)
 
 
 def keep_known_zeros(u: Pushforward) -> None:
@@ -121,13 +131,16 @@ class Forward:
         self._symbols: dict[Hashable, Symbol] = {}
         self.marking: set[Symbol] = set()  # functions for calls that mark known zeros
 
-    def function(self, f: Function, varied: Iterable[Var], again: bool = False) -> Tangents:
-        """The pushforward of `f` by the leaves `varied` of its parameters; `again`: it is differentiated once more."""
+    def function(self, f: Function, varied: Iterable[Var], again: bool = False, alone: bool = False) -> Tangents:
+        """The pushforward of `f` by the leaves `varied` of its parameters; `again`: it is differentiated once more.
+
+        Its result is the tangent `alone`, or that of f and its tangent.
+        """
         inputs = [x for p in f.parameters for x in leaves(p)]
         chosen = [x for x in inputs if x in set(varied)]
         useful = [x for x in [*leaves(f.result), *inputs] if isinstance(x, Var)]
         marks = f.marked or (again and is_steep(f, self.program))
-        unit = Pushforward(self, f, chosen, useful, marks=marks)
+        unit = Pushforward(self, f, chosen, useful, marks=marks, alone=alone)
         self.passes.run("forward", unit)
         return Tangents(unit.made, unit.tangents)
 
@@ -176,9 +189,8 @@ class Forward:
 
         The tangents of the chosen leaves are its last parameters.
         """
-        made = self.function(f, chosen, again=True).function
-        assert isinstance(made.result, Node)
-        return replace(made, name=f"slope_{f.name}", result=made.result.parts[1])
+        made = self.function(f, chosen, again=True, alone=True).function
+        return replace(made, name=f"slope_{f.name}")
 
     def of_gradient(self, g: Gradient, s: Call, active: tuple[bool, ...], wanted: tuple[bool, ...]) -> Symbol:
         """The pushforward for the call of a gradient: the gradient, and the gradient of the directional derivative."""

@@ -357,7 +357,8 @@ def scaled(typingctx: TypingContext, factor: NumbaType, t: NumbaType) -> Intrins
     """Product in which a zero annihilates: 0.0 where `t` is 0, else `factor * t`, even if the factor is infinite.
 
     It stands for `factor * t if t != 0.0 else 0.0`, whose branches cost numba time in all its passes. To LLVM it is a
-    branch: where cotangents are zero for many iterations, what multiplies them is not computed.
+    branch: where cotangents are zero for many iterations, what multiplies them is not computed. The branch is marked as
+    likely. Otherwise LLVM makes it a selection, and each product waits for the comparison of the one before.
     """
     made = typingctx.resolve_function_type(operator.mul, (factor, t), {}).return_type
 
@@ -365,7 +366,7 @@ def scaled(typingctx: TypingContext, factor: NumbaType, t: NumbaType) -> Intrins
         """Emit the product under a branch."""
         factor, t = args
         before = builder.block
-        with builder.if_then(builder.fcmp_unordered("!=", t, t.type(0.0))):
+        with builder.if_then(builder.fcmp_unordered("!=", t, t.type(0.0)), likely=True):
             product = builder.fmul(factor, t)
             inside = builder.block
         found = builder.phi(t.type)
