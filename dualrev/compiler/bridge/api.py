@@ -13,7 +13,7 @@ from numba.core import types
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from dualrev.compiler.bridge import plain_arguments
-from dualrev.compiler.bridge.bind_arguments import bound, real_leaves, zeros
+from dualrev.compiler.bridge.bind_arguments import bound, parameters_of, real_leaves, zeros
 from dualrev.compiler.bridge.check_arguments import check_taken
 from dualrev.compiler.bridge.check_mode import check_compiled as check
 from dualrev.compiler.bridge.complex_values import alike, apart, holds_complex
@@ -77,14 +77,15 @@ def directional(f: Dispatcher, transform: str, argnums: int | Sequence[int]) -> 
 
 def numbers(f: Dispatcher, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
     """Normalise argnums, by which the derivatives are memoised: 1.0 and True are equal to 1."""
-    parameters = inspect.signature(f.py_func).parameters.values()
+    if argnums.__class__ is int and 0 <= argnums < len(parameters_of(f)):  # the usual case
+        return argnums
     if is_variadic(f):  # how many there are, a call says
         try:
             argument_numbers(argnums, sys.maxsize)
         except ArgumentNumberError as error:
             raise ArgumentNumberError(argnums) from error
         return tuple(map(operator.index, argnums)) if isinstance(argnums, Sequence) else operator.index(argnums)
-    found = argument_numbers(argnums, len(parameters))
+    found = argument_numbers(argnums, len(parameters_of(f)))
     return tuple(found) if isinstance(argnums, Sequence) else found[0]
 
 

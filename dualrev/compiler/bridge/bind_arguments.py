@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from dualrev.eager.numbers.overload import DualNumber
 from dualrev.errors import UnsupportedError
 from dualrev.tree import Structure, flatten_leaves
 
-__all__ = ["bound", "real_leaves", "zeros"]
+__all__ = ["bound", "parameters_of", "real_leaves", "zeros"]
 
 
 def real_leaves(f: Dispatcher, x: UserValue) -> tuple[list[UserValue], Structure]:
@@ -27,6 +28,12 @@ def real_leaves(f: Dispatcher, x: UserValue) -> tuple[list[UserValue], Structure
             "f.py_func in its place, which takes the tape",
         )
     return leaves, structure
+
+
+def parameters_of(f: Dispatcher) -> Mapping[str, inspect.Parameter]:
+    """Parameters of a numba function, as numba has read them; `inspect.signature` would read them again."""
+    found: Mapping[str, inspect.Parameter] = f._compiler.pysig.parameters
+    return found
 
 
 def bound(f: Dispatcher, args: tuple[UserValue, ...], kwargs: dict[str, UserValue]) -> tuple[UserValue, ...]:

@@ -82,9 +82,11 @@ def made(kind: NumbaType, f: Dispatcher, transform: str, argnums: ArgNums) -> De
     """Memoised derivative of a numba function, of the class `kind`."""
     # A weak dictionary would keep f: the derivatives refer to it. What f itself refers to goes with it.
     known = vars(f).setdefault("_dualrev_derivatives", {})
-    watch(f)
     key = id(f), kind, transform, argnums  # id: functools.wraps copies the dictionary to another function
-    return known.get(key) or known.setdefault(key, kind(f, transform, argnums))
+    if (found := known.get(key)) is not None:
+        return found
+    watch(f)
+    return known.setdefault(key, kind(f, transform, argnums))
 
 
 class Derivative(_CPUDispatcher):
