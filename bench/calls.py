@@ -21,8 +21,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 import dualrev as dr
 from bench.programs.call_programs import PROGRAMS, Program
 

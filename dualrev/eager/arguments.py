@@ -85,6 +85,8 @@ def chosen_by(f: Callable[..., Any], argnums: Argnums, argnames: Argnames | None
 
 def positions(f: Any, chosen: Any) -> Any:
     """The numbers of the arguments of a numba function that `chosen_by` has returned."""
+    if chosen.__class__ is int:
+        return chosen
     if isinstance(chosen, str):
         return list(signature(f.py_func).parameters).index(chosen)
     return tuple(positions(f, k) if isinstance(k, str) else k for k in chosen) if several(chosen) else chosen

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Sequence
 
 import numba
-import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
@@ -18,15 +17,15 @@ from dualrev.compiler.bridge.check_arguments import check_taken
 from dualrev.compiler.bridge.check_mode import check_compiled as check
 from dualrev.compiler.bridge.complex_values import alike, apart, holds_complex
 from dualrev.compiler.bridge.dispatcher import Derivative
+from dualrev.compiler.bridge.linear_map import Linear, linearize, linearize_at
 from dualrev.compiler.bridge.make_dispatcher import derivative
-from dualrev.compiler.bridge.object_values import instances, same_fields, taken_apart, tangent_of, together
+from dualrev.compiler.bridge.object_values import taken_apart, tangent_of
 from dualrev.compiler.bridge.output_arguments import written
 from dualrev.compiler.bridge.ufunc_calls import callable_of
 from dualrev.compiler.bridge.variadic import is_variadic, of_count
 from dualrev.compiler.frontend.reading.source import describe, is_numba_function
 from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes, UserValue
 from dualrev.eager.arguments import argument_numbers
-from dualrev.eager.copies import copied
 from dualrev.eager.transforms import with_zeros
 from dualrev.errors import (
     ArgumentError,
@@ -92,13 +91,11 @@ def numbers(f: Dispatcher, argnums: int | Sequence[int]) -> int | tuple[int, ...
 def jvp(f: Dispatcher, primals: NumbaTypes, tangents: tuple[UserValue, ...]) -> tuple[UserValue, UserValue]:
     """JVP of a numba function: its value, and its derivative in the direction of the tangents."""
     f = of_count(f, len(primals))
-    if (
-        all(map(plain_arguments.is_usual, primals))
-        and plain_arguments.fits(tangents, primals)
-        and bound(f, primals, {}) is primals
-    ):
-        y, dy = derivative(f, "jvp")(*primals, *plain_arguments.taken(tangents))
-        return (y, dy) if plain_arguments.is_usual(y) else _with_tangent(y, dy)
+    if len(tangents) == len(primals):
+        args = bound(f, primals, {})
+        if (moved := plain_arguments.tangents(args, tangents)) is not None:
+            y, dy = derivative(f, "jvp")(*args, *moved)
+            return (y, dy) if plain_arguments.is_usual(y) else _with_tangent(y, dy)
     if any(map(holds_complex, primals)):
         args = bound(f, primals, {})
         check_taken(f, args)
@@ -130,15 +127,14 @@ def vjp(f: Dispatcher, primals: NumbaTypes) -> tuple[UserValue, Callable[[UserVa
     """VJP of a numba function: its value and its pullback; refusals come before f runs."""
     f = of_count(f, len(primals))
     whole = bound(f, primals, {})
-    known = derivative(f, "vjp").pullbacks
-    kinds = plain_arguments.key(whole) if plain_arguments.separate(whole) else None
-    if kinds not in known:
+    kinds = plain_arguments.key(whole)
+    if kinds is None or kinds not in derivative(f, "vjp").pullbacks:
         _compile_pullback(f, whole)
         if any(map(holds_complex, primals)):
             return _complex_vjp(f, primals)
         if kinds is not None:
-            known.add(kinds)
-    y, linear = linearize(f, primals, {}, range(len(primals)))
+            derivative(f, "vjp").pullbacks.add(kinds)
+    y, linear = linearize_at(f, whole, range(len(primals)), kinds is not None)
     return y, linear.pull
 
 
@@ -195,31 +191,6 @@ def _complex_vjp(f: Dispatcher, primals: NumbaTypes) -> tuple[UserValue, Callabl
     return y, pull
 
 
-def linearize(
-    f: Dispatcher, args: tuple[UserValue, ...], kwargs: dict[str, UserValue], numbers: Sequence[int]
-) -> tuple[UserValue, Linear]:
-    """Linearise a numba function: its value, and its derivative by the arguments at these indices."""
-    f = of_count(f, len(args))
-    whole = bound(f, args, kwargs)
-    if plain_arguments.separate(whole) and any(plain_arguments.is_usual(args[k]) for k in numbers):
-        kept, y = plain_arguments.copies(whole), f(*whole)
-        return y, Linear(f, kept, numbers, y)
-    if not real_leaves(f, taken_apart(tuple(args[k] for k in numbers)))[0]:
-        raise ArgumentError(tuple(args[k] for k in numbers))
-    real_leaves(f, taken_apart(whole))
-    kept, before = copied(whole), instances(whole)
-    y = f(*whole)
-    _check_instances(f, before, whole)
-    return y, Linear(f, kept, numbers, y)
-
-
-def _check_instances(f: Dispatcher, before: list[UserValue], args: tuple[UserValue, ...]) -> None:
-    """Raise UnsupportedError if instances have changed, as the pullback has no copies of them."""
-    if not same_fields(before, instances(args)):
-        what, why = "dr.vjp by an instance whose fields change", "the pullback runs the function on the same one again"
-        raise UnsupportedError.at(describe(f), what, why, "dr.value_and_grad, dr.jvp or dr.jacobian")
-
-
 def _compile_pullback(f: Dispatcher, args: tuple[UserValue, ...]) -> None:
     """Compile the pullback for these arguments, once."""
     check_taken(f, args)
@@ -252,53 +223,6 @@ def _cotangent_type(kind: NumbaType) -> NumbaType:
             [_cotangent_type(t) for t in kind.types], getattr(kind, "instance_class", None)
         )
     return types.none
-
-
-class Linear:
-    """Derivative of a numba function at its arguments: a linear map with pushforward and pullback (engine.py)."""
-
-    def __init__(self, f: Dispatcher, args: tuple[UserValue, ...], numbers: Sequence[int], y: UserValue) -> None:
-        self._f, self._args, self._numbers = f, args, numbers
-        self._before = [] if plain_arguments.separate(args) else instances(args)
-        self._vjp = derivative(f, "vjp")
-        self._usual = (
-            plain_arguments.without_numbers(y)
-            if plain_arguments.is_usual(y) and plain_arguments.separate(args)
-            else None
-        )
-        self._structure = flatten_leaves(taken_apart(tuple(args[k] for k in numbers)))[1]
-        leaves, self._output = flatten_leaves(y)
-        if not leaves:
-            raise OutputError(y)
-
-    def pull(self, ct: UserValue) -> tuple[UserValue, ...]:
-        """Pull a cotangent of the value back to the chosen arguments."""
-        if self._usual is not None and plain_arguments.fits(ct, self._usual):
-            cts = self._vjp(*plain_arguments.copies(self._args), plain_arguments.taken(ct))[1]
-            return self._chosen(cts)
-        given = self._output.cotangent_leaves(self._output.read_leaves(ct, CotangentError))
-        _check_instances(self._f, self._before, self._args)
-        cts = self._vjp(*copied(self._args), given)[1]
-        chosen = tuple(self._args[k] for k in self._numbers)
-        made = self._structure.cotangent_leaves(flatten_leaves(taken_apart(self._chosen(cts)))[0])
-        made = together(chosen, made)
-        assert isinstance(made, tuple)
-        return made
-
-    def _chosen(self, cts: tuple[UserValue, ...]) -> tuple[UserValue, ...]:
-        """Cotangents of the chosen arguments; an int has none, also where f is declared to take a float."""
-        return tuple([None if isinstance(self._args[k], (int, np.integer)) else cts[k] for k in self._numbers])
-
-    def push(self, *tangents: UserValue) -> UserValue:
-        """Push tangents of the chosen arguments forward to the value."""
-        tangents = tangent_of(tuple(self._args[k] for k in self._numbers), tangents)
-        given = self._structure.cotangent_leaves(self._structure.read_leaves(tangents, TangentError))
-        _check_instances(self._f, self._before, self._args)
-        whole = list(zeros(taken_apart(self._args)))
-        for k, tangent in zip(self._numbers, given, strict=True):
-            whole[k] = tangent
-        dy = derivative(self._f, "jvp")(*copied(self._args), *whole)[1]
-        return self._output.cotangent_leaves(flatten_leaves(dy)[0])
 
 
 def derivative_source(

@@ -17,6 +17,9 @@ from dualrev.tree import Structure, flatten_leaves
 __all__ = ["bound", "parameters_of", "real_leaves", "zeros"]
 
 
+_VARIABLE = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
 def real_leaves(f: Dispatcher, x: UserValue) -> tuple[list[UserValue], Structure]:
     """Flatten nested data to leaves; UnsupportedError for numbers under differentiation, which numba does not know."""
     leaves, structure = flatten_leaves(x)
@@ -39,9 +42,13 @@ def parameters_of(f: Dispatcher) -> Mapping[str, inspect.Parameter]:
 def bound(f: Dispatcher, args: tuple[UserValue, ...], kwargs: dict[str, UserValue]) -> tuple[UserValue, ...]:
     """Bind all arguments of f, default values included."""
     code = f.py_func.__code__
-    plain = code.co_argcount == len(args) and not kwargs and not code.co_kwonlyargcount
-    if plain and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
-        return args  # nothing to bind, and inspect takes its time
+    if not kwargs and not code.co_kwonlyargcount and not code.co_flags & _VARIABLE:  # inspect takes its time
+        missing = code.co_argcount - len(args)
+        if not missing:
+            return args
+        defaults = f.py_func.__defaults__ or ()
+        if 0 < missing <= len(defaults) and not hasattr(f.py_func, "__wrapped__"):
+            return (*args, *defaults[-missing:])
     bound = inspect.signature(f.py_func).bind(*args, **kwargs)
     bound.apply_defaults()
     return tuple(bound.arguments.values())
