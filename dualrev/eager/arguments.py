@@ -52,7 +52,7 @@ def check_ints(argnums: Argnums, transform: str) -> None:
     """Raise ArgumentNumberError for argnums that are no ints, before there are arguments to count."""
     if argnums.__class__ is not int:
         given: Any = argnums if several(argnums) else (argnums,)
-        if any(_index(k) is None for k in given):
+        if None in [k if k.__class__ is int else _index(k) for k in given]:
             raise ArgumentNumberError.no_ints(argnums, transform)
 
 
@@ -89,7 +89,9 @@ def positions(f: Any, chosen: Any) -> Any:
         return chosen
     if isinstance(chosen, str):
         return list(signature(f.py_func).parameters).index(chosen)
-    return tuple(positions(f, k) if isinstance(k, str) else k for k in chosen) if several(chosen) else chosen
+    if not several(chosen):
+        return chosen
+    return tuple([k if k.__class__ is int else positions(f, k) for k in chosen])
 
 
 def _names(argnames: Any) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ from dualrev.compiler.bridge.ufunc_calls import callable_of
 from dualrev.compiler.bridge.variadic import is_variadic, of_count
 from dualrev.compiler.frontend.reading.source import describe, is_numba_function
 from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes, UserValue
-from dualrev.eager.arguments import argument_numbers
+from dualrev.eager.arguments import argument_numbers, several
 from dualrev.eager.transforms import with_zeros
 from dualrev.errors import (
     ArgumentError,
@@ -85,7 +85,7 @@ def numbers(f: Dispatcher, argnums: int | Sequence[int]) -> int | tuple[int, ...
             raise ArgumentNumberError(argnums) from error
         return tuple(map(operator.index, argnums)) if isinstance(argnums, Sequence) else operator.index(argnums)
     found = argument_numbers(argnums, len(parameters_of(f)))
-    return tuple(found) if isinstance(argnums, Sequence) else found[0]
+    return tuple(found) if several(argnums) else found[0]
 
 
 def jvp(f: Dispatcher, primals: NumbaTypes, tangents: tuple[UserValue, ...]) -> tuple[UserValue, UserValue]:

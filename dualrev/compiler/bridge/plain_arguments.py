@@ -99,13 +99,9 @@ def separate(args: Sequence[UserValue]) -> bool:
 
 def copies(args: Sequence[UserValue]) -> tuple[UserValue, ...]:
     """Copies of separate arguments."""
-    return tuple([x if x.__class__ is float else _copy(x) for x in args])
-
-
-def _copy(x: UserValue) -> UserValue:
-    if x.__class__ is np.ndarray:
-        return x.copy("K")
-    return _like(x, copies(x)) if isinstance(x, tuple) else x
+    return tuple(
+        [x.copy("K") if x.__class__ is np.ndarray else _like(x, copies(x)) if isinstance(x, tuple) else x for x in args]
+    )
 
 
 def shape_of(x: UserValue) -> UserValue:
@@ -119,9 +115,9 @@ def fits(t: UserValue, x: UserValue) -> bool:
     """Whether t is a tangent or a cotangent of plain data x, just as compiled code takes it."""
     kind = x.__class__
     if kind is np.ndarray:
-        if x.dtype not in _FLOATS:
-            return t is None and x.dtype in _DTYPES
-        return t.__class__ is np.ndarray and t.dtype == x.dtype and t.shape == x.shape and t.flags.carray
+        if x.dtype in _FLOATS:
+            return t.__class__ is np.ndarray and t.dtype == x.dtype and t.shape == x.shape and t.flags.carray
+        return t is None and x.dtype in _DTYPES
     if kind in _REALS:
         return t.__class__ in _REALS
     if _is_tuple(x):
@@ -131,6 +127,8 @@ def fits(t: UserValue, x: UserValue) -> bool:
 
 def taken(t: UserValue) -> UserValue:
     """Copy a tangent or a cotangent that fits, as compiled code may write to it."""
+    if t.__class__ is float:
+        return t
     if t.__class__ is np.ndarray:
         return t.copy()
     return _like(t, list(map(taken, t))) if isinstance(t, tuple) else t

@@ -32,16 +32,8 @@ from dualrev.errors import UnsupportedError
 __all__ = ["TRANSFORMS", "Compared", "Variadic", "is_variadic", "of_count"]
 
 #: The derivatives whose arguments are those of f, and a tangent in `hvp`.
-TRANSFORMS = (
-    "grad",
-    "value_and_grad",
-    "grad_aux",
-    "value_and_grad_aux",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jacobian",
-    "hvp",
+TRANSFORMS = frozenset(
+    ("grad", "value_and_grad", "grad_aux", "value_and_grad_aux", "hessian", "jacfwd", "jacrev", "jacobian", "hvp")
 )
 
 
