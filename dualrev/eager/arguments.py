@@ -88,7 +88,7 @@ def positions(f: Any, chosen: Any) -> Any:
     if chosen.__class__ is int:
         return chosen
     if isinstance(chosen, str):
-        return list(signature(f.py_func).parameters).index(chosen)
+        return list(signature(f).parameters).index(chosen)
     if not several(chosen):
         return chosen
     return tuple([k if k.__class__ is int else positions(f, k) for k in chosen])

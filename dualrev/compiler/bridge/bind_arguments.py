@@ -34,7 +34,7 @@ def real_leaves(f: Dispatcher, x: UserValue) -> tuple[list[UserValue], Structure
 
 
 def parameters_of(f: Dispatcher) -> Mapping[str, inspect.Parameter]:
-    """Parameters of a numba function, as numba has read them; `inspect.signature` would read them again."""
+    """Parameters of a numba function, as numba has read them: `inspect.signature` takes many times as long."""
     found: Mapping[str, inspect.Parameter] = f._compiler.pysig.parameters
     return found
 

@@ -12,6 +12,7 @@ from dualrev.compiler.bridge.dispatcher import Derivative
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.bridge.object_values import instances, same_fields, taken_apart, tangent_of, together
 from dualrev.compiler.bridge.plain_arguments import copies, cotangent_of, fits, has_real, is_usual, key, shape_of, taken
+from dualrev.compiler.bridge.plain_arguments import tangents as plain_tangents
 from dualrev.compiler.bridge.variadic import of_count
 from dualrev.compiler.frontend.reading.source import describe
 from dualrev.compiler.types.aliases import Dispatcher, UserValue
@@ -109,6 +110,11 @@ class Linear:
 
     def push(self, *tangents: UserValue) -> UserValue:
         """Push tangents of the chosen arguments forward to the value."""
+        args = self._args
+        if self._y is not None and self._numbers == range(len(tangents)):
+            moved = plain_tangents(args, tangents)
+            if moved is not None:
+                return derivative(self._f, "jvp")(*copies(args), *moved)[1]
         tangents = tangent_of(tuple(self._args[k] for k in self._numbers), tangents)
         given = self._structure.cotangent_leaves(self._structure.read_leaves(tangents, TangentError))
         _check_instances(self._f, self._before, self._args)
