@@ -125,7 +125,7 @@ def _kind_of_records(dtype: np.dtype, ndim: int | None) -> NumbaType:
 
 def _fields(kind: NumbaType) -> dict[str, NumbaType]:
     """Members of a structured type; those of records are read once."""
-    return members(kind) if is_instance(kind) else _fields_of_records(kind)
+    return _fields_of_records(kind) if isinstance(kind, (types.Record, types.Array)) else members(kind)
 
 
 _fields_of_records = functools.lru_cache(maxsize=256)(members)
