@@ -100,11 +100,13 @@ def same_fields(one: UserValue, other: UserValue) -> bool:
 
 def _kind(x: UserValue) -> NumbaType:
     """Numba type of a record, an array of records, or an instance; None for anything else."""
-    if x.__class__ is float:
-        return None
-    if isinstance(x, (np.void, np.ndarray)):
-        return None if x.dtype.names is None else _kind_of_records(x.dtype, None if isinstance(x, np.void) else x.ndim)
-    if not hasattr(type(x), "_numba_type_") and not hasattr(x, "_numba_type_"):
+    cls = x.__class__
+    if cls is np.ndarray:
+        return None if x.dtype.names is None else _kind_of_records(x.dtype, x.ndim)
+    if cls is np.void:
+        return _kind_of_records(x.dtype, None)
+    structured = isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names is not None)
+    if not structured and not hasattr(cls, "_numba_type_") and not hasattr(x, "_numba_type_"):
         return None
     try:
         kind = numba.typeof(x)
@@ -117,10 +119,10 @@ def _kind(x: UserValue) -> NumbaType:
 def _kind_of_records(dtype: np.dtype, ndim: int | None) -> NumbaType:
     """Numba type of a record, or of an array of records, whatever its layout; None for a dtype without one."""
     try:
-        record = from_dtype(dtype)
+        kind = from_dtype(dtype) if ndim is None else types.Array(from_dtype(dtype), ndim, "C")
     except (NumbaError, ValueError, NotImplementedError):
         return None
-    return record if ndim is None else types.Array(record, ndim, "C")
+    return kind if is_structured(kind) else None
 
 
 def _fields(kind: NumbaType) -> dict[str, NumbaType]:
