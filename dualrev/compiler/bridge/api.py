@@ -22,7 +22,7 @@ from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.bridge.object_values import taken_apart, tangent_of
 from dualrev.compiler.bridge.output_arguments import written
 from dualrev.compiler.bridge.ufunc_calls import callable_of
-from dualrev.compiler.bridge.variadic import is_variadic, of_count
+from dualrev.compiler.bridge.variadic import called, is_variadic, of_count
 from dualrev.compiler.frontend.reading.source import describe, is_numba_function
 from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes, UserValue
 from dualrev.eager.arguments import argument_numbers, several
@@ -90,14 +90,11 @@ def numbers(f: Dispatcher, argnums: int | Sequence[int]) -> int | tuple[int, ...
 
 def jvp(f: Dispatcher, primals: NumbaTypes, tangents: tuple[UserValue, ...]) -> tuple[UserValue, UserValue]:
     """JVP of a numba function: its value, and its derivative in the direction of the tangents."""
-    f = of_count(f, len(primals))
-    if len(tangents) == len(primals):
-        args = bound(f, primals, {})
-        if (moved := plain_arguments.tangents(args, tangents)) is not None:
-            y, dy = derivative(f, "jvp")(*args, *moved)
-            return (y, dy) if plain_arguments.is_usual(y) else _with_tangent(y, dy)
+    f, args = called(f, primals)
+    if len(tangents) == len(primals) and (moved := plain_arguments.tangents(args, tangents)) is not None:
+        y, dy = derivative(f, "jvp")(*args, *moved)
+        return (y, dy) if plain_arguments.is_usual(y) else _with_tangent(y, dy)
     if any(map(holds_complex, primals)):
-        args = bound(f, primals, {})
         check_taken(f, args)
         y, dy = derivative(f, "jvp")(*args, *alike(args, bound(f, with_zeros(primals, tangents), {})))
         return y, dy
@@ -108,7 +105,6 @@ def jvp(f: Dispatcher, primals: NumbaTypes, tangents: tuple[UserValue, ...]) -> 
     given = structure.cotangent_leaves(structure.read_leaves(tangents, TangentError))
     if not leaves:
         raise ArgumentError(primals)
-    args = bound(f, primals, {})
     check_taken(f, args)
     if any(flatten_leaves(part)[0] for k, part in enumerate(given) if k not in still):
         given = tuple(None if k in still else part for k, part in enumerate(given))
@@ -125,8 +121,7 @@ def _with_tangent(y: UserValue, dy: UserValue) -> tuple[UserValue, UserValue]:
 
 def vjp(f: Dispatcher, primals: NumbaTypes) -> tuple[UserValue, Callable[[UserValue], tuple[UserValue, ...]]]:
     """VJP of a numba function: its value and its pullback; refusals come before f runs."""
-    f = of_count(f, len(primals))
-    whole = bound(f, primals, {})
+    f, whole = called(f, primals)
     kinds = plain_arguments.key(whole)
     if kinds is None or kinds not in derivative(f, "vjp").pullbacks:
         _compile_pullback(f, whole)
@@ -167,7 +162,7 @@ def pushforward(
         kept, y = apart(primals), f(*primals)
         push = lambda *tangents: jvp(f, apart(kept), tangents)[1]  # noqa: E731
     else:
-        y, linear = linearize(f, primals, {}, range(len(primals)))
+        y, linear = linearize(f, primals, range(len(primals)))
         push = linear.push
     if not has_aux:
         return y, push, None

@@ -14,10 +14,11 @@ from dualrev.eager.numbers.overload import DualNumber
 from dualrev.errors import UnsupportedError
 from dualrev.tree import Structure, flatten_leaves
 
-__all__ = ["bound", "parameters_of", "real_leaves", "zeros"]
+__all__ = ["VARIABLE", "bound", "parameters_of", "real_leaves", "zeros"]
 
 
-_VARIABLE = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+#: Flags of the code of a function with *args or **kwargs.
+VARIABLE = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def real_leaves(f: Dispatcher, x: UserValue) -> tuple[list[UserValue], Structure]:
@@ -42,7 +43,7 @@ def parameters_of(f: Dispatcher) -> Mapping[str, inspect.Parameter]:
 def bound(f: Dispatcher, args: tuple[UserValue, ...], kwargs: dict[str, UserValue]) -> tuple[UserValue, ...]:
     """Bind all arguments of f, default values included."""
     code = f.py_func.__code__
-    if not kwargs and not code.co_kwonlyargcount and not code.co_flags & _VARIABLE:  # inspect takes its time
+    if not kwargs and not code.co_kwonlyargcount and not code.co_flags & VARIABLE:  # inspect takes its time
         missing = code.co_argcount - len(args)
         if not missing:
             return args

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dualrev.compiler.bridge.bind_arguments import bound, real_leaves, zeros
+from dualrev.compiler.bridge.bind_arguments import real_leaves, zeros
 from dualrev.compiler.bridge.dispatcher import Derivative
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.bridge.object_values import instances, same_fields, taken_apart, tangent_of, together
 from dualrev.compiler.bridge.plain_arguments import copies, cotangent_of, fits, has_real, is_usual, key, shape_of, taken
 from dualrev.compiler.bridge.plain_arguments import tangents as plain_tangents
-from dualrev.compiler.bridge.variadic import of_count
+from dualrev.compiler.bridge.variadic import called
 from dualrev.compiler.frontend.reading.source import describe
 from dualrev.compiler.types.aliases import Dispatcher, UserValue
 from dualrev.eager.copies import copied
@@ -23,12 +23,9 @@ from dualrev.tree import Structure, flatten_leaves
 __all__ = ["Linear", "linearize", "linearize_at"]
 
 
-def linearize(
-    f: Dispatcher, args: tuple[UserValue, ...], kwargs: dict[str, UserValue], numbers: Sequence[int]
-) -> tuple[UserValue, Linear]:
+def linearize(f: Dispatcher, args: tuple[UserValue, ...], numbers: Sequence[int]) -> tuple[UserValue, Linear]:
     """Linearise a numba function: its value, and its derivative by the arguments at these indices."""
-    f = of_count(f, len(args))
-    whole = bound(f, args, kwargs)
+    f, whole = called(f, args)
     return linearize_at(f, whole, numbers, key(whole) is not None)
 
 

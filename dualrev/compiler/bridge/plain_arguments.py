@@ -28,7 +28,7 @@ _DTYPES = (*_FLOATS, np.dtype(np.int64), np.dtype(np.bool_))
 
 def is_usual(x: UserValue) -> bool:
     """Whether x is plain and holds a real leaf: compiled code returns its tangent or cotangent as users get it."""
-    return _is_plain(x) and has_real(x)
+    return x.__class__ is float or (_is_plain(x) and has_real(x))
 
 
 def _is_plain(x: UserValue) -> bool:
