@@ -122,14 +122,16 @@ def _with_tangent(y: UserValue, dy: UserValue) -> tuple[UserValue, UserValue]:
 def vjp(f: Dispatcher, primals: NumbaTypes) -> tuple[UserValue, Callable[[UserValue], tuple[UserValue, ...]]]:
     """VJP of a numba function: its value and its pullback; refusals come before f runs."""
     f, whole = called(f, primals)
-    kinds = plain_arguments.key(whole)
-    if kinds is None or kinds not in derivative(f, "vjp").pullbacks:
+    kinds, known = (len(primals), plain_arguments.key(whole)), derivative(f, "vjp").pullbacks
+    usual = kinds in known
+    if not usual:
         _compile_pullback(f, whole)
         if any(map(holds_complex, primals)):
             return _complex_vjp(f, primals)
-        if kinds is not None:
-            derivative(f, "vjp").pullbacks.add(kinds)
-    y, linear = linearize_at(f, whole, range(len(primals)), kinds is not None)
+        if kinds[1] is not None and any(map(plain_arguments.has_real, primals)):
+            usual = True
+            known.add(kinds)
+    y, linear = linearize_at(f, whole, range(len(primals)), usual)
     return y, linear.pull
 
 

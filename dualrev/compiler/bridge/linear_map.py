@@ -26,14 +26,18 @@ __all__ = ["Linear", "linearize", "linearize_at"]
 def linearize(f: Dispatcher, args: tuple[UserValue, ...], numbers: Sequence[int]) -> tuple[UserValue, Linear]:
     """Linearise a numba function: its value, and its derivative by the arguments at these indices."""
     f, whole = called(f, args)
-    return linearize_at(f, whole, numbers, key(whole) is not None)
+    usual = key(whole) is not None and any(map(has_real, [args[k] for k in numbers]))
+    return linearize_at(f, whole, numbers, usual)
 
 
 def linearize_at(
-    f: Dispatcher, args: tuple[UserValue, ...], numbers: Sequence[int], separate: bool
+    f: Dispatcher, args: tuple[UserValue, ...], numbers: Sequence[int], usual: bool
 ) -> tuple[UserValue, Linear]:
-    """Linearise a numba function at all of its arguments; `separate` says whether `key` of them exists."""
-    if separate and any(map(has_real, [args[k] for k in numbers])):
+    """Linearise a numba function at all of its arguments.
+
+    `usual` says that plain_arguments.py has a key for them, and that a chosen one holds a real number.
+    """
+    if usual:
         kept, y = copies(args), f(*args)
         return y, Linear(f, kept, numbers, y, True)
     chosen = tuple(args[k] for k in numbers)
@@ -56,16 +60,16 @@ def _check_instances(f: Dispatcher, before: list[UserValue], args: tuple[UserVal
 class Linear:
     """Derivative of a numba function at its arguments: a linear map with pushforward and pullback (engine.py).
 
-    args: all arguments, which are this object's own; `separate` says whether `key` of them exists.
+    args: all arguments, which are this object's own; `usual` is that of `linearize_at`.
     """
 
     def __init__(
-        self, f: Dispatcher, args: tuple[UserValue, ...], numbers: Sequence[int], y: UserValue, separate: bool
+        self, f: Dispatcher, args: tuple[UserValue, ...], numbers: Sequence[int], y: UserValue, usual: bool
     ) -> None:
         self._f, self._args, self._numbers = f, args, numbers
-        self._before = [] if separate else instances(args)
+        self._before = [] if usual else instances(args)
         self._y: UserValue = None  # what only the fast path has
-        if separate and is_usual(y):
+        if usual and is_usual(y):
             self._y = shape_of(y)
         elif not flatten_leaves(y)[0]:
             raise OutputError(y)
