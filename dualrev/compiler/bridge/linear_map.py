@@ -11,7 +11,17 @@ from dualrev.compiler.bridge.bind_arguments import real_leaves, zeros
 from dualrev.compiler.bridge.dispatcher import Derivative
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.bridge.object_values import instances, same_fields, taken_apart, tangent_of, together
-from dualrev.compiler.bridge.plain_arguments import copies, cotangent_of, fits, has_real, is_usual, key, shape_of, taken
+from dualrev.compiler.bridge.plain_arguments import (
+    AS_RETURNED,
+    copies,
+    cotangent_of,
+    fits,
+    has_real,
+    is_usual,
+    key,
+    shape_of,
+    taken,
+)
 from dualrev.compiler.bridge.plain_arguments import tangents as plain_tangents
 from dualrev.compiler.bridge.variadic import called
 from dualrev.compiler.frontend.reading.source import describe
@@ -95,7 +105,9 @@ class Linear:
         if self._y is not None and fits(ct, self._y):
             args = self._args
             cts = self._vjp(*copies(args), taken(ct))[1]
-            return tuple([cotangent_of(args[k], cts[k]) for k in self._numbers])
+            return tuple(
+                [cts[k] if args[k].__class__ in AS_RETURNED else cotangent_of(args[k], cts[k]) for k in self._numbers]
+            )
         given = self._output.cotangent_leaves(self._output.read_leaves(ct, CotangentError))
         _check_instances(self._f, self._before, self._args)
         cts = self._vjp(*copied(self._args), given)[1]

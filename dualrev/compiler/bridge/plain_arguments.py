@@ -18,9 +18,23 @@ import numpy as np
 
 from dualrev.compiler.types.aliases import UserValue
 
-__all__ = ["copies", "cotangent_of", "fits", "has_real", "is_usual", "key", "separate", "shape_of", "taken", "tangents"]
+__all__ = [
+    "AS_RETURNED",
+    "copies",
+    "cotangent_of",
+    "fits",
+    "has_real",
+    "is_usual",
+    "key",
+    "separate",
+    "shape_of",
+    "taken",
+    "tangents",
+]
 
 _REALS = {float, np.float64}
+#: Classes of plain arguments whose cotangents are what compiled code returns; None for an array of ints.
+AS_RETURNED = {float, np.ndarray}
 _DISCRETE = {int, bool, type(None), str, np.int64, np.bool_}
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _DTYPES = (*_FLOATS, np.dtype(np.int64), np.dtype(np.bool_))
@@ -114,6 +128,8 @@ def shape_of(x: UserValue) -> UserValue:
 def fits(t: UserValue, x: UserValue) -> bool:
     """Whether t is a tangent or a cotangent of plain data x, just as compiled code takes it."""
     kind = x.__class__
+    if kind is float:
+        return t.__class__ in _REALS
     if kind is np.ndarray:
         if x.dtype in _FLOATS:
             return t.__class__ is np.ndarray and t.dtype == x.dtype and t.shape == x.shape and t.flags.carray
@@ -168,10 +184,8 @@ def cotangent_of(x: UserValue, ct: UserValue) -> UserValue:
     An int has none, also where f is declared to take a float.
     """
     kind = x.__class__
-    if kind is float:
+    if kind in AS_RETURNED:
         return ct
-    if kind is np.ndarray:
-        return ct if x.dtype in _FLOATS else None
     if isinstance(x, tuple):
         return _like(x, list(map(cotangent_of, x, ct)))
     return kind(ct) if kind in _REALS else None
