@@ -89,9 +89,9 @@ def positions(f: Any, chosen: Any) -> Any:
         return chosen
     if isinstance(chosen, str):
         return list(signature(f).parameters).index(chosen)
-    if not several(chosen):
-        return chosen
-    return tuple([k if k.__class__ is int else positions(f, k) for k in chosen])
+    if several(chosen) and chosen and isinstance(chosen[0], str):
+        return tuple(positions(f, k) for k in chosen)
+    return chosen
 
 
 def _names(argnames: Any) -> tuple[Any, ...]:

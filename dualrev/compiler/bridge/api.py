@@ -76,15 +76,22 @@ def directional(f: Dispatcher, transform: str, argnums: int | Sequence[int]) -> 
 
 def numbers(f: Dispatcher, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
     """Normalise argnums, by which the derivatives are memoised: 1.0 and True are equal to 1."""
-    if argnums.__class__ is int and 0 <= argnums < len(parameters_of(f)):  # the usual case
+    count = len(parameters_of(f))
+    if argnums.__class__ is int and 0 <= argnums < count:  # the usual case, and the next one
         return argnums
+    if argnums.__class__ is tuple and argnums and len(set(argnums)) == len(argnums):
+        for k in argnums:
+            if k.__class__ is not int or not 0 <= k < count:
+                break
+        else:
+            return argnums
     if is_variadic(f):  # how many there are, a call says
         try:
             argument_numbers(argnums, sys.maxsize)
         except ArgumentNumberError as error:
             raise ArgumentNumberError(argnums) from error
         return tuple(map(operator.index, argnums)) if isinstance(argnums, Sequence) else operator.index(argnums)
-    found = argument_numbers(argnums, len(parameters_of(f)))
+    found = argument_numbers(argnums, count)
     return tuple(found) if several(argnums) else found[0]
 
 

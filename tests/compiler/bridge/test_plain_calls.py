@@ -263,8 +263,9 @@ def test_a_derivative_is_made_once():
     for make in makers:
         assert make(scaled) is make(scaled, 0) is make(scaled, argnames="x")
         assert make(scaled, (0, 1)) is make(scaled, [0, 1]) is make(scaled, argnames=("x", "by"))
-        assert make(scaled, 1) is not make(scaled)
-        for argnums in (True, 1.0, (0, True)):
+        assert make(scaled, (-3, np.int64(1))) is make(scaled, (0, 1)) is not make(scaled, (1, 0))
+        assert make(scaled, 1) is make(scaled, -2) is not make(scaled)
+        for argnums in (True, 1.0, (0, True), (0, 0), (), 3, (0, 3)):
             with pytest.raises(ArgumentNumberError):
                 make(scaled, argnums)
     assert dr.hvp(square) is dr.hvp(square)
