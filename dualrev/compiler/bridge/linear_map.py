@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dualrev.compiler.bridge.bind_arguments import real_leaves, zeros
+from dualrev.compiler.bridge.check_arguments import check_taken
 from dualrev.compiler.bridge.dispatcher import Derivative
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.bridge.object_values import instances, same_fields, taken_apart, tangent_of, together
@@ -37,6 +38,9 @@ def linearize(f: Dispatcher, args: tuple[UserValue, ...], numbers: Sequence[int]
     """Linearise a numba function: its value, and its derivative by the arguments at these indices."""
     f, whole = called(f, args)
     usual = key(whole) is not None and any(map(has_real, [args[k] for k in numbers]))
+    if not usual:
+        real_leaves(f, taken_apart(whole))  # numbers under differentiation have an error of their own
+        check_taken(f, whole)
     return linearize_at(f, whole, numbers, usual)
 
 

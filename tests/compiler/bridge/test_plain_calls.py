@@ -96,7 +96,10 @@ CASES = {
     "float": (square, (3.0,), (0.5,), 2.0),
     "np.float64": (square, (np.float64(3.0),), (0.5,), 2.0),
     "np.float64 as tangent": (square, (3.0,), (np.float64(0.5),), np.float64(2.0)),
+    "an int as tangent": (square, (3.0,), (1,), 2),
+    "nothing moves": (square, (3.0,), (None,), 2.0),
     "array": (square, (X,), (ONES,), X),
+    "an array of ints as tangent": (square, (X,), (np.arange(3),), np.arange(3)),
     "float32": (square, (SINGLE,), (np.ones(3, np.float32),), np.ones(3, np.float32)),
     "matrix": (square, (ROWS,), (ROWS + 1.0,), ROWS),
     "matrix in Fortran order": (square, (np.asfortranarray(ROWS),), (ROWS,), ROWS),
@@ -138,6 +141,11 @@ REFUSED = {
     "a tangent for an int": (powers, (1.5, 3), (0.7, 1.0), (1.0, 1.0, (0.5, None))),
     "no tangent for a default": (scaled, (1.5, 2.0), (0.7,), (1.0,)),
     "None in a tuple": (nested, ((1.5, (2.0, X), 3),), ((None, (0.2, ONES), None),), None),
+    "a bool": (square, (1.5,), (True,), True),
+    "another byte order": (square, (X.astype(">f8"),), (ONES,), ONES),
+    "half precision": (square, (X.astype(np.float16),), (ONES,), ONES),
+    "too many arguments": (square, (1.5, 2.0), (0.7, 0.7), 1.0),
+    "too few arguments": (declared, (1.5,), (0.7,), 1.0),
     "too many tangents": (square, (1.5,), (0.7, 0.7), (1.0, 1.0)),
 }
 
