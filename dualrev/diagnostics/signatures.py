@@ -29,7 +29,7 @@ def signature(f: Callable[..., Any]) -> inspect.Signature:
     ['r']
     """
     if isinstance(f, Dispatcher):
-        found: inspect.Signature = f._compiler.pysig  # numba has asked
+        found: inspect.Signature = f._compiler.pysig  # numba has read it
         return found
     if sys.version_info >= (3, 14):
         from annotationlib import Format

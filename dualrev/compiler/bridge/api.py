@@ -79,11 +79,9 @@ def numbers(f: Dispatcher, argnums: int | Sequence[int]) -> int | tuple[int, ...
     count = len(parameters_of(f))
     if argnums.__class__ is int and 0 <= argnums < count:  # the usual case, and the next one
         return argnums
-    if argnums.__class__ is tuple and argnums and len(set(argnums)) == len(argnums):
-        for k in argnums:
-            if k.__class__ is not int or not 0 <= k < count:
-                break
-        else:
+    if argnums.__class__ is tuple:
+        found = [k for k in argnums if k.__class__ is int and 0 <= k < count]
+        if found and len(argnums) == len(found) == len(set(found)):
             return argnums
     if is_variadic(f):  # how many there are, a call says
         try:
