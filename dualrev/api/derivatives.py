@@ -13,10 +13,12 @@ order, without has_aux. The compiler raises UnsupportedError (a TypeError) for c
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, SupportsFloat, TypeVar, TypeVarTuple, overload
 
 from numba.core.dispatcher import Dispatcher
+from numba.core.registry import CPUDispatcher
 from numba.np.ufunc.dufunc import DUFunc
 from numba.np.ufunc.gufunc import GUFunc
 
@@ -579,7 +581,7 @@ def _lifted(f: Any, has_aux: bool, engine: Any) -> Any:
 
 def callable_of(f: Any) -> Any:
     """Return the numba function that calls a ufunc of `vectorize` or `guvectorize`, and any other f unchanged."""
-    if not isinstance(f, (DUFunc, GUFunc)):
+    if f.__class__ is CPUDispatcher or not isinstance(f, (DUFunc, GUFunc)):
         return f
     from dualrev.compiler.bridge import ufunc_calls
 
@@ -588,9 +590,10 @@ def callable_of(f: Any) -> Any:
 
 def is_compiled(f: Any, has_aux: bool, engine: Any) -> bool:
     """Whether the compiler differentiates f: f is a numba function, and neither has_aux nor engine is given."""
-    return engine is None and isinstance(f, Dispatcher) and not has_aux
+    return engine is None and not has_aux and (f.__class__ is CPUDispatcher or isinstance(f, Dispatcher))
 
 
+@functools.cache
 def compiled() -> Any:
     """Return the module with these functions for numba functions, which takes time to import."""
     from dualrev.compiler.bridge import api

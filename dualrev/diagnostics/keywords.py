@@ -33,7 +33,7 @@ def answered(f: F) -> F:
 
     @functools.wraps(f)
     def call(*args: Any, **options: Any) -> Any:
-        if not options.keys() <= known:
+        if options and not options.keys() <= known:
             unknown = next(name for name in options if name not in known)
             raise TypeError(_answer(f.__name__, unknown, known, args[0] if args else None))
         return f(*args, **options)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
 
 __all__ = ["signature", "unwarned"]
 
@@ -27,6 +28,9 @@ def signature(f: Callable[..., Any]) -> inspect.Signature:
     >>> list(signature(area).parameters)
     ['r']
     """
+    if isinstance(f, Dispatcher):
+        found: inspect.Signature = f._compiler.pysig  # numba has read it
+        return found
     if sys.version_info >= (3, 14):
         from annotationlib import Format
 

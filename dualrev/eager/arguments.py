@@ -52,8 +52,9 @@ def check_ints(argnums: Argnums, transform: str) -> None:
     """Raise ArgumentNumberError for argnums that are no ints, before there are arguments to count."""
     if argnums.__class__ is not int:
         given: Any = argnums if several(argnums) else (argnums,)
-        if any(_index(k) is None for k in given):
-            raise ArgumentNumberError.no_ints(argnums, transform)
+        for k in given:  # any(...) takes more time
+            if k.__class__ is not int and _index(k) is None:
+                raise ArgumentNumberError.no_ints(argnums, transform)
 
 
 class _NotGiven(int):
@@ -86,8 +87,10 @@ def chosen_by(f: Callable[..., Any], argnums: Argnums, argnames: Argnames | None
 def positions(f: Any, chosen: Any) -> Any:
     """The numbers of the arguments of a numba function that `chosen_by` has returned."""
     if isinstance(chosen, str):
-        return list(signature(f.py_func).parameters).index(chosen)
-    return tuple(positions(f, k) if isinstance(k, str) else k for k in chosen) if several(chosen) else chosen
+        return list(signature(f).parameters).index(chosen)
+    if chosen.__class__ is not int and several(chosen) and chosen and isinstance(chosen[0], str):
+        return tuple(positions(f, k) for k in chosen)
+    return chosen
 
 
 def _names(argnames: Any) -> tuple[Any, ...]:

@@ -102,7 +102,7 @@ class Compiled:
         """See patterns.py."""
         if self._order == 2:  # it is symmetric
             return self.push(directions)
-        y, derivative = compiled().linearize(self._f, copied(self._args), {}, [self._number])
+        y, derivative = compiled().linearize(self._f, copied(self._args), [self._number])
         outputs = _Vectors(y)
         rows = [np.ravel(derivative.pull(outputs.nested(ct))[0]) for ct in directions]
         return np.array(rows, float).reshape(len(directions), self.columns)

@@ -8,25 +8,24 @@ import sys
 from collections.abc import Callable, Sequence
 
 import numba
-import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from dualrev.compiler.bridge import plain_arguments
-from dualrev.compiler.bridge.bind_arguments import bound, real_leaves, zeros
+from dualrev.compiler.bridge.bind_arguments import bound, parameters_of, real_leaves, zeros
 from dualrev.compiler.bridge.check_arguments import check_taken
 from dualrev.compiler.bridge.check_mode import check_compiled as check
 from dualrev.compiler.bridge.complex_values import alike, apart, holds_complex
 from dualrev.compiler.bridge.dispatcher import Derivative
+from dualrev.compiler.bridge.linear_map import Linear, linearize, linearize_at
 from dualrev.compiler.bridge.make_dispatcher import derivative
-from dualrev.compiler.bridge.object_values import instances, same_fields, taken_apart, tangent_of, together
+from dualrev.compiler.bridge.object_values import taken_apart, tangent_of
 from dualrev.compiler.bridge.output_arguments import written
 from dualrev.compiler.bridge.ufunc_calls import callable_of
-from dualrev.compiler.bridge.variadic import is_variadic, of_count
+from dualrev.compiler.bridge.variadic import called, is_variadic, of_count
 from dualrev.compiler.frontend.reading.source import describe, is_numba_function
 from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes, UserValue
-from dualrev.eager.arguments import argument_numbers
-from dualrev.eager.copies import copied
+from dualrev.eager.arguments import argument_numbers, several
 from dualrev.eager.transforms import with_zeros
 from dualrev.errors import (
     ArgumentError,
@@ -77,29 +76,30 @@ def directional(f: Dispatcher, transform: str, argnums: int | Sequence[int]) -> 
 
 def numbers(f: Dispatcher, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
     """Normalise argnums, by which the derivatives are memoised: 1.0 and True are equal to 1."""
-    parameters = inspect.signature(f.py_func).parameters.values()
+    count = len(parameters_of(f))
+    if argnums.__class__ is int and 0 <= argnums < count:  # the usual case, and the next one
+        return argnums
+    if argnums.__class__ is tuple:
+        found = [k for k in argnums if k.__class__ is int and 0 <= k < count]
+        if found and len(argnums) == len(found) == len(set(found)):
+            return argnums
     if is_variadic(f):  # how many there are, a call says
         try:
             argument_numbers(argnums, sys.maxsize)
         except ArgumentNumberError as error:
             raise ArgumentNumberError(argnums) from error
         return tuple(map(operator.index, argnums)) if isinstance(argnums, Sequence) else operator.index(argnums)
-    found = argument_numbers(argnums, len(parameters))
-    return tuple(found) if isinstance(argnums, Sequence) else found[0]
+    found = argument_numbers(argnums, count)
+    return tuple(found) if several(argnums) else found[0]
 
 
 def jvp(f: Dispatcher, primals: NumbaTypes, tangents: tuple[UserValue, ...]) -> tuple[UserValue, UserValue]:
     """JVP of a numba function: its value, and its derivative in the direction of the tangents."""
-    f = of_count(f, len(primals))
-    if (
-        all(map(plain_arguments.is_usual, primals))
-        and plain_arguments.fits(tangents, primals)
-        and bound(f, primals, {}) is primals
-    ):
-        y, dy = derivative(f, "jvp")(*primals, *plain_arguments.taken(tangents))
+    f, args = called(f, primals)
+    if len(tangents) == len(primals) and (moved := plain_arguments.tangents(args, tangents)) is not None:
+        y, dy = derivative(f, "jvp")(*args, *moved)
         return (y, dy) if plain_arguments.is_usual(y) else _with_tangent(y, dy)
     if any(map(holds_complex, primals)):
-        args = bound(f, primals, {})
         check_taken(f, args)
         y, dy = derivative(f, "jvp")(*args, *alike(args, bound(f, with_zeros(primals, tangents), {})))
         return y, dy
@@ -110,7 +110,6 @@ def jvp(f: Dispatcher, primals: NumbaTypes, tangents: tuple[UserValue, ...]) -> 
     given = structure.cotangent_leaves(structure.read_leaves(tangents, TangentError))
     if not leaves:
         raise ArgumentError(primals)
-    args = bound(f, primals, {})
     check_taken(f, args)
     if any(flatten_leaves(part)[0] for k, part in enumerate(given) if k not in still):
         given = tuple(None if k in still else part for k, part in enumerate(given))
@@ -127,17 +126,17 @@ def _with_tangent(y: UserValue, dy: UserValue) -> tuple[UserValue, UserValue]:
 
 def vjp(f: Dispatcher, primals: NumbaTypes) -> tuple[UserValue, Callable[[UserValue], tuple[UserValue, ...]]]:
     """VJP of a numba function: its value and its pullback; refusals come before f runs."""
-    f = of_count(f, len(primals))
-    whole = bound(f, primals, {})
-    known = derivative(f, "vjp").pullbacks
-    kinds = plain_arguments.key(whole) if plain_arguments.separate(whole) else None
-    if kinds not in known:
+    f, whole = called(f, primals)
+    kinds, known = (len(primals), plain_arguments.key(whole)), derivative(f, "vjp").pullbacks
+    usual = kinds in known
+    if not usual:
         _compile_pullback(f, whole)
         if any(map(holds_complex, primals)):
             return _complex_vjp(f, primals)
-        if kinds is not None:
+        if kinds[1] is not None and any(map(plain_arguments.has_real, primals)):
+            usual = True
             known.add(kinds)
-    y, linear = linearize(f, primals, {}, range(len(primals)))
+    y, linear = linearize_at(f, whole, range(len(primals)), usual)
     return y, linear.pull
 
 
@@ -170,7 +169,7 @@ def pushforward(
         kept, y = apart(primals), f(*primals)
         push = lambda *tangents: jvp(f, apart(kept), tangents)[1]  # noqa: E731
     else:
-        y, linear = linearize(f, primals, {}, range(len(primals)))
+        y, linear = linearize(f, primals, range(len(primals)))
         push = linear.push
     if not has_aux:
         return y, push, None
@@ -192,31 +191,6 @@ def _complex_vjp(f: Dispatcher, primals: NumbaTypes) -> tuple[UserValue, Callabl
         return tuple(derivative(f, "vjp")(*apart(kept), given)[1][: len(primals)])
 
     return y, pull
-
-
-def linearize(
-    f: Dispatcher, args: tuple[UserValue, ...], kwargs: dict[str, UserValue], numbers: Sequence[int]
-) -> tuple[UserValue, Linear]:
-    """Linearise a numba function: its value, and its derivative by the arguments at these indices."""
-    f = of_count(f, len(args))
-    whole = bound(f, args, kwargs)
-    if plain_arguments.separate(whole) and any(plain_arguments.is_usual(args[k]) for k in numbers):
-        kept, y = plain_arguments.copies(whole), f(*whole)
-        return y, Linear(f, kept, numbers, y)
-    if not real_leaves(f, taken_apart(tuple(args[k] for k in numbers)))[0]:
-        raise ArgumentError(tuple(args[k] for k in numbers))
-    real_leaves(f, taken_apart(whole))
-    kept, before = copied(whole), instances(whole)
-    y = f(*whole)
-    _check_instances(f, before, whole)
-    return y, Linear(f, kept, numbers, y)
-
-
-def _check_instances(f: Dispatcher, before: list[UserValue], args: tuple[UserValue, ...]) -> None:
-    """Raise UnsupportedError if instances have changed, as the pullback has no copies of them."""
-    if not same_fields(before, instances(args)):
-        what, why = "dr.vjp by an instance whose fields change", "the pullback runs the function on the same one again"
-        raise UnsupportedError.at(describe(f), what, why, "dr.value_and_grad, dr.jvp or dr.jacobian")
 
 
 def _compile_pullback(f: Dispatcher, args: tuple[UserValue, ...]) -> None:
@@ -251,53 +225,6 @@ def _cotangent_type(kind: NumbaType) -> NumbaType:
             [_cotangent_type(t) for t in kind.types], getattr(kind, "instance_class", None)
         )
     return types.none
-
-
-class Linear:
-    """Derivative of a numba function at its arguments: a linear map with pushforward and pullback (engine.py)."""
-
-    def __init__(self, f: Dispatcher, args: tuple[UserValue, ...], numbers: Sequence[int], y: UserValue) -> None:
-        self._f, self._args, self._numbers = f, args, numbers
-        self._before = [] if plain_arguments.separate(args) else instances(args)
-        self._vjp = derivative(f, "vjp")
-        self._usual = (
-            plain_arguments.without_numbers(y)
-            if plain_arguments.is_usual(y) and plain_arguments.separate(args)
-            else None
-        )
-        self._structure = flatten_leaves(taken_apart(tuple(args[k] for k in numbers)))[1]
-        leaves, self._output = flatten_leaves(y)
-        if not leaves:
-            raise OutputError(y)
-
-    def pull(self, ct: UserValue) -> tuple[UserValue, ...]:
-        """Pull a cotangent of the value back to the chosen arguments."""
-        if self._usual is not None and plain_arguments.fits(ct, self._usual):
-            cts = self._vjp(*plain_arguments.copies(self._args), plain_arguments.taken(ct))[1]
-            return self._chosen(cts)
-        given = self._output.cotangent_leaves(self._output.read_leaves(ct, CotangentError))
-        _check_instances(self._f, self._before, self._args)
-        cts = self._vjp(*copied(self._args), given)[1]
-        chosen = tuple(self._args[k] for k in self._numbers)
-        made = self._structure.cotangent_leaves(flatten_leaves(taken_apart(self._chosen(cts)))[0])
-        made = together(chosen, made)
-        assert isinstance(made, tuple)
-        return made
-
-    def _chosen(self, cts: tuple[UserValue, ...]) -> tuple[UserValue, ...]:
-        """Cotangents of the chosen arguments; an int has none, also where f is declared to take a float."""
-        return tuple([None if isinstance(self._args[k], (int, np.integer)) else cts[k] for k in self._numbers])
-
-    def push(self, *tangents: UserValue) -> UserValue:
-        """Push tangents of the chosen arguments forward to the value."""
-        tangents = tangent_of(tuple(self._args[k] for k in self._numbers), tangents)
-        given = self._structure.cotangent_leaves(self._structure.read_leaves(tangents, TangentError))
-        _check_instances(self._f, self._before, self._args)
-        whole = list(zeros(taken_apart(self._args)))
-        for k, tangent in zip(self._numbers, given, strict=True):
-            whole[k] = tangent
-        dy = derivative(self._f, "jvp")(*copied(self._args), *whole)[1]
-        return self._output.cotangent_leaves(flatten_leaves(dy)[0])
 
 
 def derivative_source(

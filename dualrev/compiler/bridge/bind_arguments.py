@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -13,7 +14,11 @@ from dualrev.eager.numbers.overload import DualNumber
 from dualrev.errors import UnsupportedError
 from dualrev.tree import Structure, flatten_leaves
 
-__all__ = ["bound", "real_leaves", "zeros"]
+__all__ = ["VARIABLE", "bound", "parameters_of", "real_leaves", "zeros"]
+
+
+#: Flags of the code of a function with *args or **kwargs.
+VARIABLE = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def real_leaves(f: Dispatcher, x: UserValue) -> tuple[list[UserValue], Structure]:
@@ -29,12 +34,22 @@ def real_leaves(f: Dispatcher, x: UserValue) -> tuple[list[UserValue], Structure
     return leaves, structure
 
 
+def parameters_of(f: Dispatcher) -> Mapping[str, inspect.Parameter]:
+    """Parameters of a numba function, as numba has read them: `inspect.signature` takes many times as long."""
+    found: Mapping[str, inspect.Parameter] = f._compiler.pysig.parameters
+    return found
+
+
 def bound(f: Dispatcher, args: tuple[UserValue, ...], kwargs: dict[str, UserValue]) -> tuple[UserValue, ...]:
     """Bind all arguments of f, default values included."""
     code = f.py_func.__code__
-    plain = code.co_argcount == len(args) and not kwargs and not code.co_kwonlyargcount
-    if plain and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
-        return args  # nothing to bind, and inspect takes its time
+    if not kwargs and not code.co_kwonlyargcount and not code.co_flags & VARIABLE:  # inspect takes its time
+        missing = code.co_argcount - len(args)
+        if not missing:
+            return args
+        defaults = f.py_func.__defaults__ or ()
+        if 0 < missing <= len(defaults) and not hasattr(f.py_func, "__wrapped__"):
+            return (*args, *defaults[-missing:])
     bound = inspect.signature(f.py_func).bind(*args, **kwargs)
     bound.apply_defaults()
     return tuple(bound.arguments.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 
 import numba
@@ -63,10 +64,21 @@ def check_writable(f: Dispatcher, kinds: Sequence[types.Type]) -> None:
 
 
 def _is_known(x: UserValue) -> bool:
+    if x.__class__ is np.ndarray:
+        return _is_known_dtype(x.dtype)
     try:
         kind = numba.typeof(x)
         memory = isinstance(kind, types.Buffer) and not isinstance(kind, types.Array)  # such as an array of JAX
         return not (memory and hasattr(x, "__array__")) and not _is_unknown(kind)
+    except (NumbaError, ValueError, NotImplementedError):
+        return False
+
+
+@functools.lru_cache(maxsize=256)  # numba makes the type of records anew in each call of `typeof`
+def _is_known_dtype(dtype: np.dtype) -> bool:
+    """Whether numba has arrays of this dtype."""
+    try:
+        return not _is_unknown(numba.typeof(np.empty(0, dtype)))
     except (NumbaError, ValueError, NotImplementedError):
         return False
 

@@ -82,10 +82,12 @@ _TAPES = {  # what the placeholders do: the same by the tape, for the curious wh
 def made(kind: NumbaType, f: Dispatcher, transform: str, argnums: ArgNums) -> Derivative:
     """Memoised derivative of a numba function, of the class `kind`."""
     # A weak dictionary would keep f: the derivatives refer to it. What f itself refers to goes with it.
-    known = vars(f).setdefault("_dualrev_derivatives", {})
-    watch(f)
+    known = f.__dict__.get("_dualrev_derivatives", {})
     key = id(f), kind, transform, argnums  # id: functools.wraps copies the dictionary to another function
-    return known.get(key) or known.setdefault(key, kind(f, transform, argnums))
+    if key in known:
+        return known[key]
+    watch(f)
+    return vars(f).setdefault("_dualrev_derivatives", {}).setdefault(key, kind(f, transform, argnums))
 
 
 class Derivative(_CPUDispatcher):

@@ -22,7 +22,7 @@ def derivative(f: Dispatcher, transform: str, argnums: ArgNums = 0) -> Derivativ
     argnums is an int or a tuple of ints. Nothing is compiled before the first call, and errors (dualrev.errors) come
     then. If the environment has DUALREV_CHECK=1, it compares.
     """
-    if is_variadic(f) and transform in TRANSFORMS:
+    if transform in TRANSFORMS and is_variadic(f):
         return made(Compared if plain_run.wanted() else Variadic, f, transform, argnums)
     return made(Checked if plain_run.wanted() else Derivative, f, transform, argnums)
 

@@ -5,10 +5,13 @@ The derivatives take the objects themselves; tangents and cotangents are nested 
 
 from __future__ import annotations
 
+import functools
+
 import numba
 import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError
+from numba.np.numpy_support import from_dtype
 
 from dualrev.compiler.bridge.bind_arguments import zeros
 from dualrev.compiler.runtime.objects.fields import mirror_type
@@ -31,10 +34,10 @@ def taken_apart(x: UserValue, tangent: bool = False) -> UserValue:
     if kind is None:
         return x
     if is_instance(kind):
-        fields = {name: taken_apart(getattr(x, name), tangent) for name in members(kind)}
+        fields = {name: taken_apart(getattr(x, name), tangent) for name in _fields(kind)}
     else:
-        fields = {name: x[name] for name in members(kind)}
-    for name, leaf in members(kind).items():
+        fields = {name: x[name] for name in _fields(kind)}
+    for name, leaf in _fields(kind).items():
         if tangent and isinstance(leaf, types.Array) and not isinstance(leaf.dtype, (types.Float, types.Record)):
             fields[name] = None
     return mirror_type(kind)(*fields.values()) if is_instance(kind) else tuple(fields.values())
@@ -51,8 +54,8 @@ def tangent_of(x: UserValue, t: UserValue) -> UserValue:
     kind = _kind(x)
     if kind is not None and t is None:
         return zeros((taken_apart(x),))[0]
-    if is_instance(kind) and isinstance(t, tuple) and len(t) == len(members(kind)):
-        return mirror_type(kind)(*map(tangent_of, (getattr(x, name) for name in members(kind)), t))
+    if is_instance(kind) and isinstance(t, tuple) and len(t) == len(_fields(kind)):
+        return mirror_type(kind)(*map(tangent_of, (getattr(x, name) for name in _fields(kind)), t))
     return taken_apart(t, tangent=True)
 
 
@@ -65,9 +68,9 @@ def together(x: UserValue, leaves: UserValue) -> UserValue:
     if kind is None or leaves is None:
         return leaves
     if is_instance(kind):
-        return mirror_type(kind)(*map(together, (getattr(x, name) for name in members(kind)), leaves))
+        return mirror_type(kind)(*map(together, (getattr(x, name) for name in _fields(kind)), leaves))
     made = np.zeros(x.shape, x.dtype)
-    for name, leaf in zip(members(kind), leaves, strict=True):
+    for name, leaf in zip(_fields(kind), leaves, strict=True):
         if leaf is not None:
             made[name] = leaf
     return made
@@ -97,11 +100,34 @@ def same_fields(one: UserValue, other: UserValue) -> bool:
 
 def _kind(x: UserValue) -> NumbaType:
     """Numba type of a record, an array of records, or an instance; None for anything else."""
+    cls = x.__class__
+    if cls is np.ndarray:
+        return None if x.dtype.names is None else _kind_of_records(x.dtype, x.ndim)
+    if cls is np.void:
+        return _kind_of_records(x.dtype, None)
     structured = isinstance(x, np.void) or (isinstance(x, np.ndarray) and x.dtype.names is not None)
-    if not structured and not hasattr(type(x), "_numba_type_") and not hasattr(x, "_numba_type_"):
+    if not structured and not hasattr(cls, "_numba_type_") and not hasattr(x, "_numba_type_"):
         return None
     try:
         kind = numba.typeof(x)
     except (NumbaError, ValueError, NotImplementedError):
         return None
     return kind if is_structured(kind) else None
+
+
+@functools.lru_cache(maxsize=256)  # numba makes the type anew in each call of `typeof`
+def _kind_of_records(dtype: np.dtype, ndim: int | None) -> NumbaType:
+    """Numba type of a record, or of an array of records, whatever its layout; None for a dtype without one."""
+    try:
+        kind = from_dtype(dtype) if ndim is None else types.Array(from_dtype(dtype), ndim, "C")
+    except (NumbaError, ValueError, NotImplementedError):
+        return None
+    return kind if is_structured(kind) else None
+
+
+def _fields(kind: NumbaType) -> dict[str, NumbaType]:
+    """Members of a structured type; those of records are read once."""
+    return _fields_of_records(kind) if isinstance(kind, (types.Record, types.Array)) else members(kind)
+
+
+_fields_of_records = functools.lru_cache(maxsize=256)(members)

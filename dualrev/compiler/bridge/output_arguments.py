@@ -6,12 +6,12 @@ of this one, too.
 
 from __future__ import annotations
 
-import inspect
 import uuid
 from collections.abc import Sequence
 
 from numba.core.registry import CPUDispatcher
 
+from dualrev.compiler.bridge.bind_arguments import parameters_of
 from dualrev.compiler.bridge.cache.frozen_globals import watch
 from dualrev.compiler.bridge.check_arguments import OUTPUTS
 from dualrev.compiler.frontend.reading.njit_options import kept
@@ -26,7 +26,7 @@ __all__ = ["numba_function", "written"]
 
 def written(f: Dispatcher, outputs: int | Sequence[int]) -> Dispatcher:
     """Memoised numba function whose value is the final content of these arguments of f."""
-    parameters = list(inspect.signature(f.py_func).parameters.values())
+    parameters = parameters_of(f).values()
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         what, why = f"outputs={outputs!r} of {describe(f.py_func)}", "it has *args, whose number is not known"
         raise UnsupportedError.at(describe(f.py_func), what, why, "a parameter for every argument")

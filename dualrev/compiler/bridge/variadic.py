@@ -18,6 +18,7 @@ from numba.core import sigutils, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
+from dualrev.compiler.bridge.bind_arguments import VARIABLE, bound
 from dualrev.compiler.bridge.cache.frozen_globals import World, check, counted, watch
 from dualrev.compiler.bridge.dispatcher import Derivative
 from dualrev.compiler.bridge.fast_compilation import fast_compilation
@@ -29,19 +30,11 @@ from dualrev.diagnostics.quoting import execute, identifier, unused
 from dualrev.eager.arguments import argument_numbers
 from dualrev.errors import UnsupportedError
 
-__all__ = ["TRANSFORMS", "Compared", "Variadic", "is_variadic", "of_count"]
+__all__ = ["TRANSFORMS", "Compared", "Variadic", "called", "is_variadic", "of_count"]
 
 #: The derivatives whose arguments are those of f, and a tangent in `hvp`.
-TRANSFORMS = (
-    "grad",
-    "value_and_grad",
-    "grad_aux",
-    "value_and_grad_aux",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jacobian",
-    "hvp",
+TRANSFORMS = frozenset(
+    ("grad", "value_and_grad", "grad_aux", "value_and_grad_aux", "hessian", "jacfwd", "jacrev", "jacobian", "hvp")
 )
 
 
@@ -60,6 +53,15 @@ def of_count(f: Dispatcher, count: int) -> Dispatcher:
     known = vars(f).setdefault("_dualrev_counted", {})
     key = id(f), count  # id: functools.wraps copies the dictionary to another function
     return known.get(key) or known.setdefault(key, _made(f, count))
+
+
+def called(f: Dispatcher, args: tuple[UserValue, ...]) -> tuple[Dispatcher, tuple[UserValue, ...]]:
+    """Specialise a numba function to the number of its arguments, and bind all of them, default values included."""
+    code = f.py_func.__code__
+    if code.co_argcount == len(args) and not code.co_flags & VARIABLE and not code.co_kwonlyargcount:
+        return f, args
+    f = of_count(f, len(args))
+    return f, bound(f, args, {})
 
 
 def _made(f: Dispatcher, count: int) -> Dispatcher:
