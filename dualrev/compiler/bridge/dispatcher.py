@@ -399,7 +399,7 @@ def _compile(entry: Any, args: tuple[types.Type, ...], f: Dispatcher) -> None:
         warnings.simplefilter("ignore", NumbaExperimentalFeatureWarning)
         entry.compile(args)
     for made in own:
-        _forget_intermediate_code(made)
+        _forget_intermediate_code(made, annotated=made is entry)
 
 
 def _functions(namespace: dict[str, Any]) -> tuple[list[Any], list[Any]]:
@@ -408,13 +408,17 @@ def _functions(namespace: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     return own, [x.dispatcher for x in namespace.values() if isinstance(x, ConstantFunction)]
 
 
-def _forget_intermediate_code(made: Any) -> None:
-    """Drop the LLVM IR of compiled functions, and their type maps, which would keep the module alive for ever."""
+def _forget_intermediate_code(made: Any, annotated: bool) -> None:
+    """Drop the LLVM IR of compiled functions, and their type maps, which would keep the module alive for ever.
+
+    The text with types is made of those that the user sees.
+    """
     for args, compiled in list(made.overloads.items()):
         if isinstance(compiled.library, DeferredLibrary):
             compiled.library.forget()
         compiled.fndesc.typemap = compiled.fndesc.calltypes = None
-        made.overloads[args] = compiled._replace(type_annotation=str(compiled.type_annotation))
+        text = str(compiled.type_annotation) if annotated else ""
+        made.overloads[args] = compiled._replace(type_annotation=text)
 
 
 @contextlib.contextmanager

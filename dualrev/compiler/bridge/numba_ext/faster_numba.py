@@ -21,7 +21,7 @@ from numba.core.typing import context as typing_context
 
 __all__ = ["faster_numba"]
 
-_NUMBERS = types.Integer, types.Float, types.Complex, types.Boolean, types.IntegerLiteral, types.BooleanLiteral
+_NUMBERS = {types.Integer, types.Float, types.Complex, types.Boolean, types.IntegerLiteral, types.BooleanLiteral}
 _LISTS = "functions", "attributes", "globals", "getattrs", "setattrs", "casts", "constants"  # of a registry
 
 
@@ -59,7 +59,7 @@ def _call_of_numbers(own: Any) -> Any:
 
     def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
         """Type a call of a function that numba declares for numbers, such as an operator: once for these types."""
-        if kws or not all(isinstance(x, _NUMBERS) for x in args):
+        if kws or not _NUMBERS.issuperset(map(type, args)):
             return own(self, context, args, kws)
         key = self, context, tuple(args)
         if key not in known:
