@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from typing import Any
+from weakref import WeakValueDictionary
 
 from llvmlite.binding import Linkage, ModuleRef
 from numba.core import cpu
@@ -75,6 +76,8 @@ class _Caller(JITCodeLibrary):
 class DeferredLibrary(_Caller):
     """Code library that has LLVM IR until its machine code is needed.
 
+    Functions that call each other do so by pointers. Those get machine code at once, in any order.
+
     `environments` are those that numba makes for functions of the library, and of what is linked into it, by the name
     of the variable for their address. `closed` says that only functions of this library are visible from outside.
     """
@@ -111,8 +114,15 @@ class DeferredLibrary(_Caller):
         self._finalize_dynamic_globals()
         self._verify_declare_only_symbols()
         self._finalized = True
-        if self._is_recursive():
+        defined = [f.name for f in self._final_module.functions if not f.is_declaration]
+        for name in defined:
+            _DEFERRED.setdefault(name, self)
+        if self._is_recursive() or not self._wanted().isdisjoint(defined):
             self.make_machine_code()
+
+    def _wanted(self) -> set[str]:
+        """Names of functions that machine code calls by a pointer, which is not known yet."""
+        return {*self._codegen._rtlinker._unresolved}
 
     def _is_recursive(self) -> bool:
         return any(x.name.startswith(RuntimeLinker.PREFIX) for x in self._final_module.global_variables)
@@ -153,6 +163,9 @@ class DeferredLibrary(_Caller):
         self._finalize_final_module()
         for name, environment in self.environments.items():
             self._codegen.set_env(name, environment)
+        for name in self._wanted():
+            if name in _DEFERRED:
+                _DEFERRED[name].make_machine_code()
 
     def _finalize_final_module(self) -> None:
         self.has_machine_code = True
@@ -161,6 +174,8 @@ class DeferredLibrary(_Caller):
     def forget(self) -> None:
         """Free the LLVM IR, if it has become a part of all that needs it: then it has no machine code of its own."""
         if not self.has_machine_code:
+            for name in [name for name, library in _DEFERRED.items() if library is self]:
+                del _DEFERRED[name]
             self._final_module = self._linkable = None
 
     def object_code(self) -> bytes | None:
@@ -168,6 +183,7 @@ class DeferredLibrary(_Caller):
         return self._get_compiled_object() if self.closed and not self.apart else None
 
 
+_DEFERRED: WeakValueDictionary[str, DeferredLibrary] = WeakValueDictionary()  # by the names of their functions
 _ENTRIES: list[str] = []  # names of the functions that Python calls, of the derivatives that are being compiled
 
 
