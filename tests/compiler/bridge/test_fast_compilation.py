@@ -156,21 +156,21 @@ def test_mutual_recursion_has_machine_code_before():
     """A function that is called by a pointer needs it. What follows must not be bound to hidden functions."""
 
     @njit
-    def down(x, y, n):
-        return x[0] * y[1] if n == 0 else math.sin(down(y, x, n - 1)) * x[n]
+    def down(x, y, z, n):
+        return x[0] * z[1] if n == 0 else math.sin(down(y, x, z, n - 1)) * x[n] + z[n]
 
     @njit
     def first(x):
-        return down(x, x * 0.5, 2)
+        return down(x, x * 0.5, x * 2.0, 2)
 
     @njit
     def second(x):
-        y = x * 0.5
-        return down(x, y, 3) * down(y, y, 2)
+        return down(x, x * 0.5, x, 3)  # other arguments are one array in every second call: two functions
 
     x = np.array([0.3, 0.5, 0.7, 0.9])
-    for f in (first, second):
+    for f in (first, second, first):
         assert_same(dr.grad(f)(x), dr.grad(twin(f))(x))
+        assert_same(dr.hvp(f)(x, x), dr.hvp(twin(f))(x, x))
 
 
 def test_code_of_a_derivative_can_be_linked_by_others():

@@ -1,10 +1,11 @@
-"""Both sweeps are compiled once: what calls them from Python does so by their name (runtime/link.py)."""
+"""A derivative is compiled once; what has machine code before is called by its name (runtime/link.py)."""
 
 import gc
 import itertools
 
 import numpy as np
 import pytest
+from llvmlite.binding import Linkage
 from numba import njit, uint64
 from support.oracle import assert_same
 
@@ -33,11 +34,39 @@ def libraries(f):
     return [made.library for made in entry.overloads.values()]
 
 
-def test_what_python_calls_does_not_have_the_sweeps_inside():
+def visible(library):
+    """Names of the functions that other machine code can call."""
+    functions = library._final_module.functions
+    return [f.name for f in functions if not f.is_declaration and f.linkage is Linkage.external]
+
+
+def test_only_what_python_calls_is_visible():
     (library,) = libraries(energy)
+    assert library.closed
+    assert not library.apart
+    assert len(visible(library)) == 3  # for numba code, for Python, for C
+    assert all("grad_energy" in name for name in visible(library))
+
+
+@njit
+def swapped(x, y, z, n):
+    return x[0] * z[0] if n == 0 else np.exp(-swapped(y, x, z, n - 1)) * y[n] + z[n]
+
+
+@njit
+def of_swapped(x):
+    """Other arguments are one array in every second call: two functions, which call each other."""
+    return swapped(x, x * 0.5, x, 4)
+
+
+def test_recursive_sweeps_are_called_apart():
+    """They have machine code before, as they call each other by pointers."""
+    (library,) = libraries(of_swapped)
     assert isinstance(library, _Caller)
-    (sweeps,) = [f for f in library._final_module.functions if "energy_sweeps" in f.name and "cpython" not in f.name]
+    (called,) = library.apart
+    (sweeps,) = [f for f in library._final_module.functions if "swapped_sweeps" in f.name and "cpython" not in f.name]
     assert sweeps.is_declaration
+    assert sweeps.name in visible(called)
     whole = library._get_module_for_linking()
     assert not whole.get_function(sweeps.name).is_declaration
     assert sweeps.name in library.get_llvm_str()
