@@ -8,10 +8,11 @@ import re
 import numba
 import numpy as np
 import pytest
-from numba import njit
+from numba import cfunc, njit
 from numba.core import compiler
 from numba.core.codegen import JITCPUCodegen
 from numba.core.registry import cpu_target
+from numba.extending import overload
 from support.oracle import assert_same
 from support.twin import twin
 
@@ -195,6 +196,33 @@ def test_code_of_a_derivative_can_be_linked_by_others():
     with pytest.raises(ValueError, match=r"[Ii]ncompatible|broadcast|dimensions"):
         g(x, 2)
     assert_same(dr.grad(h)(x), slope)
+
+
+def two():
+    """A constant; its implementation makes a callback for C."""
+    return 2.0
+
+
+def test_a_callback_can_be_compiled_within_a_derivative():
+    """C calls a function that Python does not: it lacked the wrapper, and its address was zero."""
+    callbacks = []
+
+    @overload(two)
+    def _two():
+        @cfunc("float64(float64)")
+        def thrice(x):
+            return 3.0 * x
+
+        callbacks.append(thrice)
+        return lambda: 2.0
+
+    @njit
+    def f(x):
+        return x * x * two()
+
+    assert dr.grad(f)(0.5) == 2.0
+    assert callbacks
+    assert callbacks[0].ctypes(0.5) == 1.5
 
 
 # Exceptions

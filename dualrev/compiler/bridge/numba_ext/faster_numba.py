@@ -205,8 +205,9 @@ def _sized(own: Any) -> Any:
 
 def _called_from_c(own: Any) -> Any:
     def create_cfunc_wrapper(self: Any) -> None:
-        """Make the function that C calls, but for what Python does not call either: numba's own implementations."""
-        if not self.flags.no_cpython_wrapper:
+        """Make the function that C calls, but for numba's own implementations, and for emitted functions."""
+        package = (self.fndesc.modname or "").partition(".")[0]
+        if not self.flags.no_cpython_wrapper or package not in {"numba", "dualrev"}:  # a user's may be a `cfunc`
             own(self)
 
     return create_cfunc_wrapper
