@@ -26,7 +26,7 @@ from numba.core.codegen import CodeLibrary, JITCodeLibrary, JITCPUCodegen, Runti
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
-__all__ = ["DeferredLibrary", "call_apart", "deferred_machine_code"]
+__all__ = ["DeferredLibrary", "call_apart", "deferred_machine_code", "machine_code_at_once"]
 
 
 def call_apart(caller: CodeLibrary, called: CodeLibrary) -> None:
@@ -162,7 +162,7 @@ class DeferredLibrary(_Caller):
         self._final_module.verify()
         self._finalize_final_module()
         for name, environment in self.environments.items():
-            self._codegen.set_env(name, environment)
+            _set_env(self._codegen, name, environment)
         for name in self._wanted():
             if name in _DEFERRED:
                 _DEFERRED[name].make_machine_code()
@@ -194,15 +194,28 @@ def deferred_machine_code(entry: str = "") -> Iterator[None]:
     Nothing but the derivative calls what is linked into the function with the name `entry`.
     """
     rtsys.initialize(cpu_target.target_context)  # whose functions have machine code at once
-    before = JITCPUCodegen._library_class, JITCPUCodegen.set_env, cpu.CPUContext.get_executable
-    now = DeferredLibrary, _set_env, _get_executable
     _ENTRIES.append(entry)
+    try:
+        with _compiling(DeferredLibrary, _set_env, _get_executable):
+            yield
+    finally:
+        _ENTRIES.pop()
+
+
+def machine_code_at_once() -> contextlib.AbstractContextManager[None]:
+    """Compile as numba does, inside of that."""
+    return _compiling(JITCodeLibrary, *_NUMBAS)
+
+
+@contextlib.contextmanager
+def _compiling(library: Any, set_env: Any, get_executable: Any) -> Iterator[None]:
+    before = JITCPUCodegen._library_class, JITCPUCodegen.set_env, cpu.CPUContext.get_executable
+    now = library, set_env, get_executable
     try:
         JITCPUCodegen._library_class, JITCPUCodegen.set_env, cpu.CPUContext.get_executable = now
         yield
     finally:
         JITCPUCodegen._library_class, JITCPUCodegen.set_env, cpu.CPUContext.get_executable = before
-        _ENTRIES.pop()
 
 
 _NUMBAS: Any = JITCPUCodegen.set_env, cpu.CPUContext.get_executable

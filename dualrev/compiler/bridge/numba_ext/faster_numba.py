@@ -19,23 +19,32 @@ from numba.core import base, ir, lowering, postproc, ssa, targetconfig, transfor
 from numba.core.types import functions
 from numba.core.typing import context as typing_context
 
-__all__ = ["faster_numba"]
+__all__ = ["faster_numba", "original_numba"]
 
 _NUMBERS = {types.Integer, types.Float, types.Complex, types.Boolean, types.IntegerLiteral, types.BooleanLiteral}
 _LISTS = "functions", "attributes", "globals", "getattrs", "setattrs", "casts", "constants"  # of a registry
 
 
-@contextlib.contextmanager
-def faster_numba() -> Iterator[None]:
+def faster_numba() -> contextlib.AbstractContextManager[None]:
     """Replace functions of numba in a `with` statement, by one that holds its compiler lock."""
-    before = [(owner, name, vars(owner)[name]) for owner, name, _ in _REPLACED]
+    return _put({(owner, name): new for owner, name, new in _REPLACED})
+
+
+def original_numba() -> contextlib.AbstractContextManager[None]:
+    """Use numba's own functions again, inside of that."""
+    return _put(_OWN)
+
+
+@contextlib.contextmanager
+def _put(functions: dict[tuple[Any, str], Any]) -> Iterator[None]:
+    before = {(owner, name): vars(owner)[name] for owner, name in functions}
     try:
-        for owner, name, new in _REPLACED:
-            setattr(owner, name, new)
+        for (owner, name), function in functions.items():
+            setattr(owner, name, function)
         yield
     finally:
-        for owner, name, old in before:
-            setattr(owner, name, old)
+        for (owner, name), function in before.items():
+            setattr(owner, name, function)
 
 
 def _around(made: Callable[[Any], Any], owner: Any, name: str) -> tuple[Any, str, Any]:
@@ -225,3 +234,4 @@ _REPLACED = [
     _around(_sized, base.BaseContext, "get_abi_sizeof"),
     _around(_called_from_c, lowering.BaseLower, "create_cfunc_wrapper"),
 ]
+_OWN = {(owner, name): vars(owner)[name] for owner, name, _ in _REPLACED}
