@@ -85,7 +85,7 @@ class DeferredLibrary(_Caller):
         self.environments: dict[str, Any] = {}
         self.has_machine_code = self.closed = False
         self._linkable: ModuleRef | None = None  # once it has been asked for
-        self._final_module: ModuleRef | None  # None if it is forgotten
+        self._final_module: Any  # a module, or None if it is forgotten
 
     def _optimize_functions(self, module: ModuleRef) -> None:
         """Shorten the functions of a module. What is simplified less than this is vectorised less in the end."""
