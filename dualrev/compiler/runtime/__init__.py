@@ -2,7 +2,7 @@
 
 Emitted code has all of them from here, as `runtime.name`. The functions of the tape are in tape/memory.py.
 
-Other rooms import arrays/copies, markers, objects/fields, recursion/stack_guard, tape/counts.
+Other rooms import arrays/copies, link, markers, objects/fields, recursion/stack_guard, tape/counts.
 """
 
 import random as python_random  # where types are inferred, it is called so
