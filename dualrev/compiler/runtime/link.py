@@ -88,7 +88,7 @@ class DeferredLibrary(_Caller):
         self.environments: dict[str, Any] = {}
         self.has_machine_code = self.closed = False
         self._linkable: ModuleRef | None = None  # once it has been asked for
-        self._final_module: ModuleRef | None
+        self._final_module: Any  # a module, or None if it is forgotten
 
     def _optimize_functions(self, module: ModuleRef) -> None:
         """Shorten the functions of a module. What is simplified less than this is vectorised less in the end."""
@@ -170,6 +170,13 @@ class DeferredLibrary(_Caller):
     def _finalize_final_module(self) -> None:
         self.has_machine_code = True
         super()._finalize_final_module()
+
+    def _ensure_finalized(self) -> None:
+        if self._final_module is None:  # LLVM would crash
+            raise RuntimeError(
+                f"{self.name} is a part of a derivative and has no code of its own: inspect the derivative"
+            )
+        super()._ensure_finalized()
 
     def forget(self) -> None:
         """Free the LLVM IR, if it has become a part of all that needs it: then it has no machine code of its own."""

@@ -20,6 +20,7 @@ import dualrev as dr
 from bench.programs.first_call_programs import EVERY
 from dualrev.compiler.bridge.fast_compilation import fast_compilation
 from dualrev.compiler.bridge.numba_ext import faster_numba
+from dualrev.compiler.bridge.numba_ext.emitted_functions import own_functions
 from dualrev.compiler.frontend.typing.infer_callees import inferred
 from dualrev.compiler.runtime.link import DeferredLibrary
 from dualrev.diagnostics.quoting import execute, remember
@@ -151,6 +152,14 @@ def test_a_derivative_has_machine_code_once(compiled):
     _, slope = dr.value_and_grad(f)(x)
     assert compiled == ["value_and_grad_f"]
     assert_same(slope, dr.jacrev(f)(x))
+
+    (entry,) = (e for d in f._dualrev_derivatives.values() for e in d._entries.values() if "value" in e.__name__)
+    parts = [x for x in own_functions(entry.py_func.__globals__) if x is not entry and x.overloads]
+    assert parts
+    for part in parts:
+        with pytest.raises(RuntimeError, match=r"\w+ is a part of a derivative and has no code of its own"):
+            part.inspect_llvm()
+    assert "f_" in str(entry.inspect_llvm())
 
 
 def test_mutual_recursion_has_machine_code_before():

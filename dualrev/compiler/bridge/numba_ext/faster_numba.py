@@ -85,9 +85,10 @@ def _call_of_numbers(own: Any) -> Any:
 def _refreshed(own: Any) -> Any:
     def refresh(self: Any) -> None:
         """Ask the registries for new declarations, if there are some."""
-        if self.__dict__.get("_dualrev_seen") != _declarations(self):
+        seen = _declarations(self)  # before numba asks: another thread may declare more meanwhile
+        if self.__dict__.get("_dualrev_seen") != seen:
             own(self)
-            self._dualrev_seen = _declarations(self)
+            self._dualrev_seen = seen
         elif isinstance(self, base.BaseContext):
             self.typing_context.refresh()
 
