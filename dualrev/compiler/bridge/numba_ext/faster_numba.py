@@ -1,4 +1,4 @@
-"""Faster versions of functions of numba's compiler, with the same results, while a derivative is compiled.
+"""Type inference, SSA construction and lowering by numba, faster and with the same results, for derivatives.
 
 A derivative is a few long functions of scalars, and numba's compiler is made for many short ones. It types each `a + b`
 by trying all declarations of `+`, asks all its registries for new declarations at each call of an intrinsic, and visits
