@@ -154,18 +154,27 @@ class DeferredLibrary(_Caller):
         self._linkable = None
         self._dynamic_globals.clear()
         self.closed = self.name in _ENTRIES and not self._is_recursive()
-        if self.closed:
-            for function in self._final_module.functions:
-                if function.linkage is Linkage.linkonce_odr:
-                    function.linkage = Linkage.private  # internal ones have symbols, which hide others of their names
+        hidden = self._hide() if self.closed else set()
         self._optimize_final_module()
         self._final_module.verify()
+        defined = self._codegen._rtlinker._defined  # what may be called by a pointer
+        hidden -= defined
         self._finalize_final_module()
+        defined -= hidden
         for name, environment in self.environments.items():
             _set_env(self._codegen, name, environment)
         for name in self._wanted():
             if name in _DEFERRED:
                 _DEFERRED[name].make_machine_code()
+
+    def _hide(self) -> set[str]:
+        """Hide the functions that have been linked in; return their names."""
+        names = set()
+        for function in self._final_module.functions:
+            if function.linkage is Linkage.linkonce_odr:
+                function.linkage = Linkage.private  # internal ones have symbols, which hide others of their names
+                names.add(function.name)
+        return names
 
     def _finalize_final_module(self) -> None:
         self.has_machine_code = True

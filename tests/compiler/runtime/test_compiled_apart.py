@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from llvmlite.binding import Linkage
 from numba import njit, uint64
+from numba.core.registry import cpu_target
 from support.oracle import assert_same
 
 import dualrev as dr
@@ -46,6 +47,21 @@ def test_only_what_python_calls_is_visible():
     assert not library.apart
     assert len(visible(library)) == 3  # for numba code, for Python, for C
     assert all("grad_energy" in name for name in visible(library))
+
+
+def test_hidden_functions_are_not_called_by_pointers():
+    """Their address is not known: a recursion that took it would call null."""
+
+    @njit
+    def solved(x):
+        return np.linalg.solve(np.diag(x), x).sum()
+
+    known = cpu_target.target_context.codegen()._rtlinker._defined
+    before = set(known)
+    (library,) = libraries(solved)
+    hidden = {f.name for f in library._final_module.functions if f.linkage is Linkage.private}
+    assert any("solve" in name for name in hidden)
+    assert hidden & known <= before
 
 
 @njit
