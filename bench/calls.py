@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import argparse
 import functools
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import dualrev as dr
+from bench.measuring.processor_time import microseconds
 from bench.programs.call_programs import PROGRAMS, Program
 
 __all__ = ["main"]
@@ -46,14 +46,6 @@ def calls_of(p: Program) -> dict[str, Callable[[], Any]]:
     calls["vjp"] = functools.partial(dr.vjp, p.f, *args, **aux)
     calls["pullback"] = functools.partial(calls["vjp"]()[1], 1.0)
     return calls
-
-
-def microseconds(run: Callable[[], Any], number: int) -> float:
-    """Return the processor time of a call."""
-    start = time.thread_time()
-    for _ in range(number):
-        run()
-    return (time.thread_time() - start) / number * 1e6
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,14 +7,14 @@ and the times are the best ones of the thread's processor time.
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numba import njit
 
 import dualrev as dr
+from bench.measuring.processor_time import microseconds
 
 __all__ = ["main"]
 
@@ -54,14 +54,6 @@ PROGRAMS: list[tuple[str, Any, Any]] = [
     ("compiled, x * x", compiled_square, 3.0),
     ("compiled, np.sum(np.sin(x)) of 10,000", compiled_sum, np.full(10_000, 0.3)),
 ]
-
-
-def microseconds(run: Callable[[], Any], number: int) -> float:
-    """Return the processor time of a call."""
-    start = time.thread_time()
-    for _ in range(number):
-        run()
-    return (time.thread_time() - start) / number * 1e6
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -284,7 +284,7 @@ def spline_fit(knots, heights, x, y, smooth):
 
 
 def make_spline() -> tuple[Any, ...]:
-    """Return twelve knots with their heights, and 300 points, of which some are outside."""
+    """Return twelve knots, their heights, and 300 points. Some points lie outside of the knots."""
     knots = np.linspace(0.0, 10.0, 12) + 0.1 * np.sin(np.arange(12.0))
     x = np.linspace(-0.5, 10.7, 300)
     return knots, np.sin(knots), x, np.sin(x) + 0.1 * np.cos(9.0 * x), 0.01

@@ -1,4 +1,4 @@
-"""The record of a program of `bench/first_calls.py`, and the transforms that these programs ask for."""
+"""A program of `bench/first_calls.py`, and the transforms that its derivatives come from."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def kalman_four(logs, seen, dt):
 
 
 def make_kalman_four() -> tuple[Any, ...]:
-    """Return four log variances, and 100 positions, of which every seventh is missing."""
+    """Return four log variances, and 100 positions. Every seventh position is missing."""
     t = np.arange(100.0)
     seen = np.column_stack((0.3 * t + np.sin(t), 5.0 * np.cos(0.05 * t) + 0.3 * np.cos(2.0 * t)))
     seen[::7] = np.nan

@@ -19,7 +19,7 @@ from bench.programs.first_call_programs import EVERY, ORDINARY, SLOW
 QUICK = ("implied_volatility", "worst_drawdown", "tuple_state", "gamma_cdf", "secant_root", "spring_chain")
 ALL = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in EVERY]
 ROOT = Path(__file__).parents[2]
-RTOL = 1e-8
+RTOL = 1e-8  # of the largest term: what extrapolated differences of these programs have
 # Shares of the arguments: longer differences cross kinks (of limiters and fluxes), or leave the function's domain.
 SHORT = {"shallow_water": 1 / 2048, "roe_tube": 1 / 256, "garch": 1 / 256, "epidemic": 1 / 256}
 

@@ -1,4 +1,4 @@
-"""What makes numba's compilation of derivatives faster: no garbage collection, and other versions of its functions."""
+"""Compilation of derivatives without garbage collection, with deferred machine code and faster functions of numba."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class _ReleasingLower(_Lower):
     _blk_local_varmap: dict[str, ir.Value]  # the variables of one block, which are not in the stack frame
 
     def _find_singly_assigned_variable(self) -> None:
-        """Find what is held where each block begins, once it is known which variables are in the stack frame."""
+        """Find the variables in the stack frame, as numba does, and the references held at the start of each block."""
         super()._find_singly_assigned_variable()
         self._starts = _held(self.blocks, self._counts)
         self._order: dict[str, int] = {}  # of the variables that have held references, oldest first
@@ -95,7 +95,7 @@ class _ReleasingLower(_Lower):
         _follow(inst, self._now, self._counts)
 
     def _release(self, block: ir.Block, held: tuple[str, ...]) -> None:
-        """Have a block that returns a failure jump to the block that releases what is held first."""
+        """Replace the return of a failure by a jump to the block that releases what is held."""
         (status,) = block.terminator.operands
         block.instructions.remove(block.terminator)
         block.terminator = None
@@ -104,7 +104,7 @@ class _ReleasingLower(_Lower):
         releasing.add_incoming(status, block)
 
     def _releasing(self, held: tuple[str, ...], kind: ir.Type) -> ir.PhiInstr:
-        """Status that comes into the block which releases variables, the newest first, and returns it."""
+        """Status (phi) of the block that releases variables, the newest first, and then returns it."""
         if held not in self._releases:
             builder = ir.IRBuilder(self.function.append_basic_block("release"))
             self._releases[held] = status = builder.phi(kind)

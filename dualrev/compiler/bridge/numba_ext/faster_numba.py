@@ -57,7 +57,7 @@ def _around(made: Callable[[Any], Any], owner: Any, name: str) -> tuple[Any, str
 
 def _same_flags(own: Any) -> Any:
     def equal(self: Any, other: Any) -> Any:
-        """Compare what is set first: numba compares all options, by name."""
+        """Compare the options that are set, and all options only if these differ."""
         return self is other or (type(self) is type(other) and self._values == other._values) or own(self, other)
 
     return equal
