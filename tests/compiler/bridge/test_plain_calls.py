@@ -1,5 +1,6 @@
 """The fast path of `jvp`, `vjp` and `linearize` for plain data: results and errors are those of the general path."""
 
+import gc
 import sys
 from functools import partial
 from typing import NamedTuple
@@ -280,8 +281,13 @@ def test_a_derivative_is_made_once():
 
 
 def python_calls(f, *args):
-    """How many functions of Python a call runs, after the first one, which compiles."""
+    """How many functions of Python a call runs, after the first one, which compiles.
+
+    The garbage collector is off: what it finds may run functions of numba's, which have nothing to do with the call.
+    """
     f(*args)
+    gc.collect()
+    gc.disable()
     count = 0
 
     def profile(frame, event, arg):
@@ -293,6 +299,7 @@ def python_calls(f, *args):
         f(*args)
     finally:
         sys.setprofile(None)
+        gc.enable()
     return count
 
 
