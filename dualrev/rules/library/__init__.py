@@ -16,7 +16,8 @@ from typing import Any
 __all__ = ["DEFINITIONS"]
 
 _NAMES = "array_creation complexes lists quantiles reimplemented statistics"
-_NAMES += " linalg.complex_eigen linalg.eigen linalg.factors linalg.norms linalg.products linalg.systems"
+_NAMES += " linalg.complex_eigen linalg.determinants linalg.eigen linalg.factors linalg.norms linalg.products"
+_NAMES += " linalg.systems"
 _NAMES += " random.drawing random.samples"
 
 

@@ -1,4 +1,4 @@
-"""np.linalg's systems, inverses and determinants, which LAPACK computes, with their rules (rule_definitions.py).
+"""np.linalg's systems and inverses, which LAPACK computes, with their rules (rule_definitions.py).
 
 Source of the rules: M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
 differentiation", 2008; of pinv: G. Golub and V. Pereyra, 1973.
@@ -15,7 +15,7 @@ from dualrev.rules.library.linalg.matrices import inverse_turned, product, scale
 from dualrev.rules.library.njit_internal import inner
 from dualrev.rules.library.rule_definitions import define
 
-__all__ = ["det", "inv", "lstsq", "lstsq_each", "matrix_power", "pinv", "slogdet", "solve", "solve_each", "solved"]
+__all__ = ["inv", "lstsq", "lstsq_each", "matrix_power", "pinv", "solve", "solve_each", "solved"]
 
 
 @inner
@@ -158,120 +158,6 @@ def solve_each_push(primals, x, tangents):
 define(solve_each, solve_each_fwd, solve_each_bwd, solve_each_push)
 
 
-# Determinants
-
-
-@inner
-def _sum_of_products(a, b):
-    total = 0.0
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            total += a[i, j] * b[i, j]
-    return total
-
-
-@inner
-def det(a):
-    """np.linalg.det."""
-    return np.linalg.det(a)
-
-
-@inner
-def det_fwd(a):
-    """The determinant, for the value and for the rule."""
-    y = det(a)
-    return y, (a, y)
-
-
-@inner
-def det_bwd(residuals, ct):
-    """The transpose of push."""
-    a, y = residuals
-    return (_times(ct, _cofactors(a, y)),)
-
-
-@inner
-def det_push(primals, y, tangents):
-    """d(det a) = <cofactors of a, da>"""
-    return _sum_of_products(_cofactors(primals[0], y), tangents[0])
-
-
-@inner
-def _cofactors(a, y):
-    """det(a) inv(a)^T; by singular values, which has more digits, if the matrix is singular or nearly so."""
-    if y != 0.0:
-        inverse = inverse_turned(a)
-        if _largest(a) * _largest(inverse) < 1e6:
-            return _times(y, inverse)
-    u, s, vt = svd(a)
-    others = np.ones_like(s)
-    for k in range(len(s)):
-        for i in range(len(s)):
-            if i != k:
-                others[k] *= s[i]
-    sign = 1.0 if np.linalg.det(u) * np.linalg.det(vt) > 0.0 else -1.0
-    return _times(sign, product(scaled_columns(u, others), vt))
-
-
-@inner
-def _largest(a):
-    size = 0.0
-    for x in a.flat:
-        size = max(size, abs(x))
-    return size
-
-
-@inner
-def _times(x, a):
-    made = np.empty(a.shape, a.dtype)
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            made[i, j] = x * a[i, j]
-    return made
-
-
-define(det, det_fwd, det_bwd, det_push)
-
-
-@inner
-def slogdet(a):
-    """np.linalg.slogdet."""
-    return np.linalg.slogdet(a)
-
-
-@inner
-def slogdet_fwd(a):
-    """Sign and logarithm; the inverse waits until it is asked for."""
-    sign, y = slogdet(a)
-    return (sign, y), (a, sign)
-
-
-@inner
-def slogdet_bwd(residuals, ct):
-    """The transpose of push."""
-    a, sign = residuals
-    return (_times(ct[1], _slope_of_logarithm(a, sign)),)
-
-
-@inner
-def slogdet_push(primals, y, tangents):
-    """d(log |det a|) = <inv(a)^T, da>"""
-    return 0.0, _sum_of_products(_slope_of_logarithm(primals[0], y[0]), tangents[0])
-
-
-@inner
-def _slope_of_logarithm(a, sign):
-    """NaN where the matrix is singular."""
-    if sign != 0.0:
-        return inverse_turned(a)
-    made = np.empty(a.shape, a.dtype)
-    made[:] = np.nan
-    return made
-
-
-define(slogdet, slogdet_fwd, slogdet_bwd, slogdet_push)
-
-
 # Least squares
 
 
@@ -313,6 +199,37 @@ def _change_of_pinv(p, a, t):
 define(pinv, pinv_fwd, pinv_bwd, pinv_push)
 
 
+@inner(error_model="numpy")
+def _inverse_of_rank(a, u, s, vt, rank):
+    """The pseudo-inverse of a = u s vt by the largest singular values, as many as the rank that was found."""
+    shares = np.zeros_like(s)
+    for k in range(rank):
+        shares[k] = 1.0 / s[k]
+    return product(scaled_columns(turned(vt), shares), turned(u))
+
+
+@inner
+def _inverse_of_rank_fwd(a, u, s, vt, rank):
+    p = _inverse_of_rank(a, u, s, vt, rank)
+    return p, (a, u, s, vt, p)
+
+
+@inner
+def _inverse_of_rank_bwd(residuals, ct):
+    """As of pinv: by `a` alone, as the vectors of equal singular values, a choice of LAPACK's, have no derivatives."""
+    a, u, s, vt, p = residuals
+    return _change_of_pinv(turned(p), turned(a), ct), np.zeros_like(u), np.zeros_like(s), np.zeros_like(vt), None
+
+
+@inner
+def _inverse_of_rank_push(primals, p, tangents):
+    """As of pinv."""
+    return _change_of_pinv(p, primals[0], tangents[0])
+
+
+define(_inverse_of_rank, _inverse_of_rank_fwd, _inverse_of_rank_bwd, _inverse_of_rank_push)
+
+
 @inner
 def lstsq(a, b, rcond):
     """np.linalg.lstsq of a matrix and a vector."""
@@ -339,7 +256,7 @@ def lstsq_each_bwd(residuals, ct):
     """The transpose of push."""
     (a, b, x, rank), (gx, gsquares, _, gs) = residuals, ct
     u, s, vt = svd(a)
-    p = _inverse_of_rank(u, s, vt, rank)
+    p = _inverse_of_rank(a, u, s, vt, rank)
     q, rest = turned(p), b - product(a, x)
     y = product(q, gx)
     slope = gx - product(turned(a), y)
@@ -355,7 +272,7 @@ def lstsq_each_push(primals, y, tangents):
     """With p = pinv(a) and r = b - a x: dx = p (db - da x) + p p^T da^T r + (1 - p a) da^T p^T x, d(r^2) = 2 r dr"""
     (a, b, _), (x, squares, rank, _), (da, db, _) = primals, y, tangents
     u, s, vt = svd(a)
-    p = _inverse_of_rank(u, s, vt, rank)
+    p = _inverse_of_rank(a, u, s, vt, rank)
     q, rest, change, back = turned(p), b - product(a, x), db - product(da, x), turned(da)
     slope = product(back, product(q, x))
     dx = product(p, change + product(q, product(back, rest)) - product(a, slope)) + slope
@@ -368,15 +285,6 @@ def lstsq_each_push(primals, y, tangents):
         for i in range(len(u)):
             ds[k] += u[i, k] * du[i, k]
     return dx, dsquares, None, ds
-
-
-@inner(error_model="numpy")
-def _inverse_of_rank(u, s, vt, rank):
-    """The pseudo-inverse by the largest singular values, as many as the rank that was found."""
-    shares = np.zeros_like(s)
-    for k in range(rank):
-        shares[k] = 1.0 / s[k]
-    return product(scaled_columns(turned(vt), shares), turned(u))
 
 
 define(lstsq_each, lstsq_each_fwd, lstsq_each_bwd, lstsq_each_push)
