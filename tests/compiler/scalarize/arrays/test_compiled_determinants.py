@@ -1,4 +1,4 @@
-"""Derivatives of np.linalg.det and lstsq at matrices whose singular vectors have none: singular ones, orthogonal ones."""
+"""Derivatives of np.linalg.det and lstsq at matrices whose singular vectors have none: singular or orthogonal ones."""
 
 import itertools
 
