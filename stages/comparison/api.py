@@ -83,7 +83,7 @@ def compare(
 ) -> Compared:
     """Run f through all stages, and compare their counts, times, values and gradients.
 
-    The gradients are also compared with central differences. A stage whose counts together exceed `limit` is cut off.
+    The gradients are also compared with finite differences. A stage whose counts together exceed `limit` is cut off.
     ValueError for an unknown stage; errors of f and of `dualrev.errors` propagate.
 
     >>> found = compare(lambda x, y: x * (x + y), 3.0, 2.0)

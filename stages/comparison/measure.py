@@ -14,6 +14,7 @@ import numpy as np
 from dualrev import tree
 from stages.comparison.counting import count
 from stages.comparison.counts import Counts, LimitReached
+from stages.comparison.differences import distance, slopes
 from stages.comparison.space import kept
 from stages.order import STAGES, algorithm
 from stages.programs import PROGRAMS, Program
@@ -33,7 +34,7 @@ class StageResult:
         None  #: the largest difference from the plain program's value, over its largest entry
     )
     deviation: float | None = None  #: the same of the gradient, from the last stage's
-    difference: float | None = None  #: the same against central differences, along random directions
+    difference: float | None = None  #: the same against finite differences, along random directions; None at kinks
     kept: int | None = None  #: words that the forward pass keeps for the pullback (space.py)
     seconds: float | None = None  #: for the value and one pullback, the best of several runs
     ratio: float | None = None  #: seconds over those of the plain program
@@ -107,13 +108,12 @@ def compare(
         result.ratio = result.seconds / plain_seconds
     if gradients:
         *_, reference = gradients.values()  # the last of the stages that ran
-        slopes = _central_differences(f, primals)
+        expected = slopes(f, primals)
         for result in results:
             if (gradient := gradients.get(result.stage)) is not None:
                 result.deviation = _distance(gradient, reference)
-                if slopes:
-                    found = np.array([gradient @ v for v, _ in slopes])
-                    result.difference = _distance(found, np.array([slope for _, slope in slopes]))
+                if expected:
+                    result.difference = distance(gradient, expected)
     else:
         reference = np.array([])
     return Comparison(
@@ -149,32 +149,6 @@ def _value_and_gradient(stage: str, f: Callable[..., Any], primals: tuple[Any, .
         return y, input_structure.read(pullback(structure.cotangent([1.0] * len(scalars))))
 
     return run
-
-
-def _central_differences(f: Callable[..., Any], primals: tuple[Any, ...]) -> list[tuple[np.ndarray, float]]:
-    """Random directions v, with the slope of the sum of f's scalars along each: (f(x + h v) - f(x - h v)) / 2h.
-
-    Extrapolated from h and h / 2 (Richardson), which leaves an error of order h^4. Empty if a step leaves
-    f's domain, or changes the size of the output.
-    """
-    scalars, structure = tree.inputs(primals)
-    x = np.array(scalars)
-    random = np.random.default_rng(0)
-    slopes = []
-    for _ in range(2):
-        v = random.standard_normal(len(x)) * np.maximum(1.0, np.abs(x)) / math.sqrt(len(x))
-
-        def slope(h: float, v: np.ndarray = v) -> float:
-            """The central difference with step h along v."""
-            above, below = (tree.outputs(f(*structure.rebuild((x + d * v).tolist())))[0] for d in (h, -h))
-            return sum(a - b for a, b in zip(above, below, strict=True)) / (2 * h)
-
-        h = 1e-3
-        try:
-            slopes.append((v, (4 * slope(h / 2) - slope(h)) / 3))
-        except (ArithmeticError, ValueError):
-            return []
-    return slopes
 
 
 def _distance(found: np.ndarray, expected: np.ndarray) -> float:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from stages.comparison.columns import Columns, empty_table
 from stages.comparison.counting import trace
+from stages.comparison.differences import RESOLVED
 from stages.comparison.measure import Comparison, Family, Growth, StageResult
 from stages.comparison.sharing import sharing
 from stages.order import STAGES, algorithm
@@ -21,7 +22,7 @@ from stages.programs import LOOP_OPERATIONS, Program
 __all__ = ["MORE", "agree", "comparison", "console", "derivatives", "fields", "growth", "legend", "overview"]
 
 AGREES = 1e-9  # the stages add the same numbers in different orders
-DIFFERENCES = 1e-5  # what central differences can resolve
+DIFFERENCES = RESOLVED
 
 
 def fields(stage: str) -> dict[str, str]:
@@ -202,7 +203,7 @@ _COLUMNS = {
     "writes": "elements written to mutable arrays, including the tape",
     "time": "of the value and one gradient; x plain: times slower than plain Python (small programs: mostly set-up)",
     "value": "largest error of the value, compared with plain Python, relative to its largest entry",
-    "grad": "the same for the gradient, compared with the last stage (ref); diffs: with central differences",
+    "grad": "the same for the gradient, against the last stage (ref); diffs: with finite differences, - at a kink",
     "!": "disagreement beyond rounding error (value, grad), or beyond the error of differences (diffs)",
     "cut off": "the sum of all counts exceeded the limit",
 }
