@@ -67,6 +67,7 @@ def _cofactors(a, y):
 
 @inner
 def _cofactors_fwd(a, y):
+    """The cofactors, for the value and for the rule."""
     return _cofactors(a, y), (a, y)
 
 
@@ -79,7 +80,7 @@ def _cofactors_bwd(residuals, ct):
 
 @inner
 def _cofactors_push(primals, made, tangents):
-    """The whole derivative by `a`, of which y is a function."""
+    """The tangent of the cofactors. y = det(a) has no part of its own in it, since `a` determines y."""
     a, y = primals
     return _change_of_cofactors(a, y, tangents[0])
 
@@ -100,7 +101,7 @@ def _change_of_cofactors(a, y, t):
 
 @inner
 def _change_near_singular(a, t):
-    """The same by singular values: of u s vt it is cof(u) d(cof s) cof(vt), in the direction u^T t vt^T."""
+    """The derivative of the cofactors by singular values: cof(u) d(cof s) cof(vt), in the direction u^T t vt^T."""
     u, s, vt = svd(a)
     inside = product(turned(u), product(t, turned(vt)))
     change = np.zeros_like(inside)
@@ -115,6 +116,7 @@ def _change_near_singular(a, t):
 
 @inner
 def _change_near_singular_fwd(a, t):
+    """The derivative of the cofactors, for the value and for the rule."""
     return _change_near_singular(a, t), (a, t)
 
 
@@ -127,7 +129,7 @@ def _change_near_singular_bwd(residuals, ct):
 
 @inner
 def _change_near_singular_push(primals, made, tangents):
-    """Linear in t."""
+    """The tangent by `a`, and by t, in which the derivative is linear."""
     (a, t), (da, dt) = primals, tangents
     return _second_change(a, t, da) + _change_near_singular(a, dt)
 
