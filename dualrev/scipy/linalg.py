@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg as _linalg
 
-from dualrev.eager.arrays.complex.pairs import is_complex
+from dualrev.eager.arrays.complex.pairs import is_complex, values
 from dualrev.eager.arrays.linear_algebra.matrices import adjoint, of_matrices
 from dualrev.eager.arrays.memory.storage import holds_duals
 from dualrev.errors import UnsupportedError
@@ -200,10 +200,21 @@ def lstsq(a: Any, b: Any, cond: float | None = None, *, lapack_driver: str | Non
     >>> lstsq(np.ones((2, 1)), np.array([1.0, 3.0]))[0].round(6)
     array([2.])
     """
-    x, residuals, rank, sizes = np.linalg.lstsq(one_matrix("lstsq", a), of_matrices(b), cond)
+    a, b = one_matrix("lstsq", a), of_matrices(b)
     if lapack_driver == "gelsy":
-        return x, np.zeros(0), rank, None
+        return _lstsq_by_columns(a, b, cond)
+    x, residuals, rank, sizes = np.linalg.lstsq(a, b, cond)
     return x, residuals[0] if np.ndim(b) == 1 and len(residuals) else residuals, rank, sizes
+
+
+def _lstsq_by_columns(a: Any, b: Any, cond: float | None) -> Any:
+    """The driver gelsy, which keeps so many of the columns that qr with pivoting takes first: a becomes kept @ shares."""
+    rank = _linalg.lstsq(values(a), values(b), cond, lapack_driver="gelsy")[2]
+    if rank == min(a.shape):
+        return np.linalg.lstsq(a, b, None)[0], np.zeros(0), rank, None
+    _, order = _linalg.qr(values(a), mode="r", pivoting=True)
+    inverse = np.linalg.pinv(a[:, order[:rank]])
+    return np.linalg.pinv(inverse @ a) @ (inverse @ b), np.zeros(0), rank, None
 
 
 @instead_of(_linalg.norm)

@@ -1,7 +1,8 @@
 """numpy.linalg: one block for a whole matrix, real or complex, by the rules of matrix calculus.
 
 Source of the rules: M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
-differentiation", 2008; of pinv: G. Golub and V. Pereyra, 1973. The factors of matrices are in factors.py.
+differentiation", 2008; of pinv: G. Golub and V. Pereyra, 1973; of what it cuts away: the derivative of a function of
+singular values (R. Bhatia, "Matrix Analysis", 1997, section V.3). The factors of matrices are in factors.py.
 """
 
 from __future__ import annotations
@@ -137,23 +138,46 @@ def _slogdet(a: Any) -> Any:
 
 
 def _pinv(a: Any, rcond: Any = None) -> Any:
-    """d(p) = -p da p + p p^H da^H (1 - a p) + (1 - p a) da^H p^H p, where the rank stays as it is"""
+    """d(p) = -p da p + p p^H da^H (1 - a p) + (1 - p a) da^H p^H p, and what `_change_by_cut` adds to it."""
 
     def pull(xs: Sequence[Any], ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
         """Return the cotangent of a: three terms, for its inverse and for its two null spaces."""
         a, p, g = xs[0], ys[0], gs[0]
         q, h = adjoint(p), adjoint(g)
         left, right = np.eye(a.shape[-2]) - a @ p, np.eye(a.shape[-1]) - p @ a
-        return [left @ h @ p @ q + q @ p @ h @ right - q @ g @ q]
+        return [_with_change_by_cut(left @ h @ p @ q + q @ p @ h @ right - q @ g @ q, h, a, rcond)]
 
     def push(xs: Sequence[Any], ys: Sequence[Any], ts: Sequence[Any]) -> list[Any]:
         """Return the tangent of the pseudo-inverse: three terms, for the inverse and for both null spaces."""
         a, p, t = xs[0], ys[0], ts[0]
         q, u = adjoint(p), adjoint(t)
         left, right = np.eye(a.shape[-2]) - a @ p, np.eye(a.shape[-1]) - p @ a
-        return [p @ q @ u @ left + right @ u @ q @ p - p @ t @ p]
+        made = p @ q @ u @ left + right @ u @ q @ p - p @ t @ p
+        return [adjoint(_with_change_by_cut(adjoint(made), t, a, rcond))]
 
     return rule(lambda x: np.linalg.pinv(x, rcond), pull, push, of_matrices(a))
+
+
+def _with_change_by_cut(made: Any, t: Any, a: Any, rcond: Any) -> Any:
+    """Add the change by singular values of a that pinv cut away and that are not 0, of a tangent t of a.
+
+    With e = u^H t v, for a value k that was kept, a value j < k that was not, r = s[j] / s[k] and
+    w = r / (s[k]^2 - s[j]^2): u x v^H, where x is w (r e[k, j] + conj(e[j, k])) at (k, j), and as much at (j, k).
+    """
+    s = np.linalg.svd(values(a), compute_uv=False)
+    least = np.max(s, axis=-1, keepdims=True, initial=0.0)
+    kept = s > (1e-15 if rcond is None else np.expand_dims(rcond, -1)) * least
+    rounded = s <= 4 * max(a.shape[-2:]) * np.spacing(least)
+    pairs = kept[..., :, None] & ~(kept | rounded)[..., None, :]
+    if not np.any(pairs):
+        return made
+    u, s, v = np.linalg.svd(a, full_matrices=False)
+    large, small = s[..., :, None], s[..., None, :]
+    r = np.where(pairs, small / np.where(pairs, large, 1.0), 0.0)
+    w = np.where(pairs, r / np.where(pairs, large - small, 1.0) / (large + small), 0.0)
+    r, w = r + transposed(r), w + transposed(w)
+    e = adjoint(u) @ t @ adjoint(v)
+    return made + u @ (w * (r * e + adjoint(e))) @ v
 
 
 def _lstsq(a: Any, b: Any, rcond: Any = None) -> Any:

@@ -1,7 +1,8 @@
 """np.linalg's systems and inverses, which LAPACK computes, with their rules (rule_definitions.py).
 
 Source of the rules: M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
-differentiation", 2008; of pinv: G. Golub and V. Pereyra, 1973.
+differentiation", 2008; of pinv: G. Golub and V. Pereyra, 1973; of what it cuts away: the derivative of a function of
+singular values (R. Bhatia, "Matrix Analysis", 1997, section V.3).
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dualrev.rules.library.linalg.factors import svd
+from dualrev.rules.library.linalg.factors import rounding, svd
 from dualrev.rules.library.linalg.lapack import solve_rows, solved_rows
 from dualrev.rules.library.linalg.matrices import inverse_turned, product, scaled_columns, turned
 from dualrev.rules.library.njit_internal import inner
@@ -171,29 +172,72 @@ def pinv(a, rcond):
 def pinv_fwd(a, rcond):
     """The inverse, for the value and for the rule."""
     p = pinv(a, rcond)
-    return p, (a, p)
+    return p, (a, p, rcond)
 
 
 @inner
 def pinv_bwd(residuals, ct):
     """The transpose of push, which is like it."""
-    a, p = residuals
-    return _change_of_pinv(turned(p), turned(a), ct), None
+    a, p, rcond = residuals
+    by_a = _change_of_pinv(turned(p), turned(a), ct)
+    if rcond > _least_share(a):
+        u, s, vt = svd(a)
+        by_a += _change_by_cut(turned(ct), u, s, vt, _rank(s, rcond))
+    return by_a, None
 
 
 @inner
 def pinv_push(primals, p, tangents):
-    """d(p) = -p da p + p p^T da^T (1 - a p) + (1 - p a) da^T p^T p, where the rank stays as it is"""
-    return _change_of_pinv(p, primals[0], tangents[0])
+    """d(p) = -p da p + p p^T da^T (1 - a p) + (1 - p a) da^T p^T p, and what `_change_by_cut` adds to it."""
+    (a, rcond), da = primals, tangents[0]
+    dp = _change_of_pinv(p, a, da)
+    if rcond > _least_share(a):
+        u, s, vt = svd(a)
+        dp += turned(_change_by_cut(da, u, s, vt, _rank(s, rcond)))
+    return dp
+
+
+@inner
+def _least_share(a):
+    """The largest rcond that cuts away nothing but rounding errors."""
+    return max(a.shape) * np.spacing(np.ones(1, a.dtype))[0]
+
+
+@inner
+def _rank(s, rcond):
+    rank = 0
+    while rank < len(s) and s[rank] > rcond * s[0]:
+        rank += 1
+    return rank
 
 
 @inner
 def _change_of_pinv(p, a, t):
+    """What is cut away taken for 0."""
     q, u = turned(p), turned(t)
     first, last = product(product(p, q), u), product(product(u, q), p)
     first -= product(product(first, a), p)
     last -= product(p, product(a, last))
     return first + last - product(product(p, t), p)
+
+
+@inner(error_model="numpy")
+def _change_by_cut(t, u, s, vt, rank):
+    """What is added for singular values that were cut away and are not 0: a singular value j turns into one k > it.
+
+    With e = u^T t v, r = s[j] / s[k] and w = r / (s[k]^2 - s[j]^2): w (r e[k, j] + e[j, k]) at (k, j), and transposed.
+    """
+    turns = np.zeros((len(s), len(s)), s.dtype)
+    if rank == len(s) or s[rank] <= rounding(s):  # nothing is: then vectors of equal ones need no derivative
+        return product(product(u, turns), vt)
+    e = product(product(turned(u), t), turned(vt))
+    for k in range(rank):
+        for j in range(rank, len(s)):
+            r = s[j] / s[k]
+            w = r / (s[k] - s[j]) / (s[k] + s[j])
+            turns[k, j] = w * (r * e[k, j] + e[j, k])
+            turns[j, k] = w * (r * e[j, k] + e[k, j])
+    return product(product(u, turns), vt)
 
 
 define(pinv, pinv_fwd, pinv_bwd, pinv_push)
@@ -211,20 +255,22 @@ def _inverse_of_rank(a, u, s, vt, rank):
 @inner
 def _inverse_of_rank_fwd(a, u, s, vt, rank):
     p = _inverse_of_rank(a, u, s, vt, rank)
-    return p, (a, u, s, vt, p)
+    return p, (a, u, s, vt, p, rank)
 
 
 @inner
 def _inverse_of_rank_bwd(residuals, ct):
     """As of pinv: by `a` alone, as the vectors of equal singular values, a choice of LAPACK's, have no derivatives."""
-    a, u, s, vt, p = residuals
-    return _change_of_pinv(turned(p), turned(a), ct), np.zeros_like(u), np.zeros_like(s), np.zeros_like(vt), None
+    a, u, s, vt, p, rank = residuals
+    by_a = _change_of_pinv(turned(p), turned(a), ct) + _change_by_cut(turned(ct), u, s, vt, rank)
+    return by_a, np.zeros_like(u), np.zeros_like(s), np.zeros_like(vt), None
 
 
 @inner
 def _inverse_of_rank_push(primals, p, tangents):
     """As of pinv."""
-    return _change_of_pinv(p, primals[0], tangents[0])
+    a, u, s, vt, rank = primals
+    return _change_of_pinv(p, a, tangents[0]) + turned(_change_by_cut(tangents[0], u, s, vt, rank))
 
 
 define(_inverse_of_rank, _inverse_of_rank_fwd, _inverse_of_rank_bwd, _inverse_of_rank_push)
@@ -261,6 +307,7 @@ def lstsq_each_bwd(residuals, ct):
     y = product(q, gx)
     slope = gx - product(turned(a), y)
     by_a = product(rest, turned(product(p, y))) + product(product(q, x), turned(slope))
+    by_a += _change_by_cut(product(b, turned(gx)), u, s, vt, rank)
     if len(gsquares) > 0:
         y += scaled_columns(rest, gsquares + gsquares)
     by_a += product(scaled_columns(u, gs), vt) - product(y, turned(x))
@@ -269,13 +316,17 @@ def lstsq_each_bwd(residuals, ct):
 
 @inner
 def lstsq_each_push(primals, y, tangents):
-    """With p = pinv(a) and r = b - a x: dx = p (db - da x) + p p^T da^T r + (1 - p a) da^T p^T x, d(r^2) = 2 r dr"""
+    """With p = pinv(a) and r = b - a x: dx = p (db - da x) + p p^T da^T r + (1 - p a) da^T p^T x, d(r^2) = 2 r dr.
+
+    And what `_change_by_cut` adds.
+    """
     (a, b, _), (x, squares, rank, _), (da, db, _) = primals, y, tangents
     u, s, vt = svd(a)
     p = _inverse_of_rank(a, u, s, vt, rank)
     q, rest, change, back = turned(p), b - product(a, x), db - product(da, x), turned(da)
     slope = product(back, product(q, x))
     dx = product(p, change + product(q, product(back, rest)) - product(a, slope)) + slope
+    dx += product(turned(_change_by_cut(da, u, s, vt, rank)), b)
     dsquares = np.zeros_like(squares)
     for j in range(len(squares)):
         for i in range(len(rest)):
