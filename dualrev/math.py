@@ -4,8 +4,8 @@ On plain numbers the functions return and raise what those of `math` do. On trac
 and derivatives from the table of primitives (dualrev/rules/primitives.py). Piecewise constant results are plain
 numbers: floor(x), ulp(x), the exponent of frexp(x).
 
-`maximum`, `minimum`, `logaddexp` and `sign` are numpy's, `expit` and `polygamma` are scipy's. `sumprod` (Python 3.12)
-and `fma` (3.13) are here for every version.
+`maximum`, `minimum`, `logaddexp` and `sign` are numpy's, `expit`, `digamma` and `polygamma` are scipy's. `sumprod`
+(Python 3.12) and `fma` (3.13) are here for every version.
 
 >>> import dualrev as dr
 >>> from dualrev import math
@@ -40,6 +40,7 @@ cbrt = function(PRIMITIVES["cbrt"])
 copysign = function(PRIMITIVES["copysign"])
 cos = function(PRIMITIVES["cos"])
 cosh = function(PRIMITIVES["cosh"])
+digamma = function(PRIMITIVES["digamma"])
 erf = function(PRIMITIVES["erf"])
 erfc = function(PRIMITIVES["erfc"])
 exp = function(PRIMITIVES["exp"])
@@ -350,6 +351,7 @@ __all__ = [
     "cos",
     "cosh",
     "degrees",
+    "digamma",
     "dist",
     "e",
     "erf",

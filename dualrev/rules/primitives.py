@@ -31,7 +31,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualrev.rules.special import expit, polygamma
+from dualrev.rules.special import digamma, expit, polygamma
 
 __all__ = ["FUNCTIONS", "PRIMITIVES", "Primitive"]
 
@@ -217,12 +217,13 @@ _LINES = (
               second=("-2.256758334191025 * x * exp(-x * x) if abs(x) < 1e100 else 0.0 / x",)),
     Primitive("erfc", "erfc(x)", ("-1.1283791670955126 * exp(-x * x)",), (R,),
               second=("2.256758334191025 * x * exp(-x * x) if abs(x) < 1e100 else 0.0 / x",)),
-    Primitive("gamma", "gamma(x)", ("y * polygamma(0.0, x)",), (POSITIVE,),
-              second=("y * (polygamma(0.0, x) * polygamma(0.0, x) + polygamma(1.0, x))",)),
-    Primitive("lgamma", "lgamma(x)", ("polygamma(0.0, x)",), (POSITIVE,)),
+    Primitive("gamma", "gamma(x)", ("y * digamma(x)",), (POSITIVE,),
+              second=("y * (digamma(x) * digamma(x) + polygamma(1.0, x))",)),
+    Primitive("lgamma", "lgamma(x)", ("digamma(x)",), (POSITIVE,)),
+    Primitive("digamma", "digamma(x)", ("polygamma(1.0, x)",), (POSITIVE,)),
     Primitive("polygamma", "polygamma(a, b)", ("nan * a * b", "polygamma(a + 1.0, b)"), ((0.0, 0.0), POSITIVE),
               edges={(1.0, 2.0): (nan, polygamma(2.0, 2.0))},
-              note="the derivatives of lgamma; the order a is a whole number, so there is no derivative in it: NaN"),
+              note="the derivatives of digamma; the order a is a whole number, so there is no derivative in it: NaN"),
 )
 # fmt: on
 
@@ -296,5 +297,6 @@ FUNCTIONS: Mapping[str, Callable[..., float]] = {
     "minimum": minimum,
     "logaddexp": logaddexp,
     "expit": expit,
+    "digamma": digamma,
     "polygamma": polygamma,
 }

@@ -208,7 +208,7 @@ def lstsq(a: Any, b: Any, cond: float | None = None, *, lapack_driver: str | Non
 
 
 def _lstsq_by_columns(a: Any, b: Any, cond: float | None) -> Any:
-    """The driver gelsy, which keeps so many of the columns that qr with pivoting takes first: a becomes kept @ shares."""
+    """The driver gelsy, which keeps the columns that qr with pivoting takes first: it solves kept @ shares @ x = b."""
     rank = _linalg.lstsq(values(a), values(b), cond, lapack_driver="gelsy")[2]
     if rank == min(a.shape):
         return np.linalg.lstsq(a, b, None)[0], np.zeros(0), rank, None

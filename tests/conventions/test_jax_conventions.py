@@ -22,6 +22,7 @@ NAMES = {
     "erfc": special.erfc,
     "gamma": special.gamma,
     "lgamma": special.gammaln,
+    "digamma": special.digamma,
     "polygamma": special.polygamma,
 }
 WITHOUT = {"remainder"}

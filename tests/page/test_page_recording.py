@@ -93,6 +93,7 @@ def test_rules_are_written_once_for_all_programs():
             "abs",
             "{ value: (x) => Math.abs(x), partials: [(y, x) => x >= 0.0 ? 1.0 : (x < 0.0 ? (-1.0) : NaN)] }",
         ),
+        ("digamma", None),
         ("polygamma", None),
         ("floordiv", None),
     ],

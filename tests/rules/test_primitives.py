@@ -8,6 +8,7 @@ import math
 import operator
 import random
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
@@ -18,7 +19,7 @@ from dualrev import math as dm
 from dualrev import value
 from dualrev.eager.numbers.overload import function
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
-from dualrev.rules.special import polygamma
+from dualrev.rules.special import digamma, polygamma
 from stages import STAGES
 
 inf, nan = math.inf, math.nan
@@ -603,12 +604,11 @@ ARGUMENTS = [1e-3, 0.1, 0.5, 1.0, 1.4616321449683622, 2.0, 3.7, 10.0, 25.5, 1e3,
 NEGATIVE = [-0.5, -1.3, -2.25, -7.9, -20.4, -100.6]
 
 
-@pytest.mark.parametrize("x", [*ARGUMENTS, *NEGATIVE])
+@pytest.mark.parametrize("x", [*ARGUMENTS, *NEGATIVE, -1e9 - 0.25])
 def test_digamma(x):
     # the sum of the recurrence cancels at a zero of digamma: the floor is some roundings of its terms
-    assert_same(
-        polygamma(0, x), float(scipy.special.digamma(x)), rtol=1e-12, floor=1e-14 * max(1.0, abs(math.log(abs(x))))
-    )
+    assert_same(digamma(x), float(mpmath.digamma(x)), rtol=1e-12, floor=1e-14 * max(1.0, abs(math.log(abs(x)))))
+    assert polygamma(0, x) == digamma(x)
 
 
 @pytest.mark.parametrize("x", ARGUMENTS)
@@ -638,7 +638,7 @@ def test_polygamma_at_poles_and_outside():
     for order in (0, 2):
         assert (polygamma(order, 0.0), polygamma(order, -0.0)) == (-inf, inf)
         assert math.isnan(polygamma(order, -1.0))
-    for order, x in [(0.5, 1.0), (-1, 1.0), (0, nan), (1, nan), (0, -inf), (0, -2e5 - 0.5)]:
+    for order, x in [(0.5, 1.0), (-1, 1.0), (0, nan), (1, nan), (0, -inf), (1, -2e5 - 0.5)]:
         assert math.isnan(polygamma(order, x))
     assert polygamma(0, inf) == inf
     assert polygamma(1, inf) == polygamma(2, inf) == 0.0

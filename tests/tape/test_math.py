@@ -23,7 +23,7 @@ e, inf, nan = math.e, math.inf, math.nan
 MAX, TINY = sys.float_info.max, 5e-324
 vjp = STAGES["tape"].vjp
 
-ADDED = {"expit", "logaddexp", "maximum", "minimum", "polygamma", "sign"}
+ADDED = {"digamma", "expit", "logaddexp", "maximum", "minimum", "polygamma", "sign"}
 LATER = {"sumprod", "fma"} - set(dir(math))  # what the running version of Python lacks
 CONSTANTS = {"e", "inf", "nan", "pi", "tau"}
 BINARY = {"atan2", "copysign", "fmod", "hypot", "isclose", "log", "nextafter", "pow", "remainder"}

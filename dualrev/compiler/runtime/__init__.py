@@ -117,6 +117,6 @@ from dualrev.compiler.runtime.threads import (
     released,
     span,
 )
-from dualrev.rules.library.special import polygamma
+from dualrev.rules.library.special import digamma, polygamma
 
 keep_freed_pages()

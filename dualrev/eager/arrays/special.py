@@ -23,37 +23,33 @@ class ArrayFunction:
         raise NotImplementedError
 
 
-@functools.cache
+_COMPILED = {"digamma", "polygamma"}
+
+
 def compiled_loop(name: str) -> Callable[..., Any] | None:
     """A function of the table on arrays of floats, which broadcast; None if it is not one of those here."""
-    return _polygamma if name == "polygamma" else None
+    return functools.partial(_of_arrays, name) if name in _COMPILED else None
 
 
 def of_scipy(name: str, args: tuple[Any, ...]) -> Any:
     """The function of arrays of floats by SciPy, if somebody has imported it and it is the same there; else None."""
     special = sys.modules.get("scipy.special")
-    if name != "polygamma" or special is None or np.ndim(args[0]) or not np.all(np.asarray(args[1]) > 0.0):
+    if name not in _COMPILED or special is None or not np.all(np.asarray(args[-1]) > 0.0):
         return None  # at poles and to the left of them the two differ
-    n = float(args[0])
-    return special.polygamma(int(n), args[1]) if n.is_integer() and n >= 0.0 else None
+    if name == "digamma":
+        return special.psi(*args)
+    n, x = args
+    whole = not np.ndim(n) and float(n).is_integer() and n >= 0.0
+    return special.polygamma(int(n), x) if whole else None
 
 
-def _polygamma(n: Any, x: Any) -> Any:
-    n, x = np.broadcast_arrays(np.asarray(n, dtype=float), np.asarray(x, dtype=float))
-    return _loop()(n.ravel(), x.ravel()).reshape(x.shape)
+def _of_arrays(name: str, *args: Any) -> Any:
+    return _ufunc(name)(*(np.asarray(x, dtype=float) for x in args))
 
 
 @functools.cache
-def _loop() -> Callable[..., Any]:
-    from dualrev.rules.library.special import polygamma  # which prepares more for numba than most programs need
+def _ufunc(name: str) -> Callable[..., Any]:
+    from dualrev.rules.library import special  # which prepares more for numba than most programs need
 
-    @numba.njit(nogil=True)  # not cached: numba would not see that polygamma has changed
-    def loop(n, x):  # type: ignore[no-untyped-def]
-        """Compute polygamma for each element."""
-        made = np.empty(len(x))
-        for k in range(len(x)):
-            made[k] = polygamma(n[k], x[k])
-        return made
-
-    found: Callable[..., Any] = loop
-    return found
+    made: Callable[..., Any] = numba.vectorize(getattr(special, name).py_func)
+    return made

@@ -257,7 +257,7 @@ def _product(how: tuple[str, float | None], x: Any) -> Any:
 def table_by_ufunc() -> dict[str, Primitive]:
     """The table's lines by the names that numpy and SciPy have for ufuncs; `cache_clear` when a line is added."""
     lines = {getattr(np, line.ufunc).__name__: line for line in PRIMITIVES.values() if hasattr(np, line.ufunc or "-")}
-    of_scipy = {"gammaln": "lgamma", **{name: name for name in ("erf", "erfc", "gamma", "expit")}}
+    of_scipy = {"gammaln": "lgamma", "psi": "digamma", **{name: name for name in ("erf", "erfc", "gamma", "expit")}}
     lines |= {name: PRIMITIVES[line] for name, line in of_scipy.items()}
     lines |= {line.ufunc: line for line in PRIMITIVES.values() if line.ufunc and not hasattr(np, line.ufunc)}
     return lines
@@ -285,7 +285,6 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "logaddexp2": lambda a, b: np.logaddexp(a * math.log(2.0), b * math.log(2.0)) / math.log(2.0),
     "ldexp": lambda x, n: x * np.exp2(1.0 * n),
     "heaviside": _heaviside,
-    "psi": lambda x: on_arrays(PRIMITIVES["polygamma"])(0.0, x),
     "nextafter": lambda x, other: x + (np.nextafter(plain(x), plain(other)) - plain(x)),
     **{f.name[3:]: functools.partial(_product, f.product) for f in TABLE.values() if f.product and f.topic},
 }

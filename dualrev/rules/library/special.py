@@ -1,4 +1,4 @@
-"""Special functions that numba does not have itself: polygamma, and rules for those of SciPy that numba code can call.
+"""Special functions that numba does not have: digamma, polygamma, and rules for those of SciPy that numba code calls.
 
 Numba code calls SciPy's functions by numba-scipy, which overloads `scipy.special.erf` and the like, or by the addresses
 in `scipy.special.cython_special`. Either way the value is computed by what the user's code calls. The rules are made of
@@ -28,12 +28,34 @@ from dualrev.rules.library.rule_definitions import define
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 from dualrev.rules.scipy import NAMES, UNKNOWN, lines
 
-__all__ = ["SPECIAL", "addresses", "polygamma", "with_rule"]
+__all__ = ["SPECIAL", "addresses", "digamma", "polygamma", "with_rule"]
 
-#: Its code on floats, where the helper function is compiled, too.
-polygamma = njit(
-    FunctionType(special.polygamma.__code__, {**vars(special), "_power": njit(special._power)}, "polygamma")
-)
+digamma = njit(special.digamma)
+
+#: Its code on floats, where the functions that it calls are compiled, too.
+_CALLED = {"digamma": digamma, "_power": njit(special._power)}
+polygamma = njit(FunctionType(special.polygamma.__code__, {**vars(special), **_CALLED}, "polygamma"))
+
+
+@njit
+def digamma_fwd(x):
+    """The value, and what the rule is of."""
+    return digamma(x), x
+
+
+@njit
+def digamma_bwd(x, ct):
+    """Cotangent of x."""
+    return (ct * polygamma(1.0, x),)
+
+
+@njit
+def digamma_push(primals, y, tangents):
+    """The next order."""
+    return polygamma(1.0, primals[0]) * tangents[0]
+
+
+define(digamma, digamma_fwd, digamma_bwd, digamma_push)
 
 
 @njit
@@ -175,6 +197,6 @@ def _line(name: str) -> Primitive:
 
 def _named(name: str) -> Any:
     """Return the numba function for a name in the text of a line."""
-    if name in ("abs", "polygamma"):
-        return abs if name == "abs" else polygamma
+    if name in ("abs", "digamma", "polygamma"):
+        return {"abs": abs, "digamma": digamma, "polygamma": polygamma}[name]
     return getattr(np, name) if name in FUNCTIONS and hasattr(np, name) else _pointer(name)

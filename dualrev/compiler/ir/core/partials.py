@@ -36,6 +36,7 @@ NAMES = {
     "maximum": "np.maximum",
     "minimum": "np.minimum",
     "logaddexp": "np.logaddexp",
+    "digamma": "runtime.digamma",
     "polygamma": "runtime.polygamma",
 }
 

@@ -11,7 +11,7 @@ from numba import njit
 from support.case import case
 
 #: Lines of the table that numba compiles under no name.
-NOT_IN_NUMBA = {"expit", "remainder", "polygamma"}
+NOT_IN_NUMBA = {"expit", "remainder", "digamma", "polygamma"}
 
 MIDDLE = np.array([-0.65, 0.3, 0.85])  # inside of (-1, 1)
 POSITIVE = np.array([0.3, 1.4, 3.1])
