@@ -11,6 +11,8 @@ seal      The last line of a file is a hash of its name and of all that stands b
           file is parsed, unpickled or run before its seal has been compared. One that does not match is written anew:
           it was damaged, or made by somebody who does not have the key.
 writing   into another file, which then takes the name (os.replace): a reader finds the old content or the new one.
+          Windows has neither modes nor owners of this kind: there the folder has to be one's own. And it refuses to
+          open or to replace a file for as long as another process replaces or reads it: that is tried again.
 constants what the text uses and does not define, as paths that lead to it from the differentiated function
 """
 
@@ -26,9 +28,12 @@ import os
 import secrets
 import stat
 import tempfile
+import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from numba.core import types
 from numba.core.caching import NullCache
@@ -55,6 +60,8 @@ ConstantPath = tuple[tuple[str, UserValue], ...]
 _NEEDS, _SEAL = "# needs ", b"# sealed "
 _SEAL_LENGTH = len(_SEAL) + 64 + 1
 _KEY_LENGTH = 32
+_POSIX = os.name == "posix"
+_PAUSES = (0.001, 0.01, 0.1)  # seconds
 _READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 
 
@@ -185,7 +192,7 @@ def _obstacle(place: Path) -> str:
 
 def _foreign(state: os.stat_result) -> str:
     """Reason why somebody else may have written a file or into a folder; empty if nobody can."""
-    if os.name != "posix":
+    if not _POSIX:
         return ""
     if state.st_uid != os.geteuid():
         return "it belongs to another user"
@@ -215,7 +222,7 @@ def _warn_read_only(place: Path) -> None:
 def _read(file: Path) -> bytes | None:
     """Read a file that nobody else can have written; None if it is missing, or, with a warning, if it is not safe."""
     try:
-        with open(os.open(file, _READ), "rb") as opened:
+        with open(_patiently(os.open, file, _READ), "rb") as opened:
             state = os.fstat(opened.fileno())
             obstacle = _foreign(state) if stat.S_ISREG(state.st_mode) else "it is not a file"
             if not obstacle:
@@ -234,13 +241,28 @@ def _write(file: Path, data: bytes, *, new: bool = False) -> None:
     try:
         with open(handle, "wb") as out:
             out.write(data)
-        if new:
-            os.link(temporary, file)
+        if not new:
+            _patiently(os.replace, temporary, file)
+        elif _POSIX:
+            os.link(temporary, file)  # os.rename would replace another one
         else:
-            os.replace(temporary, file)
+            os.rename(temporary, file)
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
+
+
+_T = TypeVar("_T")
+
+
+def _patiently(operation: Callable[..., _T], *args: str | int | Path) -> _T:
+    """Do something to a file, on Windows again if another process has it for the moment."""
+    for pause in () if _POSIX else _PAUSES:
+        try:
+            return operation(*args)
+        except PermissionError:
+            time.sleep(pause)
+    return operation(*args)
 
 
 def _key(place: Path) -> bytes:
@@ -249,7 +271,7 @@ def _key(place: Path) -> bytes:
     for _ in range(2):
         new = not os.path.lexists(file)  # asked before it is read: whoever makes it between the two has made the key
         found = _read(file)
-        if found is not None and len(found) == _KEY_LENGTH and not (os.name == "posix" and file.stat().st_mode & 0o077):
+        if found is not None and len(found) == _KEY_LENGTH and not (_POSIX and file.stat().st_mode & 0o077):
             return found
         with contextlib.suppress(FileExistsError):  # another process was faster
             _write(file, secrets.token_bytes(_KEY_LENGTH), new=new)
