@@ -30,6 +30,7 @@ from stages.comparison.derivatives import as_programs
 from stages.comparison.measure import FAMILIES, Comparison, Family, Growth, compare, grow
 from stages.order import STAGES
 from stages.programs import PROGRAMS, Program
+from stages.terminal import print_utf8
 
 if TYPE_CHECKING:
     from stages.comparison.page import Sample
@@ -396,4 +397,5 @@ def _usage(message: str) -> NoReturn:
 
 
 if __name__ == "__main__":
+    print_utf8()
     sys.exit(main())

@@ -32,6 +32,7 @@ from stages.calculus.readable import readable
 from stages.calculus.text.latex import latex_program, latex_type
 from stages.calculus.text.parser import parse_program, parse_term
 from stages.calculus.text.printer import show_program, show_type
+from stages.terminal import print_utf8
 
 #: The transformations of our paper, of Wang et al. 2019 (continuations/) and of Krawiec et al. 2022 (deltas/).
 ALL = {**TRANSFORMATIONS, **CONTINUATIONS, **DELTAS}
@@ -178,4 +179,5 @@ def _usage(message: str) -> NoReturn:
 
 
 if __name__ == "__main__":
+    print_utf8()
     sys.exit(main())

@@ -1,6 +1,7 @@
 """`python -m stages.calculus`, and the readable form in which it prints derivatives."""
 
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -203,6 +204,17 @@ def test_as_a_command():
         check=True,
     )
     assert done.stdout == "value      21.0   (14 steps)\n"
+
+
+def test_a_pipe_with_the_encoding_of_windows_gets_utf_8():
+    done = subprocess.run(
+        [sys.executable, "-m", "stages.calculus", "--to", "D1"],
+        capture_output=True,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+        check=True,
+    )
+    assert "λ̲(z1 : ℝ)" in done.stdout.decode()
 
 
 def test_the_comparison_of_stages_shows_the_derivative_as_a_program(capsys):
