@@ -31,6 +31,7 @@ from dualrev.eager.numbers.primitive_functions import (
     EDGE,
     SLOPES,
     apply,
+    at_edge,
     contribute,
     define,
     function,
@@ -41,7 +42,19 @@ from dualrev.eager.numbers.ufuncs import apply_ufunc
 from dualrev.rules.derived import derived
 from dualrev.rules.primitives import PRIMITIVES, Primitive
 
-__all__ = ["EDGE", "DualNumber", "Run", "alive", "apply", "contribute", "function", "linearize", "overload", "value"]
+__all__ = [
+    "EDGE",
+    "DualNumber",
+    "Run",
+    "alive",
+    "apply",
+    "at_edge",
+    "contribute",
+    "function",
+    "linearize",
+    "overload",
+    "value",
+]
 
 
 def overload(

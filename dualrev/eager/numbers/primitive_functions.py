@@ -22,7 +22,7 @@ from dualrev.eager.numbers.dual import DualNumber, Run, alive, value
 from dualrev.rules.derived import derived
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
-__all__ = ["EDGE", "SLOPES", "apply", "contribute", "define", "function", "linearize", "method_name"]
+__all__ = ["EDGE", "SLOPES", "apply", "at_edge", "contribute", "define", "function", "linearize", "method_name"]
 
 #: Partials that have second partials, as lines of their own, by their names.
 SLOPES: Mapping[str, Primitive] = {
@@ -199,6 +199,15 @@ def _limit(of: float | Callable[..., Any], xs: Sequence[Any], partials: Sequence
         transformation: Any = type(us[0])
         plain = transformation.op(us[0].run, plain, us, found)
     return plain
+
+
+def at_edge(limit: Callable[..., Any], *xs: Any) -> Any:
+    """A function of numpy's where Python's raises: IEEE's limit at the values of numbers, plain or of outer runs.
+
+    >>> at_edge(np.divide, -0.5, 0.0)
+    -inf
+    """
+    return _limit(_of_values(limit, xs), xs)
 
 
 def _of_values(limit: Callable[..., Any], xs: Sequence[Any]) -> float:
