@@ -144,6 +144,7 @@ def enter(top: Any) -> None:
     top[3] += 1
     if top[3] > 8000:
         raise RecursionError(
-            "8,000 calls of generated code wait for each other: turns of WHILE and calls of FUN wait for the way back."
+            "8,000 calls of generated code wait for each other: iterations of WHILE and calls of FUN wait for the"
+            " reverse pass."
             " Take dualrev.value_and_grad of a numba function, which keeps what waits in an array"
         )

@@ -213,8 +213,15 @@ _COMPARISONS: dict[type, Callable[..., Any]] = {
     ast.NotEq: operator.ne,
 }
 _CALLED = {"power": "pow"}  # functions that have another name in the table
-_PLAIN = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": ieee_divide, "neg": operator.neg}
-_PLAIN = {**FUNCTIONS, **_PLAIN, "pow": ieee_power}  # of known numbers
+_PLAIN: dict[str, Callable[..., Any]] = {  # of known numbers
+    **FUNCTIONS,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": ieee_divide,
+    "neg": operator.neg,
+    "pow": ieee_power,
+}
 
 
 def _is(u: Any, number: float) -> bool:
