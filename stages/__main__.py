@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except DualrevError as error:
-        print(f"python -m stages: {error.explanation}", file=sys.stderr)
+        print("\n".join([f"python -m stages: {error.explanation}", *getattr(error, "__notes__", ())]), file=sys.stderr)
         return 1
     except Exception as error:
         if not options.file:

@@ -8,6 +8,7 @@ Cost:    a backpropagator is called once for every path from its scalar to the o
 
     D[r]          = (r, \z. 0)
     D[op(t1..tn)] = let (xi, di) = D[ti] in (op(x1..xn), \z. d1(z*p1) + ... + dn(z*pn))
+                    where \z. .. holds x1..xn, and computes p1..pn, the partial derivatives of op there
     Interleave_R (x, d)          = (x, d)
     Interleave_(s,t) ((x, y), d) = (Interleave (x, \z. d (z, 0)), Interleave (y, \z. d (0, z)))
     Deinterleave_R (x, d)        = (x, d)
@@ -65,11 +66,11 @@ def constant(run, r):
 
 
 def op(run, y, args, partials):
-    """D[op(t1..tn)] = (op(x1..xn), \\z. d1(z*p1) + ... + dn(z*pn))"""
-    return Dual(run, y, lambda z: [(u, z * p) for u, p in zip(args, partials, strict=True)])
+    """D[op(t1..tn)] = (op(x1..xn), \\z. d1(z*p1) + ... + dn(z*pn)), where `partials` holds x1..xn"""
+    return Dual(run, y, lambda z: [(u, z * p) for u, p in zip(args, partials(), strict=True)])
 
 
-overload(Dual, constant, op)
+overload(Dual, constant, op, late=True)
 
 
 def interleave(run, structure):

@@ -78,10 +78,10 @@ def constant(run, r):
 
 def op(run, y, args, partials):
     """D[op(t1..tn)] = fresh i: (op(x1..xn), (i, \\z. SCall d1 (z*p1) . ... . SCall dn (z*pn)))"""
-    return Dual(run, y, lambda z: plus(*[call(u, z * p) for u, p in zip(args, partials, strict=True)]))
+    return Dual(run, y, lambda z: plus(*[call(u, z * p) for u, p in zip(args, partials(), strict=True)]))
 
 
-overload(Dual, constant, op)
+overload(Dual, constant, op, late=True)
 
 
 def interleave(run, scalars, structure):

@@ -2,10 +2,10 @@ r"""D4 defunctionalised and compiled: the lists of contributions are laid out fl
 
 Paper:   section 8.2
 D[R] =   (R, (Int, Contrib))                        Contrib = [(R, (Int, Contrib))]
-Changed: SResolve no longer calls Python functions, so numba can compile its loop: the lists that the output reaches are
-         laid out flat once, from the highest id down. Of Staged only an array of arguments remains.
-         From here on a constant is not represented: it neither makes nor receives contributions, so D[op]
-         leaves it out of the list, and it draws no id.
+Changed: three things, so that a compiler can take SResolve. The lists that the output reaches are laid out flat once,
+         from the highest id down; of Staged only an array of arguments remains. SResolve calls no Python functions
+         then: numba compiles its loop. From here on a constant is not represented: it neither makes nor receives
+         contributions, so D[op] leaves it out of the list, and it draws no id.
 Cost:    as before, with a compiled loop.
 
     D[op(t1..tn)] = let (xi, (ii, ci)) = D[ti] in fresh i: (op(x1..xn), (i, [(p1, (i1, c1)), ..., (pn, (in, cn))]))

@@ -3,8 +3,9 @@ r"""D4 defunctionalised: a backpropagator is the list of its contributions.
 Paper:   section 8.2, Fig. 10
 D[R] =   (R, (Int, Contrib))                        Contrib = [(R, (Int, Contrib))], Staged = Array (Contrib, R)
 Changed: backpropagators have only three forms (inputs, constants, operations), and an operation's is linear in z, so
-         data describes them: [] for inputs and constants, [(p1, d1), ..., (pn, dn)] for operations, with the
-         partial derivatives computed in the forward pass. SResolve interprets the list instead of calling a function.
+         data describes them: [] for inputs and constants, [(p1, d1), ..., (pn, dn)] for operations. The partial
+         derivatives do not depend on z: the forward pass computes them, and no longer keeps x1..xn. SResolve
+         interprets the list instead of calling a function.
 Cost:    as before, without calls of closures.
 
     SAlloc i_out     = i_out times ([], 0)

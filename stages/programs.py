@@ -119,7 +119,7 @@ def section4(x1):
     return _one_two(x2, x3)
 
 
-# Table 1, and the programs that the authors' artifact adds to it
+# Table 1, and programs after the authors' later artifact (JFP 2025)
 
 
 def _pairs(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
@@ -208,9 +208,12 @@ def _network(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
     return layers, _floats(rng, n), int(rng.integers(n))
 
 
-@_program("authors' artifact", 6, "neurons a layer", _network)
+@_program("own, after the authors' later artifact", 6, "neurons a layer", _network)
 def neural(layers, xs, label):
-    """A relu layer, a softmax layer and the loss of one label: a branch for every neuron, and max of all outputs."""
+    """A relu layer, a softmax layer and the loss of one label: a branch for every neuron, and max of all outputs.
+
+    The artifact's network has relu on every layer, and sums the softmax, whose gradient is 0.
+    """
 
     def affine(layer, xs):
         """The weighted sums of a layer before its activation function: W x + b."""
@@ -237,7 +240,7 @@ def _particles(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
     return [Particle((*_floats(rng, 2),), (*_floats(rng, 2),)) for _ in range(n)], 1000  # type: ignore[arg-type]
 
 
-@_program("authors' artifact", 1, "particle(s), 1000 Euler steps each", _particles)
+@_program("authors' later artifact", 1, "particle(s), 1000 Euler steps each", _particles)
 def particles(swarm, steps):
     """Particles on springs, with friction, by Euler steps; the sum of x * y at the end."""
     dt, mass = 0.05, 1.0

@@ -97,6 +97,8 @@ def families(run: Run) -> Section | None:
     """Return the section of the families: their plot, and the fitted laws."""
     if not run.select("families"):
         return None
+    timed = {m.labels["engine"] for m in run.select("families")}
+    left_out = [engine for engine in ENGINES if engine not in timed]
     section = Section(
         "families",
         "What each stage solves",
@@ -113,6 +115,8 @@ def families(run: Run) -> Section | None:
         ],
         [Picture("families", "Time against size for every stage on four programs, both axes logarithmic.")],
     )
+    if left_out:
+        section.text.append(f"Not timed in this run, and left out: {', '.join(f'`{engine}`' for engine in left_out)}.")
     for family in FAMILIES.values():
         rows = [row for engine in ENGINES if (row := _law(run, family.name, engine))]
         if rows:
@@ -152,21 +156,22 @@ def _power(claim: str, law: Law) -> str:
 
 def table1(run: Run) -> Section | None:
     """Return the section of the paper's Table 1, with our columns."""
-    if not run.select("table1"):
+    columns = table1_columns(run)
+    if not columns:
         return None
-    heading = ["us per n", "n counts", "paper (Haskell)", "ad (Haskell)", *COLUMNS]
+    heading = ["us per n", "n counts", "paper (Haskell)", "ad (Haskell)", *columns]
     lines = []
     for row in ROWS.values():
         paper = [f"{x:.3g}" for x in row.paper] if row.paper else ["-", "-"]
-        lines.append([row.title, row.unit, *paper, *(_slope(run, row.name, column) for column in COLUMNS)])
+        lines.append([row.title, row.unit, *paper, *(_slope(run, row.name, column) for column in columns)])
     return Section(
         "table1",
         "Table 1 of the paper",
         [
             "Time per unit of n, computed as the slope of time over n. The times are of value and gradient of the "
-            "paper's functions, and of two that the authors' artifact adds. `contrib` is the stage that the paper "
-            "measured, in Python; `tape` is the last stage; `dualrev` is dualrev's own tape; `compiled` are dualrev's "
-            "derivatives of numba functions. `plain` and `njit` are the functions themselves, in Python and in numba. "
+            "paper's functions, and of two after the authors' later artifact. "
+            + " ".join(f"`{column}` {_COLUMNS[column]}" for column in columns)
+            + " "
             "The two Haskell columns are copied from the paper, which used GHC 9.2.2 on another machine.",
             "scalar mult. and rotate_vec_by_quat are differentiated n times, as in the paper. So their times "
             "include the fixed cost of a dualrev call from Python, which is small in code with more than a few "
@@ -176,6 +181,24 @@ def table1(run: Run) -> Section | None:
         [Table(heading, lines, left=(0, 1))],
         ["In brackets: half the width of the slope's 95% confidence interval, where it is above 2% of the slope."],
     )
+
+
+#: What each column of Table 1 is, after its name.
+_COLUMNS = {
+    "plain": "are the functions themselves, in Python.",
+    "lists": "is the algorithm that the paper measured (section 7 with 8.1 and 8.2), in Python.",
+    "contrib": "is the paper's algorithm of section 8.2, with flat lists and a compiled loop.",
+    "tape": "is the taping of section 8.3, which the paper did not measure.",
+    "dualrev": "is dualrev's own tape.",
+    "njit": "are the functions in numba.",
+    "compiled": "are dualrev's derivatives of numba functions.",
+}
+
+
+def table1_columns(run: Run) -> list[str]:
+    """Return the columns of Table 1 that the run has times of."""
+    timed = {m.labels["column"] for m in run.select("table1")}
+    return [column for column in COLUMNS if column in timed]
 
 
 def _slope(run: Run, row: str, column: str) -> str:

@@ -7,6 +7,7 @@ import gc
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +78,8 @@ def compare(
     """Run a program through the stages.
 
     A stage whose counts together exceed `limit` is cut off. `progress` is called with the name of each stage before it
-    runs. Errors of the program, and the stages' own (`dualrev.errors`), propagate.
+    runs. Errors of the program, and the stages' own (`dualrev.errors`), propagate; a note on an error of a stage names
+    the stage.
     """
     f = program.function
     scalars, structure = tree.inputs(primals)
@@ -91,21 +93,22 @@ def compare(
     gradients = {}
     for result in results:
         progress(result.stage)
-        try:
-            result.counts = count(result.stage, f, *primals, limit=limit)
-        except LimitReached as reached:
-            result.cut_off = str(reached)
-            continue
-        except refusals(result.stage) as refused:
-            result.refused, result.cut_off = True, f"refused: {str(refused).partition(chr(10))[0]}"
-            continue
-        run = _value_and_gradient(result.stage, f, primals)
-        y, gradient = run()
-        result.value_deviation = _distance(np.array(tree.outputs(y)[0]), values)
-        gradients[result.stage] = np.array(gradient)
-        result.kept = kept(result.stage, f, *primals)
-        result.seconds = _best(run)
-        result.ratio = result.seconds / plain_seconds
+        with _named(result.stage):
+            try:
+                result.counts = count(result.stage, f, *primals, limit=limit)
+            except LimitReached as reached:
+                result.cut_off = str(reached)
+                continue
+            except refusals(result.stage) as refused:
+                result.refused, result.cut_off = True, f"refused: {str(refused).partition(chr(10))[0]}"
+                continue
+            run = _value_and_gradient(result.stage, f, primals)
+            y, gradient = run()
+            result.value_deviation = _distance(np.array(tree.outputs(y)[0]), values)
+            gradients[result.stage] = np.array(gradient)
+            result.kept = kept(result.stage, f, *primals)
+            result.seconds = _best(run)
+            result.ratio = result.seconds / plain_seconds
     if gradients:
         *_, reference = gradients.values()  # the last of the stages that ran
         expected = slopes(f, primals)
@@ -131,6 +134,16 @@ def compare(
         plain_seconds=plain_seconds,
         stages=results,
     )
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Add a note with the name of the algorithm to every error that it raises."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in the algorithm {name}")
+        raise
 
 
 def refusals(name: str) -> tuple[type[Exception], ...]:
@@ -244,8 +257,9 @@ def grow(
         ends: tuple[type[Exception], ...] = (LimitReached, *refusals(stage))
         work: dict[int, int | None] = dict.fromkeys(family.sizes)
         try:
-            for n in family.sizes:
-                work[n] = count(stage, program.function, *program.make(n, 0), limit=limit).work
+            with _named(stage):
+                for n in family.sizes:
+                    work[n] = count(stage, program.function, *program.make(n, 0), limit=limit).work
         except ends:
             pass
         law, misfit = fit({n: w for n, w in work.items() if w is not None})

@@ -68,4 +68,5 @@ def _refers(u: Any) -> list[tuple[float, int]]:
     if isinstance(u.d, list):
         return [(p, i) for p, (i, _) in u.d]
     captured = inspect.getclosurevars(u.d).nonlocals
-    return [(p, v.i) for p, v in zip(captured.get("partials", ()), captured.get("args", ()), strict=True)]
+    partials = captured["partials"]() if "partials" in captured else ()
+    return [(p, v.i) for p, v in zip(partials, captured.get("args", ()), strict=True)]

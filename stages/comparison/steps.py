@@ -205,7 +205,7 @@ class _Walker(Recorder):
     def _made(self, i: int, u: Any, run: Any, d: Any, frame: FrameType) -> None:
         captured = _captured(d)
         if callable(d):
-            partials, args = captured.get("partials", ()), captured.get("args", ())
+            partials, args = captured["partials"]() if "partials" in captured else (), captured.get("args", ())
             refers = [(p, self._number(v)) for p, v in zip(partials, args, strict=True)]
         elif isinstance(d, list):
             refers = [(p, j) for p, (j, _) in d]

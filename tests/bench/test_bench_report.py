@@ -136,6 +136,17 @@ def test_the_slope_is_per_unit_of_n_beside_the_papers(run):
     assert rows["neural"][:3] == ["weights", "-", "-"]
 
 
+def test_every_stage_is_in_the_report_or_named_as_left_out(run):
+    """A column of Table 1 without times is left out; the words say what each column is."""
+    assert not any("left out" in text for text in content.families(run).text)
+    assert all(f"`{column}` " in content.table1(run).text[0] for column in COLUMNS)
+    kept = [m for m in run.measures if "lists" not in m.labels.values()]
+    older = runs.Run(run.about, run.commit, run.date, kept, run.records)
+    assert content.families(older).text[-1] == "Not timed in this run, and left out: `lists`."
+    assert "`lists`" not in content.table1(older).text[0]
+    assert "lists" not in content.table1(older).tables[0].heading
+
+
 def test_the_table_of_libraries_says_who_is_missing_and_who_refuses(run):
     section = content.peers(run)
     assert any("Not installed in this run, and left out: CasADi." in text for text in section.text)

@@ -1,5 +1,7 @@
 """Sections 8.1 to 8.3 as text, and the transformations compared with it; Fig. 10; what they cost."""
 
+import math
+
 import pytest
 from test_calculus_figures import DATA, ENVIRONMENT, assert_same, canonical
 
@@ -15,7 +17,7 @@ SECTION8 = ["collectorless", "contrib", "tape"]
 WORDS = {
     "collectorless": {"U": "R -o (Staged ->R Staged)", "D": "(R, (Int, R -o (Staged ->R Staged)))"},
     "contrib": {"U": "Contrib", "D": "(R, (Int, Contrib))"},
-    "tape": {"D": "(R, Int)"},
+    "tape": {"D": "(R, Int)", "U": "()+()"},
 }
 
 # D on terms. A computation begins at the id i, or at the tape w
@@ -104,14 +106,15 @@ INTERFACES = {
     "tape": rf"""
     data Contrib = Nil | Cons R Int Contrib;
     type Tape = Array Contrib;
-    type Staged = Array R;
-    SAlloc : Int -> (Staged ->R !(IArray R)) -> IArray R = \(n : Int). \(f : Staged ->R !(IArray R)).
-        alloc(n, 0.0, \R(m : Array R). f m);
-    SCall : Int -> R -o (Staged ->R Staged) = \(i : Int). \_(a : R). \R(m : Staged). modify(i, \(b : R). a + b, m);
+    type Staged = Array (U, R);
+    SAlloc : Int -> (Staged ->R !(IArray (U, R))) -> IArray (U, R) = \(n : Int). \(f : Staged ->R !(IArray (U, R))).
+        alloc(n, (false, 0.0), \R(m : Array (U, R)). f m);
+    SCall : Int -> R -o (Staged ->R Staged) = \(i : Int). \_(a : R). \R(m : Staged).
+        modify(i, \(_ : U, b : R). (true, a + b), m);
     {APPLY}
     loop : IArray Contrib -> Int -> Staged ->R Staged = \(tape : IArray Contrib). \(i : Int). if i <# 0 then id[Staged]
-        else \R(m : Staged). letR (!a, m) = get(i, m) in loop tape (i -# 1)
-        (if (if 0.0 <= a then a <= 0.0 else false) then m else SApply (at(tape, i)) a m);
+        else \R(m : Staged). letR (!u, m) = get(i, m) in let (called, a) = u in loop tape (i -# 1)
+        (if called then SApply (at(tape, i)) a m else m);
     SResolve : IArray Contrib -> Int -> Staged ->R Staged = \(tape : IArray Contrib). \(n : Int). loop tape (n -# 1);
     """,
 }
@@ -155,7 +158,7 @@ def test_wrap_of_the_tape():
     found = TRANSFORMATIONS["tape"].wrap(parse_program(r"\(x : R). x")).term
     text = (
         r"\(x : R). alloc(0, Nil[Contrib], \R(w1 : Tape). letR (!p, w2) ="
-        r" letR (!i, w3) = push(Nil[Contrib], w1) in (!((x, i), \(a : IArray R). at(a, i)), w3) in"
+        r" letR (!i, w3) = push(Nil[Contrib], w1) in (!((x, i), \(a : IArray (() + (), R)). snd(at(a, i))), w3) in"
         r" let x = fst(p) in let rebuild = snd(p) in letR (!e, w4) = (!x, w2) in letR (!n, w5) = size(w4) in"
         rf" letR !tape = freeze(w5) in !(let (y, d) = let (v, u) = e in {BACK} in"
         r" (y, linear(\(z : R). rebuild (SAlloc n (\R(s : Staged). freeze(SResolve tape n (d z s))))))))"
@@ -199,6 +202,14 @@ def test_an_infinite_partial_derivative_that_is_not_used_is_passed_over(name):
     assert machine.apply(back, 1.0) == 0.25
 
 
+@pytest.mark.parametrize("name", [name for name in TRANSFORMATIONS if name != "forward"])
+def test_an_infinite_partial_derivative_that_is_called_with_zero_is_nan(name):
+    """A cotangent 0 of the output is a call, too: 0 times infinity, in every transformation."""
+    machine = Machine(TRANSFORMATIONS[name].wrap(parse_program(r"\(x : R). (sqrt(x), x)")))
+    _, back = machine.apply(machine.value(), 0.0)
+    assert math.isnan(machine.apply(back, (0.0, 1.0)))
+
+
 def test_what_stands_for_backpropagators():
     known = parse_program(
         "data C = N | L R (Int, C) C; data T = M | K R Int T; data S = P | Q R (Int, S); data U = V | W U R (Int, U);"
@@ -207,6 +218,15 @@ def test_what_stands_for_backpropagators():
     assert [name for name in "CTSUO" if is_contributions(parse_type(name), known)] == ["C", "T"]
     with pytest.raises(IllTyped, match="only one half of a pair may change"):
         check_term(parse_term(r"\(s : S). \_(a : R). \(_ : S, b : R). (s, a + b)"), declarations=known, language="D4")
+
+
+def test_an_id_is_marked_as_called_and_the_mark_stays():
+    assert check_term(parse_term(r"\_(a : R). \(_ : ()+(), b : R). (true, a + b)"), language="D4")
+    for half in ("false", "if 1.0 < 2.0 then true else false"):
+        with pytest.raises(IllTyped, match="only one half of a pair may change"):
+            check_term(parse_term(rf"\_(a : R). \(_ : ()+(), b : R). ({half}, a + b)"), language="D4")
+    with pytest.raises(IllTyped):
+        check_term(parse_term(r"\_(a : R). \(_ : R, b : R). (true, a + b)"), language="D4")
 
 
 def test_push_grows_an_array():

@@ -209,7 +209,7 @@ def test_a_function_of_the_user_s(own, capsys):
         ("f", "1.0, [", 2, ["--args", "Python literals"]),
         ("f", "1, [2]", 1, ["hold no real scalar", "Write 2.0"]),
         ("no_return", "1.0", 1, ["returned None", "lack its `return`"]),
-        ("loses", "1.0", 1, ["mine.py:16", "return math.sin(x)", "dualrev.math"]),
+        ("loses", "1.0", 1, ["mine.py:16", "return math.sin(x)", "dualrev.math", "in the algorithm naive"]),
         ("divides", "1.0", 1, ["line 20, in divides", "return 1.0 / (x - x)", "ZeroDivisionError"]),
         ("f", "1.0", 2, ["--args '1.0' does not fit f(x, ys)", "missing a required argument: 'ys'"]),
     ],

@@ -5,7 +5,10 @@ import math
 import numpy as np
 import pytest
 
+import dualrev as dr
 from dualrev import math as dm
+from dualrev.eager.numbers.overload import function
+from dualrev.rules.primitives import Primitive
 from stages import STAGES, LimitReached, count, ordered_map, pairs, sharing, trace
 from stages.programs import PROGRAMS, wide_inputs
 
@@ -274,3 +277,36 @@ def test_a_scalar_that_is_not_reached_is_not_called():
 
     for stage in ALL:
         assert gradient(stage, f, 0.0)[1] == (2.0,)
+
+
+# ---- 8.2: when partial derivatives are computed ----------------------------------------------------------------------
+
+LATE = ALL[: ALL.index("lists")]
+
+
+@pytest.mark.parametrize("stage", ALL)
+def test_up_to_8_2_the_backpropagator_computes_the_partial_derivatives(stage):
+    computed = []
+
+    def slope(x):
+        computed.append(x)
+        return 2.0 * x
+
+    square = function(Primitive("square", "x * x", ("slope(x)",), ((-1.0, 1.0),), functions={"slope": slope}))
+    _, pullback = STAGES[stage].vjp(lambda x: (square(x), square(2.0 * x), x)[0], 3.0)
+    assert len(computed) == (0 if stage in LATE else 2)
+    assert pullback(1.0) == (6.0,)
+    assert len(computed) == (1 if stage in LATE else 2)  # that of the result that is used
+
+
+@pytest.mark.parametrize("stage", LATE)
+def test_late_partial_derivatives_are_those_of_the_arguments_then(stage):
+    """Of constants and of numbers of an outer derivative, too; and at a border, where they are limits."""
+    vjp = STAGES[stage].vjp
+
+    def slope(x, a):
+        return vjp(lambda u: dm.sin(u * a) / (u + 2.0) ** a, x)[1](1.0)[0]
+
+    assert vjp(slope, 0.7, 1.3)[1](1.0) == pytest.approx(dr.grad(slope, (0, 1))(0.7, 1.3), rel=1e-13)
+    dr.check_grads(slope, (0.7, 1.3), order=1)
+    assert vjp(lambda x: vjp(dm.sqrt, x)[1](1.0)[0], 0.0)[1](1.0) == (-math.inf,)

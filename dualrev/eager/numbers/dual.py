@@ -51,6 +51,7 @@ class DualNumber:
     x: Any
     run: Run
     __array_ufunc__: Any  # numpy's protocol: overload.py
+    late = False  # whether `op` takes a function that computes the partials
 
     def __eq__(self, other: object) -> Any:
         return self.x == (other if other.__class__ is float else value(other))

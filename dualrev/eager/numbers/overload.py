@@ -5,7 +5,8 @@ real scalars change. A transformation says what it makes of a scalar in three pl
 
     Dual                          a subclass of DualNumber with the attributes x (the value) and run
     constant(run, r)              D[r]; None where a constant needs no representation
-    op(run, y, args, partials)    D[op(t1..tn)], given y = op(x1..xn), the dual numbers among t1..tn and dy/dx of each
+    op(run, y, args, partials)    D[op(t1..tn)], given y = op(x1..xn), the dual numbers among t1..tn and dy/dx of each;
+                                  with late=True, `partials` is a function that holds x1..xn and computes them
 
 `overload` writes a method for every line of the table, with the line's text in it, so that an operation costs one
 Python call before it reaches `op`. Methods take the common cases themselves: two dual numbers of one run, or one and
@@ -31,6 +32,7 @@ from dualrev.eager.numbers.primitive_functions import (
     EDGE,
     SLOPES,
     apply,
+    at_edge,
     contribute,
     define,
     function,
@@ -41,7 +43,19 @@ from dualrev.eager.numbers.ufuncs import apply_ufunc
 from dualrev.rules.derived import derived
 from dualrev.rules.primitives import PRIMITIVES, Primitive
 
-__all__ = ["EDGE", "DualNumber", "Run", "alive", "apply", "contribute", "function", "linearize", "overload", "value"]
+__all__ = [
+    "EDGE",
+    "DualNumber",
+    "Run",
+    "alive",
+    "apply",
+    "at_edge",
+    "contribute",
+    "function",
+    "linearize",
+    "overload",
+    "value",
+]
 
 
 def overload(
@@ -51,6 +65,7 @@ def overload(
     inline: tuple[str, str] | None = None,
     names: Mapping[str, Any] | None = None,
     nested: Any = None,
+    late: bool = False,
 ) -> None:
     """Give the class `dual` a method for every line of the table, made from `constant` and `op`.
 
@@ -60,12 +75,16 @@ def overload(
     floats can call `math` itself. Numbers of outer runs are constants to the class `nested`, whose values are such
     numbers: the class itself, or one that has methods for this one where it meets another run.
     """
-    dual.constant, dual.op = constant, op  # read from the class, so they stay plain functions
-    one, two = inline or ("return op(run, y, (u,), ({p},))", "return op(run, y, (u, v), ({p}, {q}))")
+    dual.constant, dual.op, dual.late = constant, op, late  # read from the class, so they stay plain functions
+    of_one, of_two = "({p},)", "({p}, {q})"
+    if late:
+        assert constant is not None, "a transformation that leaves out arguments has to leave out their partials"
+        of_one, of_two = (f"lambda: linearize(primitive, {xs})[1]" for xs in ("(x,)", "(a, b)"))
+    one, two = inline or (f"return op(run, y, (u,), {of_one})", f"return op(run, y, (u, v), {of_two})")
     left, right = one, one.replace("{p}", "{q}")
     if constant is not None:
-        left = "return op(run, y, (u, constant(run, b)), ({p}, {q}))"
-        right = "return op(run, y, (constant(run, a), u), ({p}, {q}))"
+        left = f"return op(run, y, (u, constant(run, b)), {of_two})"
+        right = f"return op(run, y, (constant(run, a), u), {of_two})"
     slopes = {name: line for name, line in SLOPES.items() if len(line.partials) <= 2}
     for name, primitive in {**PRIMITIVES, **slopes}.items():
         unary = len(primitive.partials) == 1
@@ -80,6 +99,7 @@ def overload(
                 "constant": constant,
                 "op": op,
                 "primitive": primitive,
+                "linearize": linearize,
                 "apply": _operator if method.startswith("__") and not unary else apply,
             }
             apart = _apart(method, primitive, nested is dual) if nested else ""

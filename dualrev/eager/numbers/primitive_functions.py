@@ -22,7 +22,7 @@ from dualrev.eager.numbers.dual import DualNumber, Run, alive, value
 from dualrev.rules.derived import derived
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES, Primitive
 
-__all__ = ["EDGE", "SLOPES", "apply", "contribute", "define", "function", "linearize", "method_name"]
+__all__ = ["EDGE", "SLOPES", "apply", "at_edge", "contribute", "define", "function", "linearize", "method_name"]
 
 #: Partials that have second partials, as lines of their own, by their names.
 SLOPES: Mapping[str, Primitive] = {
@@ -44,15 +44,20 @@ def apply(primitive: Primitive, *args: Any) -> Any:
     if run is None:
         return _compiled(primitive).evaluate(*map(_plain, args))
     duals = [isinstance(u, DualNumber) and u.run is run for u in args]
-    y, partials = linearize(primitive, [u.x if dual else _plain(u) for u, dual in zip(args, duals, strict=True)])
+    xs = [u.x if dual else _plain(u) for u, dual in zip(args, duals, strict=True)]
+    if kind.late:
+        return contribute(run, kind, _compiled(primitive).value(*xs), args, lambda: linearize(primitive, xs)[1])
+    y, partials = linearize(primitive, xs)
     if kind.constant is None:  # what has the partial 0 wherever it is, is a constant to the operation
         taken = [text != "0.0" for text in primitive.partials]
         args, partials = tuple(itertools.compress(args, taken)), tuple(itertools.compress(partials, taken))
     return contribute(run, kind, y, args, partials)
 
 
-def contribute(run: Run, kind: Any, y: Any, args: Sequence[Any], partials: Sequence[Any]) -> Any:
+def contribute(run: Run, kind: Any, y: Any, args: Sequence[Any], partials: Any) -> Any:
     """D[op(t1..tn)] of a run whose dual numbers are of class `kind`: arguments that are not its own are constants."""
+    if kind.late and not callable(partials):
+        partials = _known(partials)
     duals = [isinstance(u, DualNumber) and u.run is run for u in args]
     if kind.constant is None:
         partials = tuple(itertools.compress(partials, duals))
@@ -60,6 +65,11 @@ def contribute(run: Run, kind: Any, y: Any, args: Sequence[Any], partials: Seque
     else:
         args = tuple(u if dual else kind.constant(run, u) for u, dual in zip(args, duals, strict=True))
     return kind.op(run, y, args, partials)
+
+
+def _known(partials: Sequence[Any]) -> Callable[[], Sequence[Any]]:
+    """Partials that are known already, for a transformation that asks for them late."""
+    return lambda: partials
 
 
 @functools.cache
@@ -197,8 +207,17 @@ def _limit(of: float | Callable[..., Any], xs: Sequence[Any], partials: Sequence
         outer = [x if isinstance(x, DualNumber) and x.run.level < level else value(x) for x in xs]
         found = tuple(_limit(partials[k], outer) if partials else math.nan for k in places)
         transformation: Any = type(us[0])
-        plain = transformation.op(us[0].run, plain, us, found)
+        plain = transformation.op(us[0].run, plain, us, _known(found) if transformation.late else found)
     return plain
+
+
+def at_edge(limit: Callable[..., Any], *xs: Any) -> Any:
+    """A function of numpy's where Python's raises: IEEE's limit at the values of numbers, plain or of outer runs.
+
+    >>> at_edge(np.divide, -0.5, 0.0)
+    -inf
+    """
+    return _limit(_of_values(limit, xs), xs)
 
 
 def _of_values(limit: Callable[..., Any], xs: Sequence[Any]) -> float:

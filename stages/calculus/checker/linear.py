@@ -16,7 +16,7 @@ r"""The type checker of linear bodies: the b of \_(z : s). b (Fig. 5).
            | b + p | b p             by adding to it, by a function b : u -> u,
            | (e(fst p), snd p) | (fst p, e(snd p)) | case p of {C(x1, .., xn) -> C(x1, .., e(xk), .., xn); ..}
            | (t', b + snd p)         by delaying a call of t' : s -o u in a place for such calls; t' may be data
-                                     that stands for one (contributions.py)
+                                     that stands for one (contributions.py), or true, the mark of a called id
            | modify t (\(x : u). e(x)) p                                           by acting on one element of an array
 
 The last two lines of b are sums in the monoid t -> t by the Cayley isomorphism: the function that adds m represents m.
@@ -31,6 +31,7 @@ from stages.calculus.checker.formation import Environment, Formation, Hidden
 from stages.calculus.language import terms as t
 from stages.calculus.language import types as ty
 from stages.calculus.language.errors import IllTyped
+from stages.calculus.language.sugar import TRUE
 from stages.calculus.language.terms import Term
 from stages.calculus.language.types import Type
 from stages.calculus.text.printer import show_type
@@ -208,7 +209,7 @@ class Bodies:
         env: Environment,
         zs: Environment,
     ) -> None:
-        """(e(fst p), snd p), (fst p, e(snd p)), or a delayed call (t', b + snd p)."""
+        """(e(fst p), snd p), (fst p, e(snd p)), or a delayed call (t', b + snd p), (true, b + snd p)."""
         exposed = self.ordinary.declarations.expose(kind)
         if not isinstance(exposed, ty.Pair):
             raise IllTyped(e, f"this is a pair, and what it acts on is {show_type(kind)}")
@@ -216,11 +217,11 @@ class Bodies:
         if self.path(right, parts) == second:
             return self.act(left, first, exposed.first, parts, env, zs)
         names = {x: found for x, found in env.items() if x not in parts}
-        delays = isinstance(exposed.first, ty.Linear) or is_contributions(exposed.first, self.ordinary.declarations)
-        if delays and self.path(left, parts) != first:
+        if self.path(left, parts) != first:
+            calls = isinstance(exposed.first, ty.Linear) or is_contributions(exposed.first, self.ordinary.declarations)
+            if not calls and left != TRUE:
+                raise IllTyped(e, "only one half of a pair may change")
             self.ordinary.expect(left, self.outside(left, names, zs), exposed.first, "the function of a delayed call")
-        elif self.path(left, parts) != first:
-            raise IllTyped(e, "only one half of a pair may change")
         return self.act(right, second, exposed.second, parts, env, zs)
 
     def constructor(

@@ -11,21 +11,22 @@ r"""D4 as taping: section 8.3.
         in letR (!i, w') = push [(d1op(x1, .., xn)(1), i1), .., (dnop(x1, .., xn)(1), in)] wn
         in (!(op(x1, .., xn), i), w')
 
-    Staged = Array R, the arguments of each id
-    SCall i a = \R(m). modify i (\a'. a + a') m
+    Staged = Array (Bool, R)                     of each id, whether it was called, and the sum of the arguments
+    SCall i a = \R(m). modify i (\(_, a'). (true, a + a')) m
     SApply [] = \_(z : R). id                    SApply ((p, i) : c) = \_(z : R). SCall i (z p) . SApply c z
     SResolve tape n = loop (n - 1)
-        where loop i = if i < 0 then id else \R(m). letR (!a, m) = get i m
-                       in loop (i - 1) (if a is 0 then m else SApply (tape @ i) a m)
+        where loop i = if i < 0 then id else \R(m). letR (!(called, a), m) = get i m
+                       in loop (i - 1) (if called then SApply (tape @ i) a m else m)
 
-    Interleave_R x w = letR (!i, w') = push [] w in (!((x, i), \a. a @ i), w')
+    Interleave_R x w = letR (!i, w') = push [] w in (!((x, i), \m. snd (m @ i)), w')
     Wrap[\(x : s). t] = \(x : s). alloc 0 [] (\R(w). letR (!(x, rebuild), w) = Interleave_s x w
         in letR (!y', w) = D[t] w in letR (!n, w) = size w in letR !tape = freeze w in
         !(let (y, d) = Deinterleave_t y' in (y, linear(\(z : t). rebuild (SAlloc n (freeze . SResolve tape n . d z))))))
 
 The id generation monad carries the tape, resource-linearly, and the tape's length is the next id, which `push` returns.
 The paper keeps the arguments in the same array. Here the tape is frozen after the forward pass, so that the pullback
-can be called twice. Ids that were not called are skipped: 0 times an infinite partial derivative would be NaN.
+can be called twice. Hence Staged says which ids were called, as the other transformations do: what was not called
+contributes nothing, where 0 times an infinite partial derivative would be NaN.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from collections.abc import Callable, Mapping
 from stages.calculus.language import terms as t
 from stages.calculus.language import types as ty
 from stages.calculus.language.declarations import Constructor, DataType, Definition, Synonym
-from stages.calculus.language.sugar import FALSE, Pattern, bind, hidden, if_, let
+from stages.calculus.language.sugar import FALSE, TRUE, Pattern, bind, hidden, if_, lambda_, let
 from stages.calculus.language.terms import Term, Var
 from stages.calculus.language.types import Type
 from stages.calculus.transformations.contrib import Contrib
@@ -72,16 +73,12 @@ class Tape(Contrib):
         }
 
     def delayed(self) -> Type:
-        """R"""
-        return ty.REAL
+        """(Bool, R)"""
+        return ty.Pair(ty.BOOL, ty.REAL)
 
     def frozen(self) -> Type:
         """IArray Contrib"""
         return ty.FrozenArray(self.contrib)
-
-    def lookup(self, i: Term, a: Term) -> Term:
-        """a @ i"""
-        return t.Primitive("at", (a, i))
 
     # The monad: a computation of a t is a function of the tape
 
@@ -119,25 +116,23 @@ class Tape(Contrib):
     # The interface
 
     def unused(self) -> Term:
-        """0"""
-        return t.Literal(0.0)
+        """(false, 0)"""
+        return t.Tuple(FALSE, t.Literal(0.0))
 
     def calling(self) -> Definition:
         """SCall i a"""
-        place = t.Lambda("b", ty.REAL, t.Plus(Var("a"), Var("b")))
+        place = lambda_(("_", "b"), self.delayed(), t.Tuple(TRUE, t.Plus(Var("a"), Var("b"))))
         change = t.ResourceLambda("m", self.staged, t.Primitive("modify", (Var("i"), place, Var("m"))))
         body = t.Lambda("i", ty.INT, t.LinearLambda("a", ty.REAL, change))
         return Definition(self.own("SCall").name, ty.Arrow(ty.INT, self.linear()), body)
 
     def resolving(self) -> tuple[Definition, ...]:
         """SResolve and its loop."""
-        i, a, m, tape, zero = Var("i"), Var("a"), Var("m"), Var("tape"), t.Literal(0.0)
-        contributions = t.Primitive("at", (tape, i))
-        step = self.resolved_at(contributions, a, m)
-        is_zero = if_(t.Discrete("<=", (zero, a)), t.Discrete("<=", (a, zero)), FALSE)
+        i, m, tape = Var("i"), Var("m"), Var("tape")
+        applied = self.resolved_at(t.Primitive("at", (tape, i)), Var("a"), m)
         again = t.Apply(t.Apply(self.own("loop"), tape), t.Discrete("-#", (i, t.Integer(1))))
-        step = t.Apply(again, if_(is_zero, m, step))
-        step = t.ResourceLambda("m", self.staged, t.ResourceLet(("!a", "m"), t.Primitive("get", (i, Var("m"))), step))
+        step = let(("called", "a"), Var("u"), t.Apply(again, if_(Var("called"), applied, m)))
+        step = t.ResourceLambda("m", self.staged, t.ResourceLet(("!u", "m"), t.Primitive("get", (i, m)), step))
         body = if_(t.Discrete("<#", (i, t.Integer(0))), t.Identity(self.staged), step)
         kind = ty.Arrow(self.frozen(), ty.Arrow(ty.INT, self.codomain()))
         last = t.Discrete("-#", (Var("n"), t.Integer(1)))

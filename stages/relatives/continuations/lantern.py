@@ -5,7 +5,8 @@ D[R] =   (R, Ref R)                                 of generated code: the names
 Changed: in Fig. 8 (shift_reset.py) an operation computes, calls its continuation, and adds. Here it writes a line that
          computes, calls its continuation, which writes the rest of the program, and writes the lines that add. The
          value of a condition on numbers is unknown then, so branches, loops and recursion are IF, WHILE, FUN and TREE.
-         They take their continuation by shift, too, and write it as a function.
+         They take their continuation by shift, too, and write it as a function. If no code adds to a cell, the lines
+         that would read it are not written: 0 times an infinite partial derivative would be NaN.
 Needs:   overloading, delimited continuations (one-shot ones: greenlets, control.py), with a level for each generated
          program; for `stage`, numba
 Cost:    O(1) lines for an operation; each call of the pullback runs the code. f runs once. Python's control flow, a
@@ -66,12 +67,15 @@ class Dual(Number):
 zero = None  # a constant has no cell
 
 
-def op(name: str, arguments: tuple[Any, ...]) -> Dual:
-    """D[op(t1..tn)] = shift (\\k. write z = ..; d = ref 0; k (z, d); write d1 += ..)"""
+def op(name: str, arguments: tuple[Any, ...], limit: bool = False) -> Dual:
+    """D[op(t1..tn)] = shift (\\k. write z = ..; d = ref 0; k (z, d); write d1 += ..)
+
+    `limit`: the operation is part of a partial derivative, which has IEEE's limits.
+    """
     code = here()
     atoms = tuple(atom(code, u) for u in arguments)
     y = code.name("v", "float")
-    code.write(Let(y, name, atoms))
+    code.write(Let(y, name, atoms, limit))
     moving = [k for k, p in enumerate(PRIMITIVES[name].partials) if is_active(code, arguments[k]) and p != "0.0"]
     if not moving or code.plain:
         return Dual(code, y, zero)
@@ -80,7 +84,7 @@ def op(name: str, arguments: tuple[Any, ...]) -> Dual:
         """Call the continuation, which writes the rest of the program, and then write the reverse step."""
         z = Dual(code, y, code.cell())
         k(z)
-        for i in moving:
+        for i in moving if z.d in code.reached else ():
             visit(z, name, i, atoms, arguments[i])
 
     return shift(body, code)

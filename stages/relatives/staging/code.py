@@ -84,11 +84,15 @@ Atom = Name | float | int
 
 @dataclass(slots=True)
 class Let:
-    """name = op(arguments), for an operation of the table of primitives."""
+    """name = op(arguments), for an operation of the table of primitives.
+
+    `limit`: it is part of a partial derivative, which has IEEE's limit where Python's arithmetic raises.
+    """
 
     name: Name
     op: str
     arguments: tuple[Atom, ...]
+    limit: bool = False
 
 
 @dataclass(slots=True)
@@ -192,7 +196,8 @@ class Block:
 class Code(Run):
     """The program that is being generated: the current block, and fresh names.
 
-    `captured` maps names to numbers of an outer program that is being generated, too.
+    `captured` maps names to numbers of an outer program that is being generated, too. `reached` has the cells that a
+    statement adds to, or hands on.
     """
 
     def __init__(self) -> None:
@@ -200,6 +205,7 @@ class Code(Run):
         self.block, self.plain = Block(), False
         self.numbers = {kind: itertools.count() for kind in ("v", "d", "b", "k", "f", "t", "o")}
         self.captured: dict[Name, Any] = {}
+        self.reached: set[Atom] = set()
 
     def name(self, letter: str, kind: str) -> Name:
         """v0, v1, ..; d0, d1, ..; and so on"""
@@ -208,6 +214,12 @@ class Code(Run):
     def write(self, *statements: Any) -> None:
         """Add statements to the block."""
         self.block.statements += statements
+        for s in statements:
+            match s:
+                case Scaled(cell) | Add(cell):
+                    self.reached.add(cell)
+                case Call(_, atoms) | Box(_, atoms) | Store(_, atoms):
+                    self.reached.update(atoms)
 
     def cell(self) -> Name:
         """d = ref 0"""

@@ -1,4 +1,7 @@
-"""Running generated code: in Python, or compiled by numba, with memory that grows on demand."""
+"""Running generated code: in Python, or compiled by numba, with memory that grows on demand.
+
+ieee_divide, ieee_power    division and power of partial derivatives: IEEE's limits where Python raises
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dualrev.eager.numbers.overload import EDGE, at_edge
 from dualrev.rules.primitives import FUNCTIONS, PRIMITIVES
 
 __all__ = ["Full", "Memory", "in_numba", "in_python", "numba_compiles"]
@@ -32,6 +36,7 @@ def numba_compiles(op: str) -> bool:
 def in_python(source: str, name: str) -> Callable[..., Any]:
     """The function that a text defines. RecursionError, with advice, if too many Python calls wait."""
     scope: dict[str, Any] = {**FUNCTIONS, "nan": math.nan, "inf": math.inf}
+    scope |= {"ieee_divide": ieee_divide, "ieee_power": ieee_power}
     exec(compile(source, f"<{name}, generated>", "exec"), scope)
     made = scope[name]
 
@@ -71,13 +76,42 @@ def in_numba(source: str, name: str) -> Callable[..., Any]:
     scope: dict[str, Any] = {f: getattr(math, f) for f in _MATH}
     scope |= {"njit": njit, "abs": abs, "nan": math.nan, "inf": math.inf}
     scope |= {f: njit(FUNCTIONS[f]) for f in ("maximum", "minimum")} | {"power": njit(_power)}
+    scope |= {"ieee_divide": njit(_quotient), "ieee_power": njit(_power)}
     scope |= {f.__name__: njit(f) for f in (new_cell, new_record, enter)}
     exec(compile(source, f"<{name}, generated>", "exec"), scope)
     return scope[name]
 
 
 def _power(a: float, b: float) -> float:
-    return a**b
+    return a**b  # numba's has IEEE's limits
+
+
+def _quotient(a: float, b: float) -> float:
+    return a / b if b != 0.0 else a * math.copysign(math.inf, b)
+
+
+def ieee_divide(a: Any, b: Any) -> Any:
+    """a / b, with IEEE's limit where b is 0.
+
+    >>> ieee_divide(-1.0, 0.0), ieee_divide(0.0, 0.0)
+    (-inf, nan)
+    """
+    try:
+        return a / b
+    except EDGE:
+        return at_edge(np.divide, a, b)
+
+
+def ieee_power(a: Any, b: Any) -> Any:
+    """The power of a with the exponent b, with IEEE's limit where Python raises.
+
+    >>> ieee_power(0.0, -0.5), ieee_power(1e200, 2.0)
+    (inf, inf)
+    """
+    try:
+        return FUNCTIONS["power"](a, b)
+    except EDGE:
+        return at_edge(np.power, a, b)
 
 
 # The functions that compiled code calls. `top` has the first free place of ints, floats and cells, and the depth.
@@ -110,6 +144,7 @@ def enter(top: Any) -> None:
     top[3] += 1
     if top[3] > 8000:
         raise RecursionError(
-            "8,000 calls of generated code wait for each other: turns of WHILE and calls of FUN wait for the way back."
+            "8,000 calls of generated code wait for each other: iterations of WHILE and calls of FUN wait for the"
+            " reverse pass."
             " Take dualrev.value_and_grad of a numba function, which keeps what waits in an array"
         )

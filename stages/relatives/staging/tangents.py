@@ -128,7 +128,7 @@ class Tangents:
         return Name(f"{self.letter}{next(self.numbers)}", "float")
 
     def let(self, op: str, *arguments: Atom, into: Block) -> Atom:
-        """A number with its tangent; products with 0 and 1 are not written."""
+        """A number of a partial derivative, with its tangent; products with 0 and 1 are not written."""
         if op == "mul" and 0.0 in arguments:
             return 0.0
         if op == "mul" and 1.0 in arguments:
@@ -136,7 +136,7 @@ class Tangents:
         if op == "add" and 0.0 in arguments:
             return arguments[arguments[0] == 0.0]
         name = self.fresh()
-        self.statement(Let(name, op, arguments), into)
+        self.statement(Let(name, op, arguments, limit=True), into)
         return name
 
     def total(self, op: str, arguments: tuple[Atom, ...], y: Name, into: Block) -> Atom:

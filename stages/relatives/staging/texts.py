@@ -1,7 +1,8 @@
 """Generated code as text: the paper's notation, Python, and Python that numba compiles.
 
-In the Python text, functions nest, and a cell is a list of one number. numba cannot pass closures as arguments, so the
-third text is the same program after two transformations that the paper cites:
+In the Python text, functions nest, and a cell is a list of one number. Values raise what Python raises. Partial
+derivatives have IEEE's limits, by `ieee_divide` and `ieee_power` (running.py). numba cannot pass closures as arguments,
+so the third text is the same program after two transformations that the paper cites:
 
     closure conversion       a function becomes a record: its number, and its captured variables
     defunctionalisation      a call becomes a call of `apply` with the record, which selects the function
@@ -38,12 +39,17 @@ from stages.relatives.staging.code import (
 __all__ = ["compiled", "expression", "paper", "python"]
 
 
-def expression(text: str, at: Mapping[str, str]) -> str:
+def expression(text: str, at: Mapping[str, str], limits: bool = False) -> str:
     """A text of the table of primitives, with its variables replaced by these texts.
 
-    >>> expression("cos(x) * y", {"x": "x0", "y": "v1"})
-    'cos(x0) * v1'
+    With `limits`, divisions and powers that could raise become calls of functions that have IEEE's limits.
+
+    >>> expression("0.5 / abs(y)", {"y": "v1"})
+    '0.5 / abs(v1)'
+    >>> expression("0.5 / abs(y)", {"y": "v1"}, limits=True)
+    'ieee_divide(0.5, abs(v1))'
     """
+    at = {**at, "power": "ieee_power"} if limits else at
 
     class Named(ast.NodeTransformer):
         """Replaces variables by texts."""
@@ -52,20 +58,29 @@ def expression(text: str, at: Mapping[str, str]) -> str:
             """The text of a variable, parsed."""
             return ast.parse(at[node.id], mode="eval").body if node.id in at else node
 
+        def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+            """A division, as a call where it could raise."""
+            self.generic_visit(node)
+            if limits and isinstance(node.op, ast.Div) and not isinstance(node.right, ast.Constant):
+                return ast.Call(ast.Name("ieee_divide"), [node.left, node.right], [])
+            return node
+
     return ast.unparse(Named().visit(ast.parse(text, mode="eval")))
 
 
 class Writer:
     """Statements as lines of text; subclasses write cells, functions and calls."""
 
+    limits = True  # whether the text says where partial derivatives have IEEE's limits
+
     def atom(self, atom: Atom) -> str:
         """A name or a number."""
         return atom.text if isinstance(atom, Name) else repr(atom)
 
-    def operation(self, op: str, arguments: Sequence[Atom], text: str, y: str = "") -> str:
+    def operation(self, op: str, arguments: Sequence[Atom], text: str, y: str = "", limit: bool = False) -> str:
         """A text of the table of primitives, at arguments."""
         at = dict(zip(PRIMITIVES[op].parameters, map(self.atom, arguments), strict=True))
-        return expression(text, {**at, "y": y} if y else at)
+        return expression(text, {**at, "y": y} if y else at, limit and self.limits)
 
     def block(self, block: Block) -> list[str]:
         """The lines of a block."""
@@ -76,12 +91,12 @@ class Writer:
     def statement(self, s: object) -> list[str]:
         """The lines of a statement."""
         match s:
-            case Let(name, op, arguments):
-                return [f"{name.text} = {self.operation(op, arguments, PRIMITIVES[op].value)}"]
+            case Let(name, op, arguments, limit):
+                return [f"{name.text} = {self.operation(op, arguments, PRIMITIVES[op].value, limit=limit)}"]
             case Item(name, array, index):
                 return [f"{name.text} = {array}[{self.atom(index)}]"]
             case Scaled(cell, op, k, arguments, y, source):
-                p = self.operation(op, arguments, PRIMITIVES[op].partials[k], y.text)
+                p = self.operation(op, arguments, PRIMITIVES[op].partials[k], y.text, limit=True)
                 return [self.added(cell, self.product(p, self.read(source)))]
             case Add(cell, atom, times):
                 added = self.read(atom) if isinstance(atom, Name) and atom.kind == "cell" else self.atom(atom)
@@ -140,6 +155,7 @@ class _Python(Writer):
 
 class _Paper(Writer):
     nothing = "()"
+    limits = False
 
     def read(self, cell: Name) -> str:
         """The cell in the paper's notation: ! d"""

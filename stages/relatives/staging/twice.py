@@ -46,6 +46,7 @@ from stages.relatives.staging.code import (
     inner,
 )
 from stages.relatives.staging.number import Condition, Index, atom, here
+from stages.relatives.staging.running import ieee_divide, ieee_power
 
 __all__ = ["Language", "again"]
 
@@ -54,7 +55,7 @@ class Language(NamedTuple):
     """The numbers of a program that is being generated, and the functions of lantern.py that write it."""
 
     Dual: type
-    op: Callable[[str, tuple[Any, ...]], Any]
+    op: Callable[[str, tuple[Any, ...], bool], Any]
     IF: Callable[..., Any]
     flat: Callable[[Code, Any], list[Atom]]
     fresh: Callable[[Code, Any], tuple[Any, tuple[Name, ...]]]
@@ -101,8 +102,8 @@ class _Running:
     def statement(self, s: object) -> None:
         """Run a statement on numbers of this program."""
         match s:
-            case Let(name, which, arguments):
-                self.at[name] = self.language.op(which, tuple(map(self.value, arguments)))
+            case Let(name, which, arguments, limit):
+                self.at[name] = self.language.op(which, tuple(map(self.value, arguments)), limit)
             case Item(name, array, index):
                 self.at[name] = self.item(name, array, index)
             case Cell(name):
@@ -202,12 +203,8 @@ class _Running:
 
 # ---- lines of the table on numbers of a program ----------------------------------------------------------------------
 
-_SYMBOLS: dict[type, Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.USub: operator.neg,
+_OPERATIONS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.USub: "neg"}
+_COMPARISONS: dict[type, Callable[..., Any]] = {
     ast.Lt: operator.lt,
     ast.Gt: operator.gt,
     ast.LtE: operator.le,
@@ -216,6 +213,15 @@ _SYMBOLS: dict[type, Callable[..., Any]] = {
     ast.NotEq: operator.ne,
 }
 _CALLED = {"power": "pow"}  # functions that have another name in the table
+_PLAIN: dict[str, Callable[..., Any]] = {  # of known numbers
+    **FUNCTIONS,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": ieee_divide,
+    "neg": operator.neg,
+    "pow": ieee_power,
+}
 
 
 def _is(u: Any, number: float) -> bool:
@@ -246,6 +252,11 @@ def partial(language: Language, name: str, k: int, arguments: tuple[Any, ...], y
     line = PRIMITIVES[name]
     at = {**dict(zip(line.parameters, arguments, strict=True)), "y": y, "inf": math.inf, "nan": math.nan}
 
+    def operation(op: str, *given: Any) -> Any:
+        """Write an operation of the partial derivative, or do it on known numbers."""
+        written = any(isinstance(u, language.Dual) for u in given)
+        return language.op(op, given, True) if written else _PLAIN[op](*given)
+
     def of(node: ast.expr) -> Any:
         """Evaluate a node of the expression's syntax tree."""
         match node:
@@ -253,23 +264,19 @@ def partial(language: Language, name: str, k: int, arguments: tuple[Any, ...], y
                 return value
             case ast.Name(which):
                 return at[which]
-            case ast.UnaryOp(symbol, operand) if type(symbol) in _SYMBOLS:
-                return _SYMBOLS[type(symbol)](of(operand))
-            case ast.BinOp(left, symbol, right) if type(symbol) in _SYMBOLS:
-                return _SYMBOLS[type(symbol)](of(left), of(right))
-            case ast.Compare(left, [symbol], [right]) if type(symbol) in _SYMBOLS:
-                return _SYMBOLS[type(symbol)](of(left), of(right))
+            case ast.UnaryOp(symbol, operand) if type(symbol) in _OPERATIONS:
+                return operation(_OPERATIONS[type(symbol)], of(operand))
+            case ast.BinOp(left, symbol, right) if type(symbol) in _OPERATIONS:
+                return operation(_OPERATIONS[type(symbol)], of(left), of(right))
+            case ast.Compare(left, [symbol], [right]) if type(symbol) in _COMPARISONS:
+                return _COMPARISONS[type(symbol)](of(left), of(right))
             case ast.IfExp(test, yes, no):
                 c = of(test)
                 if isinstance(c, Condition):
                     return language.IF(c, lambda: of(yes), lambda: of(no))
                 return of(yes) if c else of(no)
-            case ast.Call(ast.Name(which), given):
-                called = tuple(map(of, given))
-                if not any(isinstance(u, language.Dual) for u in called):
-                    return FUNCTIONS[which](*called)
-                if _CALLED.get(which, which) in PRIMITIVES:
-                    return language.op(_CALLED.get(which, which), called)
+            case ast.Call(ast.Name(which), given) if (op := _CALLED.get(which, which)) in PRIMITIVES:
+                return operation(op, *map(of, given))
         raise StagingError(
             f"the derivative of {name} is {line.partials[k]}, and has no derivative that is generated{where()}: write"
             " the operation by others"

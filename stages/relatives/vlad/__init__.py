@@ -11,7 +11,7 @@ Changed: source to source, on lambda terms: \x e becomes a term that returns its
 Needs:   a language that can inspect closures: hence a language of its own, with parser and evaluator.
 Cost:    a constant times the steps of the program, since zero, plus, J and J^-1 take constant time (values.py): as many
          operations on reals in the forward phase as in the program, and 8 to 11 times as many in both phases; 20 to 23
-         times the evaluator's steps; the gradient of a gradient, 70 to 95 times the operations (counts in
+         times the evaluator's steps; the gradient of a gradient, 60 to 100 times the operations (counts in
          tests/relatives/test_relatives_vlad.py). Only memory limits the depth of programs and data (10 to 15 kB for an
          operation of a translated Python function or a level of recursion); only J around J, and a sum of functions
          of sums of functions, recurse on Python's stack.
