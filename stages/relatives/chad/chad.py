@@ -1,6 +1,6 @@
 r"""CHAD: one linear function per term, from the cotangent of its value to the cotangent of its environment.
 
-Paper:   Vákár and Smeding 2022, "CHAD", section 1 and its rules for products
+Paper:   Vákár and Smeding 2022, "CHAD", the rules for variables, products and let
 D[R] =   R                                          and a term of type R has R -o D[G]2, where
                                                     D[x1 : R, .., xn : R]2 = (R, .., R)
 Changed: naive gives a scalar a backpropagator to the input. Here a scalar carries nothing; the term that computes it
@@ -49,7 +49,7 @@ constant = None  # not represented: its function is 0
 
 
 def op(run, y, args, partials):
-    """let x = op(x1..xn) in ..: the variable x, which opens a scope"""
+    """The variable x of a let, bound to the operation, which opens a scope."""
     n = run.scalars + len(run.lets)
 
     def d(z):

@@ -1,6 +1,6 @@
 r"""Efficient CHAD: the cotangent of the environment is not returned but accumulated, in a cell for each variable.
 
-Paper:   Smeding and Vákár 2024, "Efficient CHAD", sections 3 to 5
+Paper:   Smeding and Vákár 2024, "Efficient CHAD"
 D[R] =   R                                          and a term of type R has R -o EVM, where
                                                     EVM = Array R ->R Array R, an accumulator for each variable
 Changed: chad returns a tuple for the whole environment from each term, with zeros for what the term does not use. Here
@@ -55,7 +55,7 @@ constant = None  # not represented: its function is 0
 
 
 def op(run, y, args, partials):
-    """let x = op(x1..xn) in ..: the variable x, which opens a scope"""
+    """The variable x of a let, bound to the operation, which opens a scope."""
 
     def d(z):
         """d1 (z*p1) . ... . dn (z*pn) : EVM"""
