@@ -9,6 +9,7 @@ variable of the program is known by its name, a number of an outer derivative ca
 
 from __future__ import annotations
 
+import functools
 import itertools
 import numbers
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ import numpy as np
 
 from dualrev.eager.numbers.overload import DualNumber, Run, alive, apply
 from dualrev.eager.numbers.overload import function as on_numbers
+from dualrev.eager.numbers.primitive_functions import SLOPES, method_name
 from dualrev.rules.primitives import PRIMITIVES, Primitive
 from dualrev.tree import Structure, inputs, outputs
 
@@ -98,6 +100,13 @@ def _overload() -> None:
             setattr(Variable, name, _method(line, name, reflected=False))
         if line.symbol and len(line.partials) == 2:
             setattr(Variable, f"__r{line.symbol}__", _method(line, f"__r{line.symbol}__", reflected=True))
+    for line in SLOPES.values():  # partial derivatives within a derivative call: known by their own ones
+        if len(line.partials) <= 2:
+            setattr(Variable, method_name(line), functools.partialmethod(_slope, line))
+
+
+def _slope(u: Variable, line: Primitive, *others: Any) -> Any:
+    return apply(line, u, *others)
 
 
 def _method(line: Primitive, name: str, reflected: bool) -> Callable[..., Any]:

@@ -89,6 +89,10 @@ SAID = {
         "The cotangents of the variables in scope are accumulated in an array, and not returned as a tuple.",
         "On one run of a program it is lists without ids: where a scope ends is the order.",
     ),
+    "linearize": Said(
+        "Forward mode, in three passes: its equations, the linear ones alone, and these transposed.",
+        "The transposed program is what tape's loop interprets: a line for each operation, the last one first.",
+    ),
     "tape": Said(
         "Where Smeding and Vákár's stages end: every operation writes a row, and a loop reads the rows backwards.",
         "delta_array and global_tape arrive at the same algorithm.",
