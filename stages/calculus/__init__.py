@@ -14,6 +14,7 @@ In the other stages, D is operator overloading. Here it maps terms to terms, wit
     vectors                                                   build and index: Krawiec et al. 2022, section 8.3
     deltas                                                    Krawiec et al. 2022: Deltas, pure and do, triple numbers
     continuations                                             Wang et al. 2019: cells, shift and reset
+    chad                                                      Vákár and Smeding 2022; Smeding and Vákár 2024
     python -m stages.calculus                                 prints programs and their derivatives
 
 >>> program = parse_program(r"\(x : R, y : R). let z = x + y in x * z")

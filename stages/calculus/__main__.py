@@ -5,6 +5,7 @@ python -m stages.calculus --program doublings --to D4 --wrap                    
 python -m stages.calculus --file model.py:f --to D2 --run 3,4                      a Python function
 python -m stages.calculus "\(x : R). let c = ref(x) in let _ = c := !c * x in !c" --to cps --wrap      Wang et al.
 python -m stages.calculus "\(x : R, y : R). let z = x + y in x * z" --to delta-map    Krawiec et al.
+python -m stages.calculus "\(x : R, y : R). let z = x + y in x * z" --to chad             Vákár and Smeding
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from stages.calculus import TRANSFORMATIONS
+from stages.calculus.chad.table import CHADS
 from stages.calculus.checker.check import check, check_term
 from stages.calculus.complexity import FAMILIES
 from stages.calculus.continuations.table import CONTINUATIONS
@@ -34,8 +36,8 @@ from stages.calculus.text.parser import parse_program, parse_term
 from stages.calculus.text.printer import show_program, show_type
 from stages.terminal import print_utf8
 
-#: The transformations of our paper, of Wang et al. 2019 (continuations/) and of Krawiec et al. 2022 (deltas/).
-ALL = {**TRANSFORMATIONS, **CONTINUATIONS, **DELTAS}
+#: The transformations of our paper, of Wang et al. 2019 (continuations/), of Krawiec et al. 2022 (deltas/) and CHAD.
+ALL = {**TRANSFORMATIONS, **CONTINUATIONS, **DELTAS, **CHADS}
 #: Printed after a call without options.
 NEXT = """
 This is the program of Fig. 1. What to try next:
@@ -54,7 +56,8 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m stages.calculus",
         description="Print a program of the paper's source language, its type, or its derivative as a program.",
         epilog=f"Transformations: {', '.join(TRANSFORMATIONS)} (Smeding and Vákár 2023); "
-        f"{', '.join(CONTINUATIONS)} (Wang et al. 2019); {', '.join(DELTAS)} (Krawiec et al. 2022). "
+        f"{', '.join(CONTINUATIONS)} (Wang et al. 2019); {', '.join(DELTAS)} (Krawiec et al. 2022); "
+        f"{', '.join(CHADS)} (Vákár and Smeding 2022; Smeding and Vákár 2024). "
         "The syntax of programs: stages/calculus/text/parser.py.",
     )
     made.add_argument("term", nargs="?", help=f"a program as text (default: Fig. 1's, {FIG1})")

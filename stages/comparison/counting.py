@@ -1,9 +1,9 @@
 """Exact operation counts of a stage, without counting code in the stage.
 
-`count` and `trace` load a private copy of the stage's module, and wrap the names of the common skeleton in it:
- the constructor of dual numbers, `call`, `interpret`, `alloc`, `flat`, the tape's `array`, and the functions of
-pairs.py and ordered_map.py. A compiled loop is replaced by its Python function. So the counts are those of the
-real code, and counting in one thread disturbs no other.
+`count` and `trace` load a private copy of the stage's module, and wrap the names of the common skeleton in it: the
+constructor of dual numbers, `call`, `interpret`, `alloc`, `flat`, the tape's `array`, and the functions of pairs.py,
+ordered_map.py and relatives/chad/tuples.py. A compiled loop is replaced by its Python function. So the counts are those
+of the real code, and counting in one thread disturbs no other.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ class Recorder:
         self._duals(copy.Dual)
         if hasattr(copy, "pairs"):
             copy.pairs = self._pairs()
+        if hasattr(copy, "tuples"):
+            copy.tuples = self._tuples(copy.tuples)
         if hasattr(copy, "ordered_map"):
             copy.ordered_map = self._map()
         if hasattr(copy, "alloc"):
@@ -78,8 +80,8 @@ class Recorder:
     def _duals(self, dual: Any) -> None:
         plain = dual.__init__
 
-        def __init__(u: Any, run: Any, x: Any, d: Any) -> None:  # noqa: N807 - it is that method
-            plain(u, run, x, d)
+        def __init__(u: Any, run: Any, x: Any, d: Any, *more: Any) -> None:  # noqa: N807 - it is that method
+            plain(u, run, x, d, *more)
             i = getattr(u, "i", self.counts.created)
             self.add("created")
             if isinstance(d, list):
@@ -158,6 +160,23 @@ class Recorder:
             return counted
 
         copy._map, copy.one_hot, copy.update = each, along(copy.one_hot), along(copy.update)
+        return copy
+
+    def _tuples(self, tuples: ModuleType) -> ModuleType:
+        copy: Any = fresh(tuples)
+
+        def counted(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+            """Wrap a function that returns a tuple for a whole environment."""
+
+            def whole(*args: Any) -> list[Any]:
+                """Make the tuple, and count its numbers."""
+                made = function(*args)
+                self.add("scalars", len(made))
+                return made
+
+            return whole
+
+        copy.one_hot, copy.plus, copy.zero = map(counted, (tuples.one_hot, tuples.plus, tuples.zero))
         return copy
 
     def _map(self) -> ModuleType:

@@ -1,4 +1,4 @@
-"""The related algorithms: the algorithms of five other papers, behind the same `vjp` as the stages.
+"""The related algorithms: the algorithms of eight other papers, behind the same `vjp` as the stages.
 
     RELATIVES                       the algorithms by name, by paper
     python -m stages --relatives    compares them with the stage `tape`
@@ -6,14 +6,17 @@
 Krawiec et al. 2022 start from vectorised forward mode, as our paper starts from naive backpropagators, and arrive at
 the same algorithm. Pearlmutter and Siskind 2008 transform programs of a language that can look into closures. In Wang
 et al. 2019, and in ad-delcont, an operation receives its continuation, the rest of the program. Two more are mentioned
-in our paper: the symbolic linear factoring of Brunel et al. (section 3.4), and ids from memory addresses (12.2).
+in our paper: the symbolic linear factoring of Brunel et al. (section 3.4), and ids from memory addresses (12.2). CHAD,
+by our paper's authors, makes a linear function of each term, and has no dual numbers. Radul et al. 2023 transpose the
+linear part of forward mode.
 
 An algorithm that takes only some programs has REFUSALS: the exceptions by which it refuses the others.
 """
 
 from types import ModuleType
 
-from stages.relatives import addresses, factored, global_tape, tagged_forward, vectorised, vlad
+from stages.relatives import addresses, factored, global_tape, linearize, tagged_forward, vectorised, vlad
+from stages.relatives.chad import chad, efficient_chad
 from stages.relatives.continuations import cps, delcont, functional, lantern, shift_reset
 from stages.relatives.deltas import delta, delta_array, delta_map
 
@@ -34,4 +37,7 @@ RELATIVES: dict[str, ModuleType] = {
     "lantern": lantern,
     "factored": factored,
     "addresses": addresses,
+    "chad": chad,
+    "efficient_chad": efficient_chad,
+    "linearize": linearize,
 }

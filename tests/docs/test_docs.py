@@ -152,7 +152,7 @@ def test_the_examples_of_the_calculus_run():
 
 def test_the_derivative_on_the_page_of_the_calculus_is_the_one_that_is_printed(capsys):
     text = (DOCS / "calculus.md").read_text(encoding="utf-8")
-    commands = re.findall(r'(?m)^python -m stages\.calculus "(.*)" --to (\w+)$', text)
+    commands = re.findall(r'(?m)^python -m stages\.calculus "(.*)" --to ([\w-]+)$', text)
     assert commands
     for term, name in commands:
         assert calculus([term, "--to", name]) == 0

@@ -6,7 +6,8 @@ r"""The places where linear(t) may occur: where a rule of the paper makes it, an
     f : s -o c = linear(t)          a definition that takes delayed calls: SResolve itself
 
 The first form is proved linear here. In the other two, the checker trusts that the function which resolves delayed
-calls is linear (sections 4, 5 and 7): types do not show it. R consists of applications, \ and \R, and freeze.
+calls is linear (sections 4, 5 and 7): types do not show it. The accumulators of Efficient CHAD count as delayed calls:
+`take` empties one, and passes its content on. R consists of applications, \ and \R, and freeze.
 """
 
 from __future__ import annotations

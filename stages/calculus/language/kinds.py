@@ -174,7 +174,7 @@ def _everywhere(
 ) -> bool:
     """Whether `holds` is true for a type; if it returns None, for all parts of the type.
 
-    A recursive occurrence of a data type holds by assumption; for a synonym, `recursive` is the answer.
+    A recursive occurrence of a data type, or within one, holds by assumption; for a synonym, `recursive` is the answer.
     """
     type_ = known.expose(type_)
     if (answer := holds(type_)) is not None:
@@ -185,4 +185,5 @@ def _everywhere(
     if isinstance(type_, Named):
         constructors = known.constructors(type_)
         inner = tuple([field for c in constructors for field in c.fields]) if constructors is not None else ()
+        seen = frozenset(t for t in seen if isinstance(t, Named))  # its finite values may contain the others again
     return all(_everywhere(holds, part, known, recursive, seen | {type_}) for part in inner)

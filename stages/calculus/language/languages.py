@@ -1,6 +1,7 @@
 r"""The languages of the paper, by the constructs that each one has.
 
-source    Fig. 4, with section 9's letrec, sums and data types; and vectors
+Fig. 4    with section 9's letrec, sums and data types
+source    adds vectors
 D1        Fig. 5: adds linear functions, whose types contain no function arrows
 D2        section 4: adds maps
 D3        section 5: adds functions t -> t under linear arrows, with id and composition as 0 and +; section 6
@@ -66,5 +67,5 @@ _MAPS = _CELLS.more("maps", {t.Plus, t.Zero, t.Singleton, t.Primitive}, {ty.Map}
 
 LANGUAGES: Mapping[str, Language] = {
     language.name: language
-    for language in (_SOURCE, _FIG5, _STAGED, _CAYLEY, _ARRAYS, _DELTAS, _CELLS, _NESTED, _CONTROL, _MAPS)
+    for language in (_FIG4, _SOURCE, _FIG5, _STAGED, _CAYLEY, _ARRAYS, _DELTAS, _CELLS, _NESTED, _CONTROL, _MAPS)
 }

@@ -94,6 +94,10 @@ class Transformation(ABC):
         """The functions that the transformed program calls."""
         return ()
 
+    def whole(self, t: Term) -> Term:
+        """D[t] for the term of a program."""
+        return self.term(t)
+
     def around(self, made: Term) -> Term:
         """D[t], with the transformation's bindings around it: none by default."""
         return made
@@ -200,7 +204,7 @@ class Transformation(ABC):
         is_data = isinstance(kind, ty.Arrow) and first_order(kind.argument, program.declarations)
         c = kind.argument if isinstance(kind, ty.Arrow) and is_data else ty.UNIT
         self = cls(c, program.declarations, frozenset(_names(program.term)))
-        return Program(self.around(self.term(program.term)), self.declarations(), self.interface())
+        return Program(self.around(self.whole(program.term)), self.declarations(), self.interface())
 
     def on(self, t: Term, *state: Term) -> Term:
         """D[t], applied to the state if the transformation has one."""

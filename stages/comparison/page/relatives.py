@@ -81,6 +81,18 @@ SAID = {
         "A number's address in memory is its id: there is no counter, and unused numbers are garbage at once.",
         "It is lists without ids; a search finds the order, which addresses do not give.",
     ),
+    "chad": Said(
+        "Numbers carry nothing: each term has one linear function, from its cotangent to that of its variables.",
+        "naive asks a number for the input's cotangent; here a term answers for all variables in scope.",
+    ),
+    "efficient_chad": Said(
+        "The cotangents of the variables in scope are accumulated in an array, and not returned as a tuple.",
+        "On one run of a program it is lists without ids: where a scope ends is the order.",
+    ),
+    "linearize": Said(
+        "Forward mode, in three passes: its equations, the linear ones alone, and these transposed.",
+        "The transposed program is what tape's loop interprets: a line for each operation, the last one first.",
+    ),
     "tape": Said(
         "Where Smeding and Vákár's stages end: every operation writes a row, and a loop reads the rows backwards.",
         "delta_array and global_tape arrive at the same algorithm.",

@@ -20,20 +20,13 @@ Exceptions:
 
 from __future__ import annotations
 
-import itertools
 import math
-import numbers
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from dualrev.eager.numbers.overload import DualNumber, Run, alive, apply
-from dualrev.eager.numbers.overload import function as on_numbers
-from dualrev.rules.primitives import PRIMITIVES
-from dualrev.rules.primitives import Primitive as Line
-from dualrev.tree import Structure, inputs, outputs
+from dualrev.tree import Structure, outputs
 from stages.comparison.counts import Counts, LimitReached
+from stages.relatives.recording import Atom, Operation, Recording, record
 from stages.relatives.vlad.evaluate import call
 from stages.relatives.vlad.primitives import SYMBOLS, closure, given
 from stages.relatives.vlad.syntax import function
@@ -41,80 +34,6 @@ from stages.relatives.vlad.terms import EMPTY, Abs, Apply, Binding, Cons, Let, T
 from stages.relatives.vlad.values import Closure, Exhausted, J, J_inverse, Meter, Pair, Value, opened
 
 __all__ = ["count", "translated", "vjp"]
-
-
-class Dual(DualNumber):
-    """A scalar of the program that is being recorded: a number x and its variable."""
-
-    __slots__ = ("name", "run", "x")
-
-    def __init__(self, run: Run, x: Any, name: str) -> None:
-        self.run, self.x, self.name = run, x, name
-
-    constant = None
-
-    @staticmethod
-    def op(run: Run, y: Any, args: Sequence[Dual], partials: Sequence[Any]) -> Dual:
-        """An operation known only by its value and partial derivatives, which `apply` calls."""
-        name = f"given.{next(run.ids)}"
-        run.known[name] = given(name, y, partials)
-        return written(run, y, name, args)
-
-
-def written(run: Run, y: Any, name: str, args: Sequence[Any]) -> Dual:
-    """Record an operation: its value y, its name, and its arguments."""
-    made = Dual(run, y, f"x{next(run.ids)}")
-    run.operations.append((made.name, name, [variable(run, u) for u in args]))
-    return made
-
-
-def variable(run: Run, u: Any) -> str:
-    """The variable of a scalar; a constant is its own name, a dual number of an outer run has a name in `known`."""
-    if isinstance(u, Dual) and u.run is run:
-        return u.name
-    if not isinstance(u, DualNumber):
-        return repr(float(u))
-    name = f"c{next(run.ids)}"
-    run.known[name] = alive(u)
-    return name
-
-
-def _overload() -> None:
-    """Give Dual a method for every entry of the table of primitives."""
-    for line in PRIMITIVES.values():
-        names = [line.name if line.symbol else line.ufunc or line.name]
-        if line.symbol:
-            names.append(f"__{line.symbol}__")
-        for name in names:
-            setattr(Dual, name, _method(line, name, reflected=False))
-        if line.symbol and len(line.partials) == 2:
-            setattr(Dual, f"__r{line.symbol}__", _method(line, f"__r{line.symbol}__", reflected=True))
-
-
-def _method(line: Line, name: str, reflected: bool) -> Callable[..., Any]:
-    compute, operator = on_numbers(line), name.startswith("__")
-
-    def method(u: Dual, *others: Any) -> Any:
-        """Record the operation; an operand of another kind of run goes through `apply`."""
-        args = (u, *others)[::-1] if reflected else (u, *others)
-        if operator and not all(_is_number(v) for v in others):
-            return NotImplemented
-        run = max((v.run for v in args if isinstance(v, DualNumber)), key=lambda run: run.level)
-        if any(isinstance(v, DualNumber) and v.run is run and not isinstance(v, Dual) for v in args):
-            return apply(line, *args)
-        y = compute(*(v.x if isinstance(v, Dual) and v.run is run else v for v in args))
-        return written(run, y, SYMBOLS.get(line.name, line.name), args)
-
-    method.__name__ = name
-    return method
-
-
-def _is_number(v: Any) -> bool:
-    """Whether an operator accepts it; other objects, such as arrays, may implement the operator themselves."""
-    return isinstance(v, (numbers.Real, np.bool_))
-
-
-_overload()
 
 
 class _Translation(NamedTuple):
@@ -136,28 +55,38 @@ def translated(f: Callable[..., Any], *primals: Any) -> Closure:
 
 
 def _translation(f: Callable[..., Any], primals: tuple[Any, ...]) -> _Translation:
-    """Run the function, and record its operations."""
-    scalars, structure = inputs(primals)
-    with Run(ids=itertools.count(), operations=[], known={}) as run:
-        duals = [Dual(run, x, f"x{next(run.ids)}") for x in scalars]
-        leaves, output = outputs(f(*structure.rebuild(duals)))
-        results = [variable(run, u) for u in leaves]
-    program = closure(_program(run, duals, results), run.known)
-    return _Translation(program, scalars, structure, output, len(results))
+    """Run the function, and translate its operations."""
+    run = record(f, primals)
+    program = closure(_program(run), run.known)
+    return _Translation(program, run.scalars, run.structure, run.output, len(run.results))
 
 
-def _program(run: Run, duals: Sequence[Dual], results: Sequence[str]) -> Abs:
-    """The abstraction: the operations that the results depend on, in their order."""
-    needed, bindings = set(results), []
-    for x, name, args in reversed(run.operations):
-        if x in needed:
-            needed.update(args)
-            bindings.append(Binding(Var(x), Apply(Var(name), tuple_of([Var(u) for u in args]))))
+def _program(run: Recording) -> Abs:
+    """The abstraction: the operations in their order."""
+    bindings = [
+        Binding(Var(u.result), Apply(Var(_primitive(run, u)), tuple_of([Var(_name(a)) for a in u.arguments])))
+        for u in run.operations
+    ]
+    needed = {*run.results, *(a for u in run.operations for a in u.arguments)}
     pattern: Term = EMPTY
-    for last, u in zip([True] + [False] * len(duals), reversed(duals), strict=False):
-        part = Var(u.name) if u.name in needed else EMPTY
+    for last, x in zip([True] + [False] * len(run.names), reversed(run.names), strict=False):
+        part = Var(x) if x in needed else EMPTY
         pattern = part if last else EMPTY if (part, pattern) == (EMPTY, EMPTY) else Cons(0, part, pattern)
-    return function(pattern, Let(bindings[::-1], tuple_of([Var(x) for x in results])))
+    return function(pattern, Let(bindings, tuple_of([Var(_name(x)) for x in run.results])))
+
+
+def _primitive(run: Recording, u: Operation) -> str:
+    """The name of VLAD's primitive for an operation, which is a new one if the table has no line for it."""
+    if u.line is not None:
+        return SYMBOLS.get(u.line.name, u.line.name)
+    name = f"given.{u.result}"
+    run.known[name] = given(name, u.value, u.partials)
+    return name
+
+
+def _name(a: Atom) -> str:
+    """The variable of a scalar; a constant is its own name."""
+    return a if isinstance(a, str) else repr(a)
 
 
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], Any]]:

@@ -1,0 +1,1 @@
+"""CHAD and Efficient CHAD on Python functions; stages/calculus/chad has them as transformations of terms."""
