@@ -17,7 +17,7 @@ from stages.calculus.language.terms import Primitive, subterms
 from stages.calculus.language.values import Elements
 
 ALL = {**TRANSFORMATIONS, **DELTAS}
-WHOLE = ["D1", "D2", "D3"]  # whose cotangents are whole
+WHOLE = ["D1", "D2", "D3", "vectorised"]  # whose cotangents are whole
 ENVIRONMENT = {
     name: parse_type(kind) for name, kind in {"v": "Vector R", "n": "Int", "x": "R", "f": "Int -> R"}.items()
 }
@@ -123,9 +123,9 @@ def test_a_vector_out_and_vectors_of_functions(name):
 @pytest.mark.parametrize("name", WHOLE)
 def test_whole_cotangents_take_no_vector(name):
     with pytest.raises(IllTyped, match=f"a Vector is in the argument, and {name} gives whole cotangents"):
-        TRANSFORMATIONS[name].wrap(SQUARES)
+        ALL[name].wrap(SQUARES)
     with pytest.raises(IllTyped, match="transform to sparse, D4"):
-        TRANSFORMATIONS[name].wrap(parse_program(r"data L = N | C (Vector R) L; \(l : L, x : R). x * x"))
+        ALL[name].wrap(parse_program(r"data L = N | C (Vector R) L; \(l : L, x : R). x * x"))
 
 
 @pytest.mark.parametrize("name", CONTINUATIONS)

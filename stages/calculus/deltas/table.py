@@ -9,8 +9,11 @@ from stages.calculus.deltas.monadic import Monadic
 from stages.calculus.deltas.second import Second
 from stages.calculus.deltas.triple import Triple
 from stages.calculus.deltas.unshared import Unshared
+from stages.calculus.deltas.vectorised import Vectorised
 from stages.calculus.transformations.transform import Transformation
 
 __all__ = ["DELTAS"]
 
-DELTAS: Mapping[str, type[Transformation]] = {D.name: D for D in (Unshared, Monadic, Arrays, Triple, Second)}
+DELTAS: Mapping[str, type[Transformation]] = {
+    D.name: D for D in (Vectorised, Unshared, Monadic, Arrays, Triple, Second)
+}

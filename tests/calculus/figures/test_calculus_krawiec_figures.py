@@ -453,7 +453,7 @@ def test_what_is_printed_can_be_read_back_and_has_the_type_that_is_printed(capsy
     assert main([FIG1, "--to", name, *more, "--type", "--ascii"]) == 0
     assert capsys.readouterr().out.strip() == show_type(check(program, DELTAS[name].language), ascii=True)
     assert main([FIG1, "--to", name, *more, "--latex"]) == 0
-    assert (r"\leftarrow" in capsys.readouterr().out) == (name not in ("delta", "triple"))
+    assert (r"\leftarrow" in capsys.readouterr().out) == (name not in ("vectorised", "delta", "triple"))
 
 
 def test_the_page_shows_what_the_command_prints(capsys):
