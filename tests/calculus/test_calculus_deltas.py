@@ -40,7 +40,7 @@ from stages.calculus.language.kinds import same
 from stages.calculus.language.values import Elements, Made
 from stages.calculus.readable import readable
 
-REVERSE = ["delta", "delta-map", "delta-array"]
+REVERSE = ["delta", "delta-map", "delta-array", "delta-vectors"]
 SHARED = REVERSE[1:]
 MONADIC = [*SHARED, "triple-delta"]
 EXPONENTIAL = 300_000  # where Fig. 7 is given up
@@ -71,7 +71,7 @@ def term_keeps_its_type(name, of):
     """If G |- t : s then D[G] |- D[t] : M D[s]; and D[s] without a monad."""
     assume(name != "vectorised" or "Vector" not in show_type(of.c))  # whole tangents
     D = DELTAS[name](of.c, DATA, of.names)  # noqa: N806
-    term, wanted = D.term(of.term), D.type(of.type)
+    term, wanted = D.term(D.annotated(of.term, of.environment)), D.type(of.type)
     if name in MONADIC:
         wanted = D.computing(wanted)
     environment = {**D.environment(of.environment), **{d.name: d.type for d in D.interface()}}

@@ -13,7 +13,7 @@ from stages.calculus.deltas.table import DELTAS
 from stages.calculus.language import types as ty
 from stages.calculus.language.declarations import Program
 from stages.calculus.language.errors import IllTyped
-from stages.calculus.language.values import Made
+from stages.calculus.language.values import Elements, Made
 from stages.calculus.readable import readable
 from stages.calculus.transformations.transform import Transformation
 
@@ -227,3 +227,16 @@ def test_what_cannot_be_fused(text, said):
 def test_other_transformations_have_no_deltas_to_fuse():
     with pytest.raises(IllTyped, match="functions are fused for delta-map and delta-array, not for delta"):
         compiled(DELTAS["delta"], parse_program(r"f : R -> R = \(x : R). x; ()"), fused=["f"])
+
+
+def test_a_pair_of_vectors_across_libraries():
+    text = r"first : Vector R -> R = \(v : Vector R). index(v, 0) * 2.0; ()"
+    library = compiled(DELTAS["delta-vectors"], parse_program(text))
+    assert library.functions[0].type == parse_type("(Vector R, Vector Delta) -> M (R, Delta)")
+    x = Elements((3.0, 5.0))
+    assert gradient(linked(parse_program(r"\(v : Vector R). first v * index(v, 1)"), library), x) == (
+        30.0,
+        Elements((10.0, 6.0)),
+    )
+    with pytest.raises(IllTyped, match="fold is polymorphic, and delta-vectors copies it for each type"):
+        compiled(DELTAS["delta-vectors"], parse_program(f"{LIBRARY} ()"))

@@ -84,7 +84,13 @@ def compiled(D: type[D1], program: Program, fused: Iterable[str] = (), c: Type =
     sources = [as_function(d, program.declarations) for d in program.definitions]
     taken = frozenset().union(*[names(t.Letrec((f,), t.Star())) for f in sources])
     self = D(c, program.declarations, taken)
+    typed = self.annotated(t.Letrec(tuple(sources), t.Star()), {})
+    sources = [*typed.functions] if isinstance(typed, t.Letrec) else []
     known, selected = {f.name: f for f in sources}, frozenset(fused)
+    if lost := min({d.name for d in program.definitions} - set(known), default=""):
+        raise IllTyped(
+            program.term, f"{lost} is polymorphic, and {D.name} copies it for each type: put it in the caller"
+        )
     if missing := min(selected - set(known), default=""):
         raise IllTyped(program.term, f"fused names {missing}, and the definitions are {', '.join(known)}")
     images = [fused_function(self, f, known) if f.name in selected else self.function(f) for f in sources]
@@ -108,7 +114,7 @@ def linked(caller: Program, *libraries: Library) -> Program:
         term = t.Letrec(tuple([as_function(d, known) for d in caller.definitions]), term)
     signatures = {name: type_ for one in libraries for name, type_ in one.signatures.items()}
     kind = check_term(term, signatures, known, D.reads)
-    self, made = D.wrap_term(Program(term, known), kind, frozenset(signatures))
+    self, made = D.wrap_term(Program(term, known), kind, signatures)
     declarations = self.declarations()
     for one in libraries:
         for name, item in one.declarations.types.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stages.calculus.deltas.arrays import Arrays
+from stages.calculus.deltas.columns import Columns
 from stages.calculus.deltas.monadic import Monadic
 from stages.calculus.deltas.second import Second
 from stages.calculus.deltas.triple import Triple
@@ -15,5 +16,5 @@ from stages.calculus.transformations.transform import Transformation
 __all__ = ["DELTAS"]
 
 DELTAS: Mapping[str, type[Transformation]] = {
-    D.name: D for D in (Vectorised, Unshared, Monadic, Arrays, Triple, Second)
+    D.name: D for D in (Vectorised, Unshared, Monadic, Arrays, Columns, Triple, Second)
 }

@@ -94,6 +94,10 @@ class Transformation(ABC):
         """The functions that the transformed program calls."""
         return ()
 
+    def annotated(self, term: Term, environment: Mapping[str, Type]) -> Term:
+        """Prepare a source term for D, whose free variables have these types; for rules that depend on types."""
+        return term
+
     def around(self, made: Term) -> Term:
         """D[t], with the transformation's bindings around it: none by default."""
         return made
@@ -174,8 +178,11 @@ class Transformation(ABC):
         return Program(term, self.declarations(), (*self.interface(), *self.definitions.values()))
 
     @classmethod
-    def wrap_term(cls, program: Program, type_: Type, taken: frozenset[str] = frozenset()) -> tuple[Self, Lambda]:
-        """Wrap[t] for a program's term t of this type, without definitions; and the transformation that made it."""
+    def wrap_term(cls, program: Program, type_: Type, known: Mapping[str, Type] | None = None) -> tuple[Self, Lambda]:
+        """Wrap[t] for a program's term t of this type, without definitions; and the transformation that made it.
+
+        `known` are the types of its free variables.
+        """
         kind = program.declarations.expose(type_)
         if not isinstance(kind, ty.Arrow):
             raise IllTyped(program.term, f"Wrap takes a function, and this has type {show_type(kind)}")
@@ -183,8 +190,8 @@ class Transformation(ABC):
             if not first_order(side, program.declarations):
                 why = "what the derivative of a function value should be is not defined"
                 raise IllTyped(program.term, f"the {what} has type {show_type(side)}, with a function in it: {why}")
-        self = cls(kind.argument, program.declarations, names(program.term) | taken)
-        match program.term:
+        self = cls(kind.argument, program.declarations, names(program.term) | frozenset(known or ()))
+        match self.annotated(program.term, known or {}):
             case Lambda(x, _, body):
                 inner: Callable[..., Term] = lambda *i: self.on(body, *i)  # noqa: E731
             case function:
@@ -203,7 +210,7 @@ class Transformation(ABC):
         is_data = isinstance(kind, ty.Arrow) and first_order(kind.argument, program.declarations)
         c = kind.argument if isinstance(kind, ty.Arrow) and is_data else ty.UNIT
         self = cls(c, program.declarations, names(program.term))
-        return Program(self.around(self.term(program.term)), self.declarations(), self.interface())
+        return Program(self.around(self.term(self.annotated(program.term, {}))), self.declarations(), self.interface())
 
     def on(self, t: Term, *state: Term) -> Term:
         """D[t], applied to the state if the transformation has one."""
@@ -275,6 +282,10 @@ class Transformation(ABC):
         j = self.fresh("j")
         body = make(Primitive("index", (v, Var(j))))
         return Primitive("build", (Primitive("size", (v,)), Lambda(j, ty.INT, body)))
+
+    def mapped_image(self, element: Type, v: Term, make: Callable[[Term], Term]) -> Term:
+        """[make(v0), .., make(v(n-1))], for v : D[Vector element]"""
+        return self.mapped(v, make)
 
     def halves(self, pair: Term, use: Callable[[Var, Var], Term]) -> Term:
         """let (x, y) = pair in use(x, y)"""
