@@ -8,6 +8,7 @@ from stages.calculus.deltas.arrays import Arrays
 from stages.calculus.deltas.columns import Columns
 from stages.calculus.deltas.monadic import Monadic
 from stages.calculus.deltas.second import Second
+from stages.calculus.deltas.tower import Tower
 from stages.calculus.deltas.triple import Triple
 from stages.calculus.deltas.unshared import Unshared
 from stages.calculus.deltas.vectorised import Vectorised
@@ -16,5 +17,5 @@ from stages.calculus.transformations.transform import Transformation
 __all__ = ["DELTAS"]
 
 DELTAS: Mapping[str, type[Transformation]] = {
-    D.name: D for D in (Vectorised, Unshared, Monadic, Arrays, Columns, Triple, Second)
+    D.name: D for D in (Vectorised, Unshared, Monadic, Arrays, Columns, Triple, Second, Tower)
 }
