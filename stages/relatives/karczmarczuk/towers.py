@@ -119,5 +119,5 @@ def derivatives(f: Callable[..., Any], *xs: float, direction: tuple[float, ...] 
     [1.0, 2.0, 4.0, 8.0, 16.0]
     """
     dx = direction or (1.0,) * len(xs)
-    y = f(*[Tower(x, lambda d=d: Tower(d)) for x, d in zip(xs, dx, strict=True)])
+    y = f(*[Tower(x, functools.partial(Tower, d)) for x, d in zip(xs, dx, strict=True)])
     return iter(y if isinstance(y, Tower) else Tower(y))
