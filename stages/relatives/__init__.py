@@ -8,6 +8,9 @@ the same algorithm. Pearlmutter and Siskind 2008 transform programs of a languag
 et al. 2019, and in ad-delcont, an operation receives its continuation, the rest of the program. Two more are mentioned
 in our paper: the symbolic linear factoring of Brunel et al. (section 3.4), and ids from memory addresses (12.2).
 
+Beside them: states, reverse AD on machine states (Pearlmutter and Siskind 2008, section 2); karczmarczuk, lazy towers
+and deferred perturbations (its section 6); fused and staging, functions as single operations and generated code.
+
 An algorithm that takes only some programs has REFUSALS: the exceptions by which it refuses the others.
 """
 

@@ -20,6 +20,7 @@ is the same check, in an extended world.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,7 @@ from stages.calculus.deltas.world import World, delta, numbers, require, same_nu
 from stages.calculus.evaluate import Machine
 from stages.calculus.language import types as ty
 from stages.calculus.language.declarations import Constructor, Declarations
+from stages.calculus.language.kinds import same
 from stages.calculus.language.terms import Var
 from stages.calculus.language.types import Type
 from stages.calculus.language.values import Closure, Elements, Made, is_function
@@ -41,8 +43,9 @@ __all__ = ["Relation"]
 class Relation:
     """V and E of Fig. 13 for two machines, which run D_S[e] and D[e] of one program.
 
-    zero    the value of zero : S
-    tries   the number of arguments at which a function is tried
+    zero        the value of zero : S
+    tries       the number of arguments at which a function is tried
+    functions   related functions, v ~ w at their type in all worlds, which are arguments beside constant functions
     """
 
     known: Declarations
@@ -50,6 +53,7 @@ class Relation:
     monadic: Machine
     zero: Any
     tries: int = 2
+    functions: Sequence[tuple[Type, Any, Any]] = ()
     rng: random.Random = field(default_factory=lambda: random.Random(0))
 
     def values(self, kind: Type, v: Any, w: Any, world: World) -> None:
@@ -98,7 +102,10 @@ class Relation:
                 v1, w1, world = self.argument(first, world)
                 v2, w2, world = self.argument(second, world)
                 return (v1, v2), (w1, w2), world
-            case ty.Arrow(_, result):  # a constant function
+            case ty.Arrow(_, result) as arrow:
+                known = [(v, w) for type_, v, w in self.functions if same(type_, arrow, self.known)]
+                if known and self.rng.randrange(2):
+                    return *self.rng.choice(known), world
                 v, w, world = self.argument(result, world)
                 return Closure("_", Var("v"), {"v": v}), Closure("_", Pure(Var("v")), {"v": w}), world
             case ty.Int():

@@ -100,7 +100,7 @@ class Writer:
                     factor = self.expression(p, {**names, "y": y})
                 except ValueError as error:
                     raise ValueError(f"{op}: {error}") from None
-                share = z if factor == ONE else self.name("mul", factor, z)
+                share = z if p == t.Literal(1.0) else self.name("mul", factor, z)
                 self.written.append(Assignment(sensitivity, "add", (sensitivity, share)))
         if z == target:
             self.written.append(Assignment(target, "mul", (ZERO, ONE)))
