@@ -12,7 +12,7 @@ In the other stages, D is operator overloading. Here it maps terms to terms, wit
     python                                                    Python functions as programs
     readable, complexity                                      shorter text, and section 4.1's criterion, measured
     vectors                                                   build and index: Krawiec et al. 2022, section 8.3
-    deltas                                                    Krawiec et al. 2022: Deltas, pure and do, triple numbers
+    deltas                                                    Krawiec et al. 2022: Deltas, pure and do, towers
     continuations                                             Wang et al. 2019: cells, shift and reset
     chad                                                      Vákár and Smeding 2022; Smeding and Vákár 2024
     python -m stages.calculus                                 prints programs and their derivatives

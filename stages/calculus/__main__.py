@@ -150,9 +150,14 @@ def _run(program: Program, kind: Type, options: argparse.Namespace) -> None:
     if not options.to:
         return
     machine = Machine(ALL[options.to].wrap(program), options.limit)
-    if options.to in ("forward", "fig4", "tagged", "triple"):
+    if options.to in ("forward", "fig4", "tagged", "triple", "tower"):
         given = options.direction or (options.cotangent if options.cotangent != "1" else options.run)
         dx = _value(given, kind.argument, program)
+        if options.to == "tower":
+            derivative = machine.apply(machine.value(), (x, dx))
+            found = ", ".join(show_value(machine.apply(derivative, k)) for k in range(1, 5))
+            print(f"1st to 4th  {found}   ({machine.steps:,} steps, in the direction {show_value(dx)})")
+            return
         _, tangent = machine.apply(machine.value(), (x, dx))
         word = "first, second" if options.to == "triple" else "tangent  "
         print(f"{word}  {show_value(tangent)}   ({machine.steps:,} steps, in the direction {show_value(dx)})")

@@ -10,6 +10,9 @@ in our paper: the symbolic linear factoring of Brunel et al. (section 3.4), and 
 by our paper's authors, makes a linear function of each term, and has no dual numbers. Radul et al. 2023 transpose the
 linear part of forward mode.
 
+Beside them: states, reverse AD on machine states (Pearlmutter and Siskind 2008, section 2); karczmarczuk, lazy towers
+and deferred perturbations (its section 6); fused and staging, functions as single operations and generated code.
+
 An algorithm that takes only some programs has REFUSALS: the exceptions by which it refuses the others.
 """
 

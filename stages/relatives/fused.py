@@ -19,7 +19,7 @@ Cost:    m bindings of n terms, however many operations f has. fused keeps no mo
     D[fused f]                             = D[primitive f (\\x. (R[f] (x, onehot 1), ..., R[f] (x, onehot m)))]
 
 In the paper, a compiler could remove the Delta of f altogether, since it is made and evaluated in one place. Here it is
-garbage after the call. The figure has m = 1.
+garbage after the call; stages/calculus/deltas/fusing.py does it at compile time. The figure has m = 1.
 """
 
 from __future__ import annotations

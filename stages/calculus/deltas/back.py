@@ -46,7 +46,7 @@ class Back:
                 return self.of.halves(x, lambda v, w: t.Tuple(self(s, v, *given), self(u, w, *given)))
             case ty.Vector(element):
                 y = self.of.fresh("y")
-                return self.of.mapped(x, lambda v: t.Let(y, v, self(element, Var(y), *given)))
+                return self.of.mapped_image(element, x, lambda v: t.Let(y, v, self(element, Var(y), *given)))
             case ty.Named() as data:
                 argument = self.of.type(data)
                 whole = argument if self.given is None else ty.Pair(self.given, argument)

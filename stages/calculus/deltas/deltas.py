@@ -19,7 +19,7 @@ Deinterleave's linear function does here. Ids begin at 0, as elsewhere here, not
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from stages.calculus.deltas.back import Back
 from stages.calculus.deltas.terms import InSequence
@@ -31,7 +31,7 @@ from stages.calculus.language.terms import Term, Var
 from stages.calculus.language.types import Type
 from stages.calculus.transformations.d1 import D1
 
-__all__ = ["Deltas"]
+__all__ = ["Deltas", "factors"]
 
 #: The partial derivatives that are written as Figs. 7 and 9 write them, of one or two variables; None for a factor 1.
 _FACTORS: Mapping[str, Callable[..., tuple[Term | None, ...]]] = {
@@ -40,6 +40,13 @@ _FACTORS: Mapping[str, Callable[..., tuple[Term | None, ...]]] = {
     "mul": lambda x, y: (y, x),
     "neg": lambda x: (t.Literal(-1.0),),
 }
+
+
+def factors(op: str, xs: list[Var]) -> Sequence[Term | None]:
+    """The partial derivatives of op at x1, .., xn; None for a factor 1."""
+    if op in _FACTORS:
+        return _FACTORS[op](*xs)
+    return [t.Partial(op, k, tuple(xs), t.Literal(1.0)) for k in range(1, len(xs) + 1)]
 
 
 class Deltas(D1):
@@ -112,12 +119,8 @@ class Deltas(D1):
 
     def total_delta(self, op: str, xs: list[Var], us: list[Var]) -> Term:
         """Add (Scale (d1op(x1, .., xn)) u1) .. (Scale (dnop(x1, .., xn)) un): Fig. 14"""
-        args = tuple(xs)
-        partials = [t.Partial(op, k, args, t.Literal(1.0)) for k in range(1, len(xs) + 1)]
-        factors = _FACTORS[op](*xs) if op in _FACTORS else partials
-        terms: list[Term] = [
-            u if factor is None else self.made("Scale", factor, u) for factor, u in zip(factors, us, strict=True)
-        ]
+        found = zip(factors(op, xs), us, strict=True)
+        terms: list[Term] = [u if factor is None else self.made("Scale", factor, u) for factor, u in found]
         return self.added_up(terms)
 
     def added_up(self, terms: list[Term]) -> Term:

@@ -1,10 +1,10 @@
-"""The errors of the calculus: ill-typed, unreadable or untranslated programs, and too many steps."""
+"""The errors of the calculus: ill-typed, unreadable or untranslated programs, too many steps, and unrelated values."""
 
 from __future__ import annotations
 
 from stages.calculus.language.terms import Term
 
-__all__ = ["CalculusError", "IllTyped", "NotTranslated", "StepLimit", "Unreadable"]
+__all__ = ["CalculusError", "IllTyped", "NotTranslated", "StepLimit", "Unreadable", "Unrelated"]
 
 
 class CalculusError(Exception):
@@ -36,3 +36,7 @@ class NotTranslated(CalculusError):  # noqa: N818 - as IllTyped
 
 class StepLimit(CalculusError):  # noqa: N818 - as IllTyped
     """The evaluator has reached its limit of steps."""
+
+
+class Unrelated(CalculusError):  # noqa: N818 - as IllTyped
+    """A term and its translation are not related (deltas/relation.py)."""

@@ -157,7 +157,7 @@ class D1(Transformation):
         """Interleave (x, d), for terms x and d that may be written more than once."""
         match self.source.expose(type_):
             case ty.Real():
-                return t.Tuple(x, d)
+                return self.input(x, d)
             case ty.Unit() | ty.Int():
                 return x
             case ty.Pair(first, second):
@@ -174,7 +174,7 @@ class D1(Transformation):
             case ty.Vector():
                 raise self.no_vector(x)
             case ty.Named() as data:
-                given = ty.Pair(data, ty.Linear(data, self.codomain()))
+                given = ty.Pair(data, self.placing(data))
 
                 def make() -> Term:
                     """Interleave for the data type, as a function."""
@@ -185,6 +185,10 @@ class D1(Transformation):
                 return t.Apply(function, t.Tuple(x, d))
             case other:
                 return self.choice(other, x, d)
+
+    def input(self, x: Term, d: Term) -> Term:
+        """Interleave_R (x, d)"""
+        return t.Tuple(x, d)
 
     def no_vector(self, x: Term) -> IllTyped:
         """The error for a vector in the input: its scalars' backpropagators would make vectors of its length."""
@@ -197,8 +201,20 @@ class D1(Transformation):
     def inner(self, part: Type, d: Term, place: Callable[[Term], Term], use: Callable[[Var], Term]) -> Term:
         r"""let e = \_(z : part). d (place z) in use(e)"""
         z, e = self.fresh("z"), self.fresh("d")
-        made_by = "Interleave" if isinstance(part, ty.Real) else ""
-        return t.Let(e, t.LinearLambda(z, part, t.Apply(d, place(Var(z))), made_by), use(Var(e)))
+        return t.Let(e, self.placed(z, part, t.Apply(d, place(Var(z)))), use(Var(e)))
+
+    def placing(self, part: Type) -> Type:
+        """part -o c"""
+        return ty.Linear(part, self.codomain())
+
+    def placed(self, z: str, part: Type, body: Term) -> Term:
+        r"""\_(z : part). body"""
+        return t.LinearLambda(z, part, body, "Interleave" if isinstance(part, ty.Real) else "")
+
+    def start(self, source: Type) -> Term:
+        r"""\_(z : s). z"""
+        z = self.fresh("z")
+        return self.placed(z, source, Var(z))
 
     def choice(self, type_: Type, x: Term, d: Term) -> Term:
         """case x of {C(y1, .., yn) -> DC(Interleave (y1, ..), ..); ..}"""
@@ -293,8 +309,7 @@ class D1(Transformation):
 
     def wrapped(self, x: str, source: Type, target: Type, inner: Callable[..., Term]) -> Term:
         r"""let x = Interleave (x, \_(z : s). z) in Deinterleave (D[t])"""
-        z, y, d, given = self.fresh("z"), self.fresh("y"), self.fresh("d"), self.fresh("x")
-        start = t.LinearLambda(z, source, Var(z), "Interleave" if isinstance(source, ty.Real) else "")
+        start, y, d, given = self.start(source), self.fresh("y"), self.fresh("d"), self.fresh("x")
         result: Term = t.Let(y, inner(), self.deinterleave(target, Var(y)))
         if self.has_choice(source):
             v, e = self.fresh("v"), self.fresh("d")

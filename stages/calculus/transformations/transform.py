@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from stages.calculus.checker.check import check
 from stages.calculus.language import types as ty
@@ -44,7 +44,7 @@ from stages.calculus.language.terms import (
 from stages.calculus.language.types import Type
 from stages.calculus.text.printer import show_type
 
-__all__ = ["Transformation"]
+__all__ = ["Transformation", "names"]
 
 
 class Transformation(ABC):
@@ -97,6 +97,10 @@ class Transformation(ABC):
     def whole(self, t: Term) -> Term:
         """D[t] for the term of a program."""
         return self.term(t)
+
+    def annotated(self, term: Term, environment: Mapping[str, Type]) -> Term:
+        """Prepare a source term for D, whose free variables have these types; for rules that depend on types."""
+        return term
 
     def around(self, made: Term) -> Term:
         """D[t], with the transformation's bindings around it: none by default."""
@@ -174,24 +178,30 @@ class Transformation(ABC):
     def wrap(cls, program: Program) -> Program:
         """Wrap[P] for a program P : s -> t without functions in s and t; IllTyped for others."""
         program = _one_term(program, cls.reads)
-        kind = program.declarations.expose(check(program, cls.reads))
+        self, term = cls.wrap_term(program, check(program, cls.reads))
+        return Program(term, self.declarations(), (*self.interface(), *self.definitions.values()))
+
+    @classmethod
+    def wrap_term(cls, program: Program, type_: Type, known: Mapping[str, Type] | None = None) -> tuple[Self, Lambda]:
+        """Wrap[t] for a program's term t of this type, without definitions; and the transformation that made it.
+
+        `known` are the types of its free variables.
+        """
+        kind = program.declarations.expose(type_)
         if not isinstance(kind, ty.Arrow):
             raise IllTyped(program.term, f"Wrap takes a function, and this has type {show_type(kind)}")
         for side, what in ((kind.argument, "argument"), (kind.result, "result")):
             if not first_order(side, program.declarations):
                 why = "what the derivative of a function value should be is not defined"
                 raise IllTyped(program.term, f"the {what} has type {show_type(side)}, with a function in it: {why}")
-        self = cls(kind.argument, program.declarations, frozenset(_names(program.term)))
-        match program.term:
+        self = cls(kind.argument, program.declarations, names(program.term) | frozenset(known or ()))
+        match self.annotated(program.term, known or {}):
             case Lambda(x, _, body):
-                term = Lambda(
-                    x, kind.argument, self.wrapped(x, kind.argument, kind.result, lambda *i: self.on(body, *i))
-                )
+                inner: Callable[..., Term] = lambda *i: self.on(body, *i)  # noqa: E731
             case function:
                 x = self.fresh("x")
                 inner = self.called(function, Var(x))
-                term = Lambda(x, kind.argument, self.wrapped(x, kind.argument, kind.result, inner))
-        return Program(term, self.declarations(), (*self.interface(), *self.definitions.values()))
+        return self, Lambda(x, kind.argument, self.wrapped(x, kind.argument, kind.result, inner))
 
     @classmethod
     def of(cls, program: Program, kind: Type) -> Program:
@@ -203,8 +213,9 @@ class Transformation(ABC):
         program = _one_term(program, cls.reads)
         is_data = isinstance(kind, ty.Arrow) and first_order(kind.argument, program.declarations)
         c = kind.argument if isinstance(kind, ty.Arrow) and is_data else ty.UNIT
-        self = cls(c, program.declarations, frozenset(_names(program.term)))
-        return Program(self.around(self.whole(program.term)), self.declarations(), self.interface())
+        self = cls(c, program.declarations, names(program.term))
+        made = self.around(self.whole(self.annotated(program.term, {})))
+        return Program(made, self.declarations(), self.interface())
 
     def on(self, t: Term, *state: Term) -> Term:
         """D[t], applied to the state if the transformation has one."""
@@ -277,6 +288,10 @@ class Transformation(ABC):
         body = make(Primitive("index", (v, Var(j))))
         return Primitive("build", (Primitive("size", (v,)), Lambda(j, ty.INT, body)))
 
+    def mapped_image(self, element: Type, v: Term, make: Callable[[Term], Term]) -> Term:
+        """[make(v0), .., make(v(n-1))], for v : D[Vector element]"""
+        return self.mapped(v, make)
+
     def halves(self, pair: Term, use: Callable[[Var, Var], Term]) -> Term:
         """let (x, y) = pair in use(x, y)"""
         x, y = self.fresh("x"), self.fresh("y")
@@ -295,7 +310,7 @@ def _one_term(program: Program, language: str) -> Program:
     return program
 
 
-def _names(term: Term) -> set[str]:
+def names(term: Term) -> frozenset[str]:
     """All variable names in a term."""
     found: set[str] = set()
     todo = [term]
@@ -308,4 +323,4 @@ def _names(term: Term) -> set[str]:
             found |= {x for branch in t.branches for x in branch.variables}
         elif "name" in t.__slots__:
             found.add(t.name)  # type: ignore[attr-defined]
-    return found
+    return frozenset(found)

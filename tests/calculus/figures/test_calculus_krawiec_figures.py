@@ -439,7 +439,11 @@ def test_what_the_command_prints(capsys):
     for name in DELTAS:
         assert main([FIG1, "--to", name, "--run", "3,4", "--direction", "1,0"]) == 0
         last = capsys.readouterr().out.splitlines()[-1]
-        wanted = {"triple": "first, second  (10.0, 2.0)   (", "triple-delta": "cotangent  ((10.0, 3.0), 2.0, 1.0)   ("}
+        wanted = {
+            "triple": "first, second  (10.0, 2.0)   (",
+            "triple-delta": "cotangent  ((10.0, 3.0), 2.0, 1.0)   (",
+            "tower": "1st to 4th  10.0, 2.0, 0.0, 0.0   (",
+        }
         assert last.startswith(wanted.get(name, "cotangent  (10.0, 3.0)   ("))
 
 
@@ -453,7 +457,7 @@ def test_what_is_printed_can_be_read_back_and_has_the_type_that_is_printed(capsy
     assert main([FIG1, "--to", name, *more, "--type", "--ascii"]) == 0
     assert capsys.readouterr().out.strip() == show_type(check(program, DELTAS[name].language), ascii=True)
     assert main([FIG1, "--to", name, *more, "--latex"]) == 0
-    assert (r"\leftarrow" in capsys.readouterr().out) == (name not in ("delta", "triple"))
+    assert (r"\leftarrow" in capsys.readouterr().out) == (name not in ("vectorised", "delta", "triple", "tower"))
 
 
 def test_the_page_shows_what_the_command_prints(capsys):
