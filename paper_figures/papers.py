@@ -33,7 +33,7 @@ FOLDER = ROOT / "docs" / "papers"
 PAGE = ROOT / "docs" / "papers.md"
 
 #: The files of `docs/papers`, in the order of the page.
-NAMES = ("smeding_vakar_2023", "krawiec_2022")
+NAMES = ("smeding_vakar_2023", "krawiec_2022", "pearlmutter_siskind_2008")
 
 STATUSES = ("shown", "simplified", "missing", "not executable")
 
