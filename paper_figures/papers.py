@@ -33,7 +33,7 @@ FOLDER = ROOT / "docs" / "papers"
 PAGE = ROOT / "docs" / "papers.md"
 
 #: The files of `docs/papers`, in the order of the page.
-NAMES = ("smeding_vakar_2023", "krawiec_2022", "pearlmutter_siskind_2008")
+NAMES = ("smeding_vakar_2023", "krawiec_2022", "pearlmutter_siskind_2008", "wang_2019", "ad_delcont")
 
 STATUSES = ("shown", "simplified", "missing", "not executable")
 
