@@ -68,8 +68,8 @@ class Row:
 
     at: str
     says: str
-    where: tuple[str, ...] = ()
-    evidence: tuple[str, ...] = ()
+    where: Sequence[str] = ()
+    evidence: Sequence[str] = ()
     simplified: str = ""
     missing: str = ""
     not_executable: str = ""
@@ -107,7 +107,7 @@ class Paper:
     authors: str
     published: str
     link: str
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
 
     def counts(self) -> list[int]:
         """The number of rows with each of `STATUSES`."""
@@ -128,8 +128,7 @@ def papers() -> list[Paper]:
 
 def _read(file: Path) -> Paper:
     found = tomllib.loads(file.read_text(encoding="utf-8"))
-    rows = [{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()} for row in found.pop("row")]
-    return Paper(rows=tuple(Row(**row) for row in rows), **found)
+    return Paper(rows=[Row(**row) for row in found.pop("row")], **found)
 
 
 def text(found: Sequence[Paper]) -> str:
