@@ -135,7 +135,7 @@ def text(found: Sequence[Paper]) -> str:
     """The page."""
     totals = [sum(column) for column in zip(*(paper.counts() for paper in found), strict=True)]
     lines = [[f"[{paper.name}](#{_anchor(paper.name)})", *_numbers(paper.counts())] for paper in found]
-    counts = table(["paper", "rows", *STATUSES], [*lines, ["all", *_numbers(totals)]])
+    counts = table(["paper", "rows", *STATUSES], [*lines, ["all", *_numbers(totals)]], right=range(1, 6))
     words = {status.replace(" ", "_"): n for status, n in zip(STATUSES, totals, strict=True)}
     head = _HEAD.format(all=sum(totals), counts=counts, **words)
     return "\n".join([head, *(paper.section() for paper in found)])

@@ -57,3 +57,18 @@ def test_booleans_are_the_projections_of_pairs(text, expected):
 def test_a_transformed_predicate_returns_the_zero_of_its_argument(text, expected):
     """Section 4: the transforms of p and q."""
     assert show(evaluate(text)) == expected
+
+
+COMBINATOR = "(lambda (f) ((lambda (x) (f (lambda (y) ((x x) y)))) (lambda (x) (f (lambda (y) ((x x) y))))))"
+
+
+@pytest.mark.parametrize("fixed_point", ["Y", COMBINATOR])
+def test_recursion_by_a_fixed_point_combinator_has_the_derivatives_of_letrec(fixed_point):
+    """Section 4: letrec is implemented by Y. x^4 by recursion, at 2: 4 x^3 and 12 x^2."""
+    head = "(define (gradient f x) (cdr ((cdr ((J f) (J x))) 1)))"
+    power = "(lambda (n) (if (<= n 0) 1 (* x (power (- n 1)))))"
+    by_letrec = f"(lambda (x) (letrec ((power {power})) (power 4)))"
+    by_combinator = f"(lambda (x) (({fixed_point} (lambda (power) {power})) 4))"
+    for f in (by_letrec, by_combinator):
+        assert show(evaluate(f"{head} (gradient {f} 2)")) == "32"
+        assert show(evaluate(f"{head} (gradient (lambda (x) (gradient {f} x)) 2)")) == "48"
