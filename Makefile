@@ -32,7 +32,7 @@
 #   make lantern-table                      times and losses of all four, beside PyTorch and JAX (make peers)
 #   make docs                               the site, in site/: open site/index.html
 #   make dist                               the wheel and the sdist, in dist/
-#   make figures                            paper_figures/, made anew; some of it by ARGS="fig2 fig10"
+#   make figures                            paper_figures/ and docs/papers.md, made anew; some of it by ARGS="fig2 fig10"
 
 .PHONY: compare test quick campaign bench bench-quick bench-publish bench-compare compiled first-calls parallel machines second sparse ode styles eager \
     gradbench lantern lantern-table peers figures docs dist check format clean
@@ -144,6 +144,7 @@ dist: $(SETUP)
 figures: $(SETUP)
 	$(RUN) paper_figures $(ARGS)
 	$(RUN) paper_figures.walkthrough_pictures
+	$(RUN) paper_figures.papers
 
 check: $(SETUP)
 	$(BIN)/ruff format --check .

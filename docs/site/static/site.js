@@ -28,7 +28,7 @@ document.addEventListener("DOMContentLoaded", () => {
     }));
   });
   const box = Object.assign(document.createElement("input"), {
-    type: "search", placeholder: "filter: list append, refused, np.linalg ...",
+    type: "search", placeholder: `filter: ${place.dataset.example ?? "list append, refused, np.linalg ..."}`,
   });
   box.setAttribute("aria-label", "Filter the tables");
   const count = document.createElement("output");
