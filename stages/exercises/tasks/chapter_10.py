@@ -4,7 +4,8 @@
 def tree_sum(xs):
     """Return the sum of a list of at least one number, with the shortest possible chain of additions.
 
-    The longest chain in which each addition needs the one before has log2(n) additions, rounded up, for n numbers. In each round, add neighbours in pairs.
+    The longest chain in which each addition needs the one before has log2(n) additions for n numbers, rounded up. In
+    each round, add neighbours in pairs.
     """
     raise NotImplementedError
 
