@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -82,8 +83,14 @@ def report(chapter: Chapter, results: Sequence[Result]) -> str:
             lines.append(f"{name}  {result.details[0][1]}")
         else:
             lines.append(f"{name}  {'WRONG' if result.state == 'wrong' else 'ERROR'}{_passed(result)}")
-            lines += [f"    {label:9} {text}" for label, text in result.details]
+            lines += [line for label, text in result.details for line in _wrapped(label, text)]
     return "\n".join(lines)
+
+
+def _wrapped(label: str, text: str) -> list[str]:
+    """Return a detail as lines; prose is wrapped, inputs and results are not."""
+    parts = textwrap.wrap(text, 100, break_on_hyphens=False) if label in ("hint", "why") else [text]
+    return [f"    {label if k == 0 else '':9} {part}" for k, part in enumerate(parts)]
 
 
 def _counts(result: Result) -> str:

@@ -47,7 +47,7 @@ CHAPTER = Chapter(
         ),
         Exercise(
             "branch_gradient",
-            [_of_branch(x) for x in (150.0, 50.0, 2.0, 1.5, 1.0, -1.0, 0.1)],
+            [_of_branch(x) for x in (150.0, 50.0, 2.0, 1.25, 1.0, -1.0, 0.1)],
             "x after an iteration does not tell which branch was taken: record it, and x where the branch squares.",
         ),
         Exercise(
