@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -80,6 +81,7 @@ ANSWERS = {
     "docs/many_machines": "dask, joblib, mpi, cluster",
     "docs/benchmarks": "performance, speed, how fast",
     "docs/compiler": "timing of passes",
+    "docs/learn/index": "course, learn, lecture, exercises, stepper, how reverse mode works",
     "docs/nan": "debug nan, debug_nans, debug_infs, detect_anomaly, not finite, inf, zero norm, sqrt at 0",
     "docs/conventions": "nan, inf, zero norm, safe norm, sqrt at 0, kink",
 }
@@ -159,11 +161,20 @@ def described(app: object, name: str, template: str, context: dict[str, Any], pa
         context["metatags"] += "".join(f"{line}\n" for line in lines)
 
 
+def steppers(app: Any, failed: Exception | None) -> None:
+    """Write the pages to step through the stages, to which the course links."""
+    if failed is None and app.builder.name == "html":
+        from stages.comparison.page.site import write_steppers
+
+        write_steppers(Path(app.outdir) / "docs" / "learn" / "steps")
+
+
 def setup(app: Any) -> None:
     """Sphinx calls this."""
     app.connect("source-read", without_last_lines)
     app.connect("source-read", with_answers)
     app.connect("html-page-context", described)
+    app.connect("build-finished", steppers)
     app.connect("autodoc-process-docstring", plain, priority=400)  # before napoleon reads the sections
     app.connect("autodoc-process-signature", typed)
     app.connect("autodoc-process-bases", public_bases)

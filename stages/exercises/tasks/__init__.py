@@ -1,0 +1,1 @@
+"""The files to begin with: the tasks of each chapter, as functions to write."""
