@@ -80,6 +80,7 @@ ANSWERS = {
     "docs/many_machines": "dask, joblib, mpi, cluster",
     "docs/benchmarks": "performance, speed, how fast",
     "docs/compiler": "timing of passes",
+    "docs/versions": "versions, compatibility, semantic versioning, deprecation, supported Python, stable",
     "docs/nan": "debug nan, debug_nans, debug_infs, detect_anomaly, not finite, inf, zero norm, sqrt at 0",
     "docs/conventions": "nan, inf, zero norm, safe norm, sqrt at 0, kink",
 }

@@ -126,7 +126,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    if name.endswith("Error") and name in errors.__all__:  # dr.ScalarError is dr.errors.ScalarError
+    if name.endswith(("Error", "Warning")) and name in errors.__all__:  # dr.ScalarError is dr.errors.ScalarError
         return getattr(errors, name)
     if name not in _LATE:
         raise AttributeError(_unknown(name), name=name, obj=sys.modules[__name__])
