@@ -72,7 +72,7 @@ ANSWERS = {
     "docs/numba/parallel": "parallel, prange, threads, cores",
     "docs/numba/rules": "custom rule, custom gradient, own derivative, unknown function, C function, checkpointing",
     "docs/numba/limits": "limits, unsupported, UnsupportedError, refused, memory, recursion",
-    "docs/api/errors": "explain, explanation, exceptions, error messages",
+    "docs/api/errors": "explain, explanation, exceptions, error messages, report, bug, issue",
     "docs/with_scipy": "minimize, minimise, BFGS, optimizer, optimiser",
     "docs/implicit": "ODE, solve_ivp, odeint, adjoint, differential equation, root, fixed point",
     "docs/profile": "profile, profiling, slow compile, memory of a gradient, compile_info, tape_info, perf, py-spy",
