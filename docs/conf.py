@@ -29,6 +29,8 @@ include_patterns = [
     "bench/gradbench/README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "CODE_OF_CONDUCT.md",
+    "SECURITY.md",
 ]
 exclude_patterns = ["docs/package.md", "site", "build", ".venv", ".*", "**/__pycache__"]
 myst_heading_anchors = 4  # links to headings, as a repository's web page makes them
