@@ -32,10 +32,11 @@
 #   make lantern-table                      times and losses of all four, beside PyTorch and JAX (make peers)
 #   make docs                               the site, in site/: open site/index.html
 #   make dist                               the wheel and the sdist, in dist/
+#   make release-check                      ... of the last commit, checked for a release: docs/releasing.md
 #   make figures                            paper_figures/ and docs/papers.md, made anew; some of it by ARGS="fig2 fig10"
 
 .PHONY: compare test quick campaign bench bench-quick bench-publish bench-compare compiled first-calls parallel machines second sparse ode styles eager \
-    gradbench lantern lantern-table peers figures docs dist check format clean
+    gradbench lantern lantern-table peers figures docs dist release-check check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -53,12 +54,8 @@ test: $(SETUP)
 	$(RUN) pytest -n 2 --dist loadfile -p no:benchmark $(ARGS)
 
 # The files that find the most in the least time: both engines, errors, conventions, emitted code.
-QUICK := $(addprefix api/test_,api.py nesting.py) conventions/test_conventions.py $(addprefix diagnostics/test_,errors.py leaks.py) \
-    tape/test_array_flow.py compiler/codegen/test_compiled_golden.py repo/test_oracle.py rules/test_primitives.py \
-    rules/test_table_of_functions.py
-
 quick: $(SETUP)
-	$(RUN) pytest -q -x -p no:benchmark $(QUICK:%=tests/%) $(ARGS)
+	$(RUN) pytest -q -x -p no:benchmark @tests/quick.txt $(ARGS)
 
 campaign: $(SETUP)
 ifeq ($(FOR),)
@@ -140,6 +137,9 @@ docs: $(SETUP)
 dist: $(SETUP)
 	rm -rf build dist
 	$(RUN) build --no-isolation
+
+release-check: $(SETUP)
+	$(RUN) tools.release_check $(ARGS)
 
 figures: $(SETUP)
 	$(RUN) paper_figures $(ARGS)

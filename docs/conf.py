@@ -30,6 +30,8 @@ include_patterns = [
     "bench/gradbench/README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "CODE_OF_CONDUCT.md",
+    "SECURITY.md",
 ]
 exclude_patterns = ["docs/package.md", "site", "build", ".venv", ".*", "**/__pycache__"]
 myst_heading_anchors = 4  # links to headings, as a repository's web page makes them
@@ -73,7 +75,7 @@ ANSWERS = {
     "docs/numba/parallel": "parallel, prange, threads, cores",
     "docs/numba/rules": "custom rule, custom gradient, own derivative, unknown function, C function, checkpointing",
     "docs/numba/limits": "limits, unsupported, UnsupportedError, refused, memory, recursion",
-    "docs/api/errors": "explain, explanation, exceptions, error messages",
+    "docs/api/errors": "explain, explanation, exceptions, error messages, report, bug, issue",
     "docs/with_scipy": "minimize, minimise, BFGS, optimizer, optimiser",
     "docs/implicit": "ODE, solve_ivp, odeint, adjoint, differential equation, root, fixed point",
     "docs/profile": "profile, profiling, slow compile, memory of a gradient, compile_info, tape_info, perf, py-spy",
@@ -82,6 +84,7 @@ ANSWERS = {
     "docs/benchmarks": "performance, speed, how fast",
     "docs/compiler": "timing of passes",
     "docs/learn/index": "course, learn, lecture, exercises, stepper, how reverse mode works",
+    "docs/versions": "versions, compatibility, semantic versioning, deprecation, supported Python, stable",
     "docs/nan": "debug nan, debug_nans, debug_infs, detect_anomaly, not finite, inf, zero norm, sqrt at 0",
     "docs/conventions": "nan, inf, zero norm, safe norm, sqrt at 0, kink",
 }

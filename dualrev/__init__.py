@@ -33,6 +33,7 @@ from dualrev.tree import register_node
 
 if TYPE_CHECKING:
     from dualrev import implicit, math
+    from dualrev.api.report import report
     from dualrev.api.vmap import vmap
     from dualrev.compiler.bridge.profile.compile_info import compile_info
     from dualrev.compiler.bridge.profile.tape_info import tape_info
@@ -73,6 +74,7 @@ __all__ = [
     "numpy",
     "primitive",
     "register_node",
+    "report",
     "sparse_hessian",
     "sparse_jacobian",
     "stop_gradient",
@@ -92,6 +94,7 @@ _LATE = {
     "implicit": "dualrev.implicit",
     "lift": "dualrev.compiler.bridge.tape_block",
     "math": "dualrev.math",
+    "report": "dualrev.api.report",
     "sparse_hessian": "dualrev.sparse",
     "sparse_jacobian": "dualrev.sparse",
     "tape_info": "dualrev.compiler.bridge.profile.tape_info",
@@ -126,7 +129,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    if name.endswith("Error") and name in errors.__all__:  # dr.ScalarError is dr.errors.ScalarError
+    if name.endswith(("Error", "Warning")) and name in errors.__all__:  # dr.ScalarError is dr.errors.ScalarError
         return getattr(errors, name)
     if name not in _LATE:
         raise AttributeError(_unknown(name), name=name, obj=sys.modules[__name__])

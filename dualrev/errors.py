@@ -1,6 +1,6 @@
 """Every exception that dualrev raises. Each message says what happened, where, why, and what to write instead.
 
-Each class derives from `DualrevError` and from the built-in class that Python raises in the like case, so that
+Each error derives from `DualrevError` and from the built-in class that Python raises in the like case, so that
 `except dr.DualrevError` and, for example, `except TypeError` both catch it. A message says what happened, where (the
 file and the line of the user's code), and what to write; `explain()` prints the reason and other possible fixes.
 tests/diagnostics/test_errors.py tests the wording.
@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any, Self
 
+from dualrev._version import __version__
 from dualrev.diagnostics import conversions, library_calls
 from dualrev.diagnostics.user_lines import library, where
 
@@ -53,6 +54,7 @@ __all__ = [
     "TangentError",
     "TreeError",
     "UnsupportedError",
+    "UntestedVersionWarning",
     "explain",
 ]
 
@@ -794,6 +796,33 @@ Write the body alone.
 of the enclosing function. Write a global.
         """
         return cls._saying(f"{place}: the derivative cannot be written to a file: {what}: {why}. Write {instead}.")
+
+
+class UntestedVersionWarning(UserWarning):
+    """Version of numba that is newer than those that this version of dualrev was tested with.
+
+    The first derivative that a process compiles warns. To silence it, install a tested version of numba, or filter the
+    class:
+
+    >>> import warnings
+    >>> import dualrev as dr
+    >>> warnings.filterwarnings("ignore", category=dr.errors.UntestedVersionWarning)
+    """
+
+    def __init__(self, found: str, newest: str) -> None:
+        major, _, minor = newest.partition(".")
+        super().__init__(found, newest)
+        self._cap = f"{major}.{int(minor) + 1}"
+
+    def __str__(self) -> str:
+        found, newest = self.args
+        return (
+            f"numba {found} is newer than {newest}, the newest version that dualrev {__version__} was tested with:"
+            " compiled derivatives may fail, or be wrong."
+            f' Run `pip install "numba<{self._cap}"`, or install a newer dualrev.'
+            " To stay with this numba, check derivatives by dr.check_grads(f, args), and silence the warning:"
+            " warnings.filterwarnings('ignore', category=dr.errors.UntestedVersionWarning)"
+        )
 
 
 def explain(error: BaseException | None = None) -> None:

@@ -11,47 +11,30 @@ import os
 import platform
 import time
 from collections.abc import Callable
-from importlib import metadata
-from pathlib import Path
 
 from numba import njit
 
 from bench import THREADS
+from dualrev.diagnostics import machine
+from dualrev.diagnostics.machine import cores, processor
+
+__all__ = ["CALIBRATION", "about", "calibrate", "processor", "versions"]
 
 COLLECTOR = "collected before every benchmark, off while the clock runs"
 PEERS = ("jax", "diffrax", "torch", "autograd", "casadi", "micrograd")
 LIBRARIES = ("numpy", "numba", "scipy", *PEERS, "pytest-benchmark")
 
 
-def processor() -> str:
-    """Return the processor's name as the system gives it."""
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        for line in information.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
 def versions() -> dict[str, str]:
     """Return the versions of Python, dualrev and the installed libraries."""
-    from dualrev import __version__
-
-    found = {"Python": platform.python_version(), "dualrev": __version__}
-    for name in LIBRARIES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    return machine.versions(LIBRARIES)
 
 
 def about() -> dict[str, str]:
     """Return all facts about the machine that a report lists."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return versions() | {
         "processor": processor(),
-        "cores": str(cores),
+        "cores": str(cores()),
         "system": platform.platform(),
         "threads": ", ".join(f"{name}={os.environ.get(name, 'not set')}" for name in THREADS[:1]),
         "garbage collector": COLLECTOR,

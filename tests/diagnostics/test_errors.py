@@ -67,7 +67,9 @@ EXAMPLES = {
 
 
 def test_there_is_an_example_of_every_exception():
-    assert {cls.__name__ for cls in EXAMPLES} | {"DualrevError", "explain"} == set(errors.__all__)
+    assert {cls.__name__ for cls in EXAMPLES} | {"DualrevError", "UntestedVersionWarning", "explain"} == set(
+        errors.__all__
+    )
 
 
 @pytest.mark.parametrize("cls", EXAMPLES)

@@ -20,7 +20,8 @@ DOCS = ROOT / "docs"
 PAGES = [
     *sorted(DOCS.rglob("*.md")),
     *sorted(ROOT.glob("paper_figures/*.md")),
-    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "bench/published/report.md")),
+    *(ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT")),
+    ROOT / "bench" / "published" / "report.md",
 ]
 #: Where the examples of the other pages run.
 ELSEWHERE = {

@@ -45,7 +45,17 @@ from dualrev.compiler.types.aliases import ArgNums, Dispatcher, UserValue
 from dualrev.rules import library
 from dualrev.rules.library.rule_definitions import rule_of
 
-__all__ = ["CachedModule", "ConstantPath", "Folder", "chosen_place", "folder_for", "resolve", "tell_uncached", "warn"]
+__all__ = [
+    "CachedModule",
+    "ConstantPath",
+    "Folder",
+    "chosen_place",
+    "describe_folder",
+    "folder_for",
+    "resolve",
+    "tell_uncached",
+    "warn",
+]
 
 LOGGER = logging.getLogger("dualrev")
 
@@ -169,6 +179,25 @@ def chosen_place() -> Path:
     from platformdirs import user_cache_path  # needed here only
 
     return user_cache_path("dualrev", appauthor=False)
+
+
+def describe_folder(place: Path) -> str:
+    """Describe the state of a cache folder in words, without creating it: number and size of its files, or an obstacle.
+
+    >>> describe_folder(Path("no/such/folder"))
+    'it does not exist yet'
+    """
+    try:
+        place = place.expanduser()
+        if not place.exists():
+            return "it does not exist yet"
+        if obstacle := _obstacle(place):
+            return f"not used: {obstacle}"
+        sizes = [file.stat().st_size for file in place.iterdir() if file.suffix in (".py", ".nbc")]
+    except (OSError, RuntimeError) as e:
+        return f"not used: {e}"
+    read_only = "" if os.access(place, os.W_OK) else ", read-only"
+    return f"{len(sizes)} files, {sum(sizes) / 1e6:.1f} MB{read_only}"
 
 
 def _make(place: Path) -> None:

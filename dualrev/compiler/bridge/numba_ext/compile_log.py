@@ -18,6 +18,7 @@ from typing import Any
 
 from numba.core import event
 
+from dualrev.compiler.bridge.numba_ext.tested_versions import warn_untested_numba
 from dualrev.compiler.ir.pass_manager import STOPWATCH
 from dualrev.compiler.types.aliases import Dispatcher, NumbaTypes
 from dualrev.diagnostics.progress import progress
@@ -91,6 +92,7 @@ class Compilation:
 @contextmanager
 def compiling(f: Dispatcher, transform: str, types: NumbaTypes) -> Iterator[Compilation]:
     """Log the compilation in a `with` statement, and show that it goes on; the block fills in the record."""
+    warn_untested_numba()
     watch_numba()
     _print_if_asked()
     made = Compilation(getattr(f, "__name__", repr(f)), transform, ", ".join(map(str, types)))

@@ -1,0 +1,1 @@
+"""Command lines for maintainers, run in a clone."""
