@@ -25,6 +25,7 @@ import sys
 import tarfile
 import tempfile
 import tomllib
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -90,7 +91,9 @@ def check_reproducible(folder: Path, dist: Path) -> str:
     first, second = build(folder / "a"), build(folder / "a second one" / "b")
     for x, y in zip(first, second, strict=True):
         if x.name != y.name or x.read_bytes() != y.read_bytes():
-            raise CheckFailedError(f"two builds differ: compare {x} with {y}")
+            raise CheckFailedError(
+                f"two builds of {x.name} differ in {', '.join(differing(x, y)) or 'the archive itself'}"
+            )
     shutil.rmtree(dist, ignore_errors=True)
     dist.mkdir()
     sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in first]
@@ -98,6 +101,22 @@ def check_reproducible(folder: Path, dist: Path) -> str:
         shutil.copy(file, dist)
     dist.joinpath("SHA256SUMS").write_text("".join(sums), encoding="utf-8")
     return "two builds are equal:\n" + "".join(f"    {line}" for line in sums).rstrip()
+
+
+def differing(one: Path, other: Path) -> list[str]:
+    """Return the names of the members that differ between two archives, or that only one of them has."""
+    a, b = members(one), members(other)
+    return sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
+
+
+def members(archive: Path) -> dict[str, object]:
+    """Return the contents of a wheel or an sdist, with the facts that the archive keeps about each file, by name."""
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as opened:
+            return {x.filename: (opened.read(x), x.date_time, x.external_attr) for x in opened.infolist()}
+    with tarfile.open(archive) as packed:
+        files = {x.name: (x, packed.extractfile(x)) for x in packed}
+        return {name: (x.mtime, x.mode, x.uname, file and file.read()) for name, (x, file) in files.items()}
 
 
 def check_metadata(dist: Path) -> str:

@@ -29,7 +29,7 @@ def cores() -> int:
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Return the versions of Python, dualrev and those of the packages that are installed, without importing them.
+    """Return the versions of Python, dualrev and the installed packages, without importing these.
 
     >>> list(versions(["numpy", "no-such-package"]))
     ['Python', 'dualrev', 'numpy']

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,23 @@ def test_another_content_gives_another_sdist(tmp_path):
     for file in (one, other):
         release_check.normalize(file, EPOCH)
     assert one.read_bytes() != other.read_bytes()
+    assert release_check.differing(one, other) == [next(iter(CONTENT))]
+
+
+def test_two_builds_that_differ_are_named(tmp_path, monkeypatch):
+    """A wheel whose files have another time, as from a build that does not look at SOURCE_DATE_EPOCH."""
+
+    def build(folder):
+        folder.mkdir(parents=True)
+        with zipfile.ZipFile(folder / "pkg.whl", "w") as wheel:
+            wheel.writestr(zipfile.ZipInfo("a.py", (2020, 1, 1, 0, 0, 0)), "")
+            wheel.writestr(zipfile.ZipInfo("b.py", (2020, 1, 1, 0, 0, 2 * (folder.name == "b"))), "")
+        return [folder / "pkg.whl"]
+
+    monkeypatch.setattr(release_check, "build", build)
+    with pytest.raises(release_check.CheckFailedError, match=r"two builds of pkg\.whl differ in b\.py"):
+        release_check.check_reproducible(tmp_path / "x", tmp_path / "dist")
+    assert not (tmp_path / "dist").exists()
 
 
 @pytest.mark.parametrize(
