@@ -387,6 +387,10 @@ class Dependence(LinearForms):
         counter = self.counter_of(s)
         return f is not None and any(x in counter.factors for x in f.factors)
 
+    def is_invariant(self, f: Form, s: Loop) -> bool:
+        """Whether a form is the same in all iterations of a loop."""
+        return not any(self._is_inside(x, s) for x in f.factors)
+
     def _compare(self, a: Access, b: Access) -> Answer:
         axes = self.by_axis(a, b)
         if "never" in axes:

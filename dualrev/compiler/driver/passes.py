@@ -352,6 +352,14 @@ REVERSE = (
         ensures=("reverse sweep",),
     ),
     Pass(
+        "elide-rezeroing",
+        "dead store elimination: zeros in a shadow that the next iteration overwrites",
+        "optimize/elide_rezeroing.py",
+        sweeps.elide_rezeroing,
+        requires=("reverse sweep",),
+        optional=True,
+    ),
+    Pass(
         "elide-zeroing",
         "dead store elimination: the first addition to a shadow that is zero becomes a store",
         "optimize/elide_zeroing.py",

@@ -35,7 +35,10 @@ def cubed(x):
 
 @njit
 def swing(x, v, dt):
-    """Loops that are fused, fissioned, directed; elements that go from one iteration to the next; a call."""
+    """Loops that are fused, fissioned, directed; elements that go from one iteration to the next; a call.
+
+    Each iteration of the last loop fills an array anew.
+    """
     y = np.zeros(v.size)
     for i in range(1, v.size - 1):
         y[i] = v[i - 1] * v[i] + cubed(v[i + 1])
@@ -48,6 +51,12 @@ def swing(x, v, dt):
     for i in range(v.size):
         for j in range(v.size):
             total += v[i] * y[j]
+    z = np.zeros(v.size)
+    for _ in range(2):
+        for i in range(v.size):
+            z[i] = total * v[i]
+        for i in range(v.size):
+            total += z[i] * dt
     return total + np.sum(v * v)
 
 

@@ -8,7 +8,7 @@ plan-tape                         crossing          the values that it reads, re
 skip-restoring                    adjoint, crossing once more, for calls that restore only arrays that are read
 make-forward-sweep                forward, forward_body
 make-reverse-sweep                reverse_sweep, reverse_body
-elide-zeroing                     forward_body, reverse_body
+elide-rezeroing, elide-zeroing    forward_body, reverse_body
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from dualrev.compiler.ir.core.verify import check
 from dualrev.compiler.ir.core.verify_tape import check_tape
 from dualrev.compiler.ir.pass_manager import PassManager
 from dualrev.compiler.optimize.cse import without_repetition
+from dualrev.compiler.optimize.elide_rezeroing import without_rezeroing
 from dualrev.compiler.optimize.elide_zeroing import Storing
 from dualrev.compiler.types.aliases import Dispatcher
 
@@ -46,6 +47,7 @@ __all__ = [
     "ReverseMode",
     "Sweeps",
     "analyse",
+    "elide_rezeroing",
     "elide_zeroing",
     "eliminate_common_subexpressions",
     "has_words",
@@ -286,6 +288,14 @@ def make_reverse_sweep(s: Sweeps) -> None:
     """Emit the reverse sweep: the adjoint with taped or recomputed operands, and optimised loops."""
     s.reverse_sweep = ReverseSweep(s.crossing, s.forward.saved, s.reverse.passes).made()
     s.reverse_body = s.reverse_sweep.body
+
+
+def elide_rezeroing(s: Sweeps) -> None:
+    """Elide zeros of a local shadow that the next iteration of a loop overwrites."""
+    if s.joint:
+        s.forward_body, s.reverse_body = without_rezeroing(s.f.parameters, s.forward_body, s.reverse_body)
+    else:
+        (s.reverse_body,) = without_rezeroing(s.f.parameters, s.reverse_body)
 
 
 def elide_zeroing(s: Sweeps) -> None:
