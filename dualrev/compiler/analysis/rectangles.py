@@ -16,6 +16,7 @@ from typing import TypeAlias
 from dualrev.compiler.analysis.dependence import Dependence, Element
 from dualrev.compiler.analysis.ssa import Loop
 from dualrev.compiler.analysis.values.linear_bounds import Form, constant, is_natural, minus, plus
+from dualrev.compiler.ir.core.atoms import Constant
 from dualrev.compiler.ir.core.nodes import For
 
 __all__ = ["Interval", "Rectangle", "are_apart", "covers", "difference", "hull", "is_invariant", "touched"]
@@ -57,10 +58,11 @@ def _interval(of: Dependence, form: Form, loop: For | None) -> Interval | None:
     if loop is None:
         return Interval(form, plus(form, _ONE))
     rest = minus(form, of.counter_of(loop))
-    if of.moves_with(rest, loop) or loop.step.value not in (1, -1):
+    step = loop.step.value if isinstance(loop.step, Constant) else 0
+    if of.moves_with(rest, loop) or step not in (1, -1):
         return None
     start, stop = (plus(rest, of.form(loop, x)) for x in (loop.start, loop.stop))
-    return Interval(start, stop) if loop.step.value == 1 else Interval(plus(stop, _ONE), plus(start, _ONE))
+    return Interval(start, stop) if step == 1 else Interval(plus(stop, _ONE), plus(start, _ONE))
 
 
 def is_invariant(of: Dependence, a: Rectangle, loop: Loop) -> bool:

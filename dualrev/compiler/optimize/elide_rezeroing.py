@@ -29,9 +29,8 @@ the zeros go: the element exists, since a zero was stored there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from numba.core import types
 
@@ -90,7 +89,7 @@ class _Changes:
     """Additions that become stores, branches that such a store leaves, and zeros that go."""
 
     stores: set[Statement] = field(default_factory=set)
-    branches: dict[Statement, Store] = field(default_factory=dict)
+    branches: dict[If, Store] = field(default_factory=dict)
     zeros: set[Statement] = field(default_factory=set)
 
     def made(self, body: Block) -> Block:
@@ -104,14 +103,14 @@ class _Changes:
             t = with_blocks(s, [self.made(block) for block in blocks(s)])
             if isinstance(t, Store) and s in self.stores:
                 t = replace(t, op="=")
-            if s in self.branches:
+            if isinstance(s, If) and s in self.branches:
                 found.append(replace(self.branches[s], op="="))
             elif t is s or any(blocks(t)) or not any(blocks(s)):
                 found.append(t)  # a loop of nothing but zeros goes
         return tuple(found)
 
 
-def _is_zero(s: Statement) -> bool:
+def _is_zero(s: Statement) -> TypeGuard[Store]:
     return isinstance(s, Store) and s.op == "=" and s.value == Constant(0.0)
 
 
@@ -172,7 +171,7 @@ class _Use:
             event = self._event(s)
             if event is None or not phases.follow(event):
                 return
-        if self.loops and phases.nonzero is not None:
+        if not phases.firsts or (self.loops and phases.nonzero is not None):
             return
         dead = self._are_dead(phases)
         if phases.branches and (phases.nonzero is not None or not dead):
@@ -204,29 +203,27 @@ class _Use:
     def _event(self, s: Statement) -> _Event | None:
         """The event of a statement of the block; None if it is of no known kind."""
         inner = [t for t in statements((s,)) if isinstance(t, (Load, Store)) and t.array is self.shadow]
-        (first, *others) = inner
         elements = [self._elements(t, s) for t in inner]
-        clears = [t for t in inner if _is_zero(t)]
         stores = [t for t in inner if isinstance(t, Store)]
-        if clears:  # after loads of the same element
-            alone = inner[-1:] == clears == stores and all(self._is_same(t, clears[0]) for t in inner)
-            alone = alone and self._is_certain(clears[0], s) and elements[-1] is not None
-            return _Event("clear", elements[-1], clears[0]) if alone else None
-        if any(t.op not in ("+=", "-=") for t in stores):
-            return None
         whole = elements[0]
         for x in elements[1:]:
             whole = hull(whole, x) if whole is not None and x is not None else None
         if not stores:
             return _Event("load", whole)
-        if inner != stores or first.op != "+=" or not all(self._is_same(t, first) for t in others):
+        first = stores[0]
+        if _is_zero(first):  # after loads of the same element
+            alone = stores == inner[-1:] and all(self._is_same(t, first) for t in inner)
+            alone = alone and self._is_certain(first, s) and elements[-1] is not None
+            return _Event("clear", elements[-1], first) if alone else None
+        if any(t.op not in ("+=", "-=") for t in stores):
+            return None
+        if inner != stores or first.op != "+=" or not all(self._is_same(t, first) for t in stores):
             return _Event("add", whole)
         if self._is_certain(first, s):
             return _Event("add", whole, first)
         branch = self._branch(first)
-        if branch is None or not self._is_certain(branch, s):
-            return _Event("add", whole)
-        return _Event("add", whole, first, branch)
+        is_first = branch is not None and self._is_certain(branch, s)
+        return _Event("add", whole, first, branch) if is_first else _Event("add", whole)
 
     def _elements(self, t: Load | Store, s: Statement) -> Rectangle | None:
         """The elements that a statement inside of `s` touches there."""
@@ -238,7 +235,8 @@ class _Use:
         """Whether two statements stand in one block and touch one element there."""
         if self.versions.region_of[a] is not self.versions.region_of[b]:
             return False
-        return self.dependence.same_element(*map(self.dependence.access, (a, b))) == "always"
+        x, y = map(self.dependence.access, (a, b))
+        return self.dependence.same_element(x, y) == "always"
 
     def _is_certain(self, t: Statement, s: Statement) -> bool:
         """Whether `s` certainly executes `t`, which only loops stand around there."""
@@ -249,22 +247,23 @@ class _Use:
     def _branch(self, s: Store) -> If | None:
         """The branch that only adds a sum, if its loop has iterations; see promote_accumulators.py."""
         versions = self.versions
-        branch, total = versions.region_of[s].owner, versions.reads[s].get(s.value)
-        if not isinstance(branch, If) or branch.then != (s,) or branch.orelse or total is None:
+        branch = versions.region_of[s].owner
+        if not isinstance(branch, If) or branch.then != (s,) or branch.orelse:
             return None
-        loop, test = total.statement, versions.reads.get(branch, {}).get(branch.test)
-        if total.kind != "after" or not isinstance(loop, For) or test is None:
+        total, test = self._read(s, s.value), self._read(branch, branch.test)
+        if total is None or total.kind != "after" or not isinstance(total.statement, For) or test is None:
             return None
+        loop = total.statement
         parts = versions.headers[loop][total.variable].parts
         match parts, test.statement:
             case [Value(statement=Copy(source=Constant(value=0.0))), _], Discrete(value=Comparison((symbol,), bounds)):
-                same = bounds == (loop.start, loop.stop) and self._read_the_same(test.statement, loop, bounds)
+                same = bounds == (loop.start, loop.stop)
+                same = same and all(self._read(test.statement, x) is self._read(loop, x) for x in bounds)
                 return branch if same and (loop.step, symbol) in _BOUNDS else None
         return None
 
-    def _read_the_same(self, a: Statement, b: Statement, some: Sequence[Expr]) -> bool:
-        before, now = (self.versions.reads.get(s, {}) for s in (a, b))
-        return all(before.get(x) is now.get(x) for x in some if isinstance(x, Var))
+    def _read(self, s: Statement, x: Expr) -> Value | None:
+        return self.versions.reads.get(s, {}).get(x) if isinstance(x, Var) else None
 
     def _are_dead(self, phases: _Phases) -> bool:
         """Whether no zero is read before the next phase stores into its element."""
