@@ -2,6 +2,6 @@
 
 Other rooms import activity, cost_model, dependence, determinism, layout, memory/alias, memory/escape,
 memory/first_writes, memory/loop_context, memory/loop_dependence, memory/privatizable, memory/shadow_flow, mincut,
-opaque_flows, ssa, values/finiteness, values/index_ranges, values/induction, values/infinite_partials,
+opaque_flows, rectangles, ssa, values/finiteness, values/index_ranges, values/induction, values/infinite_partials,
 values/nonzero_cotangents, values/uniformity.
 """
