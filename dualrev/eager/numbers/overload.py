@@ -76,15 +76,15 @@ def overload(
     numbers: the class itself, or one that has methods for this one where it meets another run.
     """
     dual.constant, dual.op, dual.late = constant, op, late  # read from the class, so they stay plain functions
-    of_one, of_two = "({p},)", "({p}, {q})"
-    if late:
-        assert constant is not None, "a transformation that leaves out arguments has to leave out their partials"
-        of_one, of_two = (f"lambda: linearize(primitive, {xs})[1]" for xs in ("(x,)", "(a, b)"))
-    one, two = inline or (f"return op(run, y, (u,), {of_one})", f"return op(run, y, (u, v), {of_two})")
+    assert constant or not late, "a transformation that leaves out arguments has to leave out their partials"
+    call = (_LATE if late else _CALL).format
+    one = call(args="(u,)", partials="({p},)", xs="(x,)")
+    two = call(args="(u, v)", partials="({p}, {q})", xs="(a, b)")
+    one, two = inline or (one, two)
     left, right = one, one.replace("{p}", "{q}")
     if constant is not None:
-        left = f"return op(run, y, (u, constant(run, b)), {of_two})"
-        right = f"return op(run, y, (constant(run, a), u), {of_two})"
+        left = call(args="(u, constant(run, b))", partials="({p}, {q})", xs="(a, b)")
+        right = call(args="(constant(run, a), u)", partials="({p}, {q})", xs="(a, b)")
     slopes = {name: line for name, line in SLOPES.items() if len(line.partials) <= 2}
     for name, primitive in {**PRIMITIVES, **slopes}.items():
         unary = len(primitive.partials) == 1
@@ -213,6 +213,17 @@ def _method_names(primitive: Primitive) -> list[str]:
             names.append(f"__r{primitive.symbol}__")
     return names
 
+
+_CALL = "return op(run, y, {args}, {partials})"
+
+_LATE = """
+def partials():
+    try:
+        return {partials}
+    except EDGE:
+        return linearize(primitive, {xs})[1]
+return op(run, y, {args}, partials)
+"""
 
 _UNARY = """
 def made(u):

@@ -99,8 +99,9 @@ IDEA = {
     "collectorless": "Look at the last calls: the backpropagators of the inputs are called with the derivatives, and "
     "only write them down a second time.",
     "lists": "There may be a million backpropagators, but there are only three kinds: an input's does nothing, a "
-    "constant's does nothing, and an operation's multiplies its argument by known numbers and adds the products at "
-    "known ids. So the numbers and the ids suffice: data in place of functions. This is called defunctionalisation.",
+    "constant's does nothing, and an operation's multiplies its argument by partial derivatives and adds the products "
+    "at known ids. The partial derivatives do not depend on the argument. So the forward pass can compute them, and "
+    "these numbers and the ids suffice: data in place of functions. This is called defunctionalisation.",
     "contrib": "The lists refer to each other, all over memory. But the lists that the output reaches are known before "
     "the first number is passed on. So lay them out once, in a row, the highest id first, as arrays of numbers. A "
     "compiler can handle a loop that only reads and writes arrays.",

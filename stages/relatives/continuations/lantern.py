@@ -6,7 +6,8 @@ Changed: in Fig. 8 (shift_reset.py) an operation computes, calls its continuatio
          computes, calls its continuation, which writes the rest of the program, and writes the lines that add. The
          value of a condition on numbers is unknown then, so branches, loops and recursion are IF, WHILE, FUN and TREE.
          They take their continuation by shift, too, and write it as a function. If no code adds to a cell, the lines
-         that would read it are not written: 0 times an infinite partial derivative would be NaN.
+         that would read it are not written: 0 times an infinite partial derivative would be NaN. It is NaN if only
+         a branch that is not taken adds to the cell.
 Needs:   overloading, delimited continuations (one-shot ones: greenlets, control.py), with a level for each generated
          program; for `stage`, numba
 Cost:    O(1) lines for an operation; each call of the pullback runs the code. f runs once. Python's control flow, a
