@@ -96,8 +96,8 @@ def examine(exercise: Exercise, answer: Callable[..., Any]) -> Result:
         try:
             with limited():
                 outcome = one.run(answer)
-        except NotImplementedError:
-            return Result(exercise, "missing", (("", "not written yet"),))
+        except NotImplementedError as error:
+            return Result(exercise, "missing", (("", _unwritten(error, exercise.name)),))
         except MisfitError as error:
             return Result(exercise, "wrong", (("input", one.text), ("why", str(error)), hint), k)
         except (Exception, TooLong) as error:
@@ -106,6 +106,12 @@ def examine(exercise: Exercise, answer: Callable[..., Any]) -> Result:
         if details:
             return Result(exercise, "wrong", details, k, outcome)
     return Result(exercise, "right", (), len(exercise.cases), outcome)
+
+
+def _unwritten(error: NotImplementedError, name: str) -> str:
+    """Return which function is not written yet: the exercise's own, or one that it calls."""
+    found = traceback.extract_tb(error.__traceback__)[-1].name
+    return "not written yet" if found == name else f"it calls {found}, which is not written yet"
 
 
 def _faults(exercise: Exercise, one: Case, outcome: Outcome) -> tuple[tuple[str, str], ...]:

@@ -101,6 +101,16 @@ def test_a_function_that_is_missing_or_has_another_name(tmp_path, capsys):
     assert "has no function difference_gradient." in out
 
 
+def test_an_answer_that_calls_an_unwritten_function(tmp_path, capsys):
+    file = tmp_path / "my_file.py"
+    text = "def merge(m1, m2):\n    raise NotImplementedError\ndef resolve(c, m):\n    return merge(m, {})\n"
+    file.write_text(text, encoding="utf-8")
+    assert main(["4", str(file)]) == 1
+    out = capsys.readouterr().out
+    assert "merge      not written yet\n" in out
+    assert "resolve    it calls merge, which is not written yet\n" in out
+
+
 def test_the_list_of_exercises_has_all_of_them(capsys):
     assert main([]) == 0
     out = capsys.readouterr().out
