@@ -119,7 +119,12 @@ def _faults(exercise: Exercise, one: Case, outcome: Outcome) -> tuple[tuple[str,
     hint = ("hint", exercise.hint)
     if not same(outcome.found, outcome.expected, exercise.tolerance):
         found, expected = shown(outcome.found), shown(outcome.expected)
-        return ("input", one.text), ("found", found), ("expected", expected), hint
+        kind = type(outcome.found).__name__
+        sequence = isinstance(outcome.expected, (list, tuple)) and kind not in ("list", "tuple", "ndarray")
+        why = (
+            (("why", f"expected a {type(outcome.expected).__name__}, got a value of type {kind}"),) if sequence else ()
+        )
+        return ("input", one.text), ("found", found), ("expected", expected), *why, hint
     if outcome.fault:
         return ("input", one.text), ("why", outcome.fault), hint
     if outcome.count is not None and outcome.bound is not None and outcome.count > outcome.bound:

@@ -5,6 +5,7 @@ import inspect
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.wrong_answers import WRONG
 
@@ -109,6 +110,16 @@ def test_an_answer_that_calls_an_unwritten_function(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "merge      not written yet\n" in out
     assert "resolve    it calls merge, which is not written yet\n" in out
+
+
+def test_an_answer_may_return_an_array(capsys):
+    def read_pullback(n, indices, z):
+        ct = np.zeros(n)
+        np.add.at(ct, np.array(indices, dtype=int), z)
+        return ct
+
+    check(6, read_pullback)
+    assert "read_pullback  right on 5 inputs" in capsys.readouterr().out
 
 
 def test_the_list_of_exercises_has_all_of_them(capsys):

@@ -425,6 +425,11 @@ def operand_of_exp(statements):
     return sorted({x for _, op, *operands in statements if op in ("mul", "sin", "exp") for x in operands})
 
 
+@wrong(8, "recorded", "recorded([])", "expected a list, got a value of type set")
+def a_set(statements):
+    return {operand for _, op, operand, *_ in statements if op == "sin"}
+
+
 # ---- 9: checkpoints
 
 
