@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.wrong_answers import WRONG
+from support.wrong_answers_late import WRONG
 
 from stages.exercises import CHAPTERS, check
 from stages.exercises.__main__ import main
