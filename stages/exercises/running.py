@@ -115,7 +115,7 @@ def _unwritten(error: NotImplementedError, name: str) -> str:
 
 
 def _faults(exercise: Exercise, one: Case, outcome: Outcome) -> tuple[tuple[str, str], ...]:
-    """Return what is wrong with an outcome; nothing if it is right."""
+    """Return the faults of an outcome; an empty tuple if it is right."""
     hint = ("hint", exercise.hint)
     if not same(outcome.found, outcome.expected, exercise.tolerance):
         found, expected = shown(outcome.found), shown(outcome.expected)

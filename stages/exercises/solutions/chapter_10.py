@@ -2,7 +2,7 @@
 
 
 def tree_sum(xs):
-    """Each round halves the number of terms."""
+    """Each iteration halves the number of terms."""
     while len(xs) > 1:
         pairs = [x + y for x, y in zip(xs[::2], xs[1::2], strict=False)]
         xs = pairs + xs[len(xs) - len(xs) % 2 :]
