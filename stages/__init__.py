@@ -9,6 +9,7 @@ a module with `vjp(f, *primals) -> (y, pullback)`, and differs from its predeces
     sharing             which backpropagators refer to which (Fig. 10)
     compare             run all stages on your function: a table, drawings in a notebook, an HTML page
     python -m stages    compare them in the terminal, step by step
+    python -m stages.exercises    check the exercises of the course docs/learn
 
 >>> y, pullback = STAGES["staged"].vjp(lambda x, y: x * (x + y), 3.0, 2.0)
 >>> y, pullback(1.0)

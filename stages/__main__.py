@@ -163,6 +163,7 @@ What to try next:
   python -m stages --file FILE.py:FUNCTION --args '3.0, 2.0'    the stages on your own function
   python -m stages --relatives                                  the algorithms of related papers
   python -m stages.calculus                                     the stages as program transformations
+  python -m stages.exercises                                    the exercises of the course in docs/learn
   python -m stages --help                                       all options"""
 
 #: A program, its arguments, the size that they have, and the family that shows how it grows.

@@ -6,7 +6,7 @@
     check(3, product)                           check an answer from Python, for example in a notebook
 
     tasks/       the files to begin with, one for each chapter
-    checks/      the inputs of each exercise, what is expected, and bounds on operation counts
+    checks/      the inputs of each exercise, the expected results, and bounds on operation counts
     solutions/   a solution of each exercise
     exercise.py  Case, Outcome, Exercise, Chapter
     running.py   runs an answer on its inputs, with a limit on the executed lines

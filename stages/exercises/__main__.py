@@ -38,7 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.file is None:
             print(chapter.tasks.read_text(encoding="utf-8"), end="")
             return 0
-        faulthandler.dump_traceback_later(SECONDS, exit=True, file=sys.__stderr__)
+        if sys.__stderr__ is not None:
+            faulthandler.dump_traceback_later(SECONDS, exit=True, file=sys.__stderr__)
         results = check_names(chapter, load(options.file), options.file)
     except (ValueError, AnswersError) as error:
         print(f"python -m stages.exercises: {error}", file=sys.stderr)

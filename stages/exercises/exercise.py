@@ -23,7 +23,7 @@ class MisfitError(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an answer gave on one input, and what is expected. A count above its bound is a fault, too."""
+    """The result of an answer on one input, and the expected result. A count above its bound is a fault, too."""
 
     found: Any
     expected: Any

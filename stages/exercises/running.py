@@ -96,8 +96,8 @@ def examine(exercise: Exercise, answer: Callable[..., Any]) -> Result:
         try:
             with limited():
                 outcome = one.run(answer)
-        except NotImplementedError:
-            return Result(exercise, "missing", (("", "not written yet"),))
+        except NotImplementedError as error:
+            return Result(exercise, "missing", (("", _unwritten(error, exercise.name)),))
         except MisfitError as error:
             return Result(exercise, "wrong", (("input", one.text), ("why", str(error)), hint), k)
         except (Exception, TooLong) as error:
@@ -108,12 +108,23 @@ def examine(exercise: Exercise, answer: Callable[..., Any]) -> Result:
     return Result(exercise, "right", (), len(exercise.cases), outcome)
 
 
+def _unwritten(error: NotImplementedError, name: str) -> str:
+    """Return which function is not written yet: the exercise's own, or one that it calls."""
+    found = traceback.extract_tb(error.__traceback__)[-1].name
+    return "not written yet" if found == name else f"it calls {found}, which is not written yet"
+
+
 def _faults(exercise: Exercise, one: Case, outcome: Outcome) -> tuple[tuple[str, str], ...]:
-    """Return what is wrong with an outcome; nothing if it is right."""
+    """Return the faults of an outcome; an empty tuple if it is right."""
     hint = ("hint", exercise.hint)
     if not same(outcome.found, outcome.expected, exercise.tolerance):
         found, expected = shown(outcome.found), shown(outcome.expected)
-        return ("input", one.text), ("found", found), ("expected", expected), hint
+        kind = type(outcome.found).__name__
+        sequence = isinstance(outcome.expected, (list, tuple)) and kind not in ("list", "tuple", "ndarray")
+        why = (
+            (("why", f"expected a {type(outcome.expected).__name__}, got a value of type {kind}"),) if sequence else ()
+        )
+        return ("input", one.text), ("found", found), ("expected", expected), *why, hint
     if outcome.fault:
         return ("input", one.text), ("why", outcome.fault), hint
     if outcome.count is not None and outcome.bound is not None and outcome.count > outcome.bound:

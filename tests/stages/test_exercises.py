@@ -5,8 +5,9 @@ import inspect
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
-from support.wrong_answers import WRONG
+from support.wrong_answers_late import WRONG
 
 from stages.exercises import CHAPTERS, check
 from stages.exercises.__main__ import main
@@ -99,6 +100,26 @@ def test_a_function_that_is_missing_or_has_another_name(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "has no function forward_difference. Did you mean it to be forwrd_difference?" in out
     assert "has no function difference_gradient." in out
+
+
+def test_an_answer_that_calls_an_unwritten_function(tmp_path, capsys):
+    file = tmp_path / "my_file.py"
+    text = "def merge(m1, m2):\n    raise NotImplementedError\ndef resolve(c, m):\n    return merge(m, {})\n"
+    file.write_text(text, encoding="utf-8")
+    assert main(["4", str(file)]) == 1
+    out = capsys.readouterr().out
+    assert "merge      not written yet\n" in out
+    assert "resolve    it calls merge, which is not written yet\n" in out
+
+
+def test_an_answer_may_return_an_array(capsys):
+    def read_pullback(n, indices, z):
+        ct = np.zeros(n)
+        np.add.at(ct, np.array(indices, dtype=int), z)
+        return ct
+
+    check(6, read_pullback)
+    assert "read_pullback  right on 5 inputs" in capsys.readouterr().out
 
 
 def test_the_list_of_exercises_has_all_of_them(capsys):

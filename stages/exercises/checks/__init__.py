@@ -1,4 +1,4 @@
-"""The inputs of each exercise, what is expected, and bounds on operation counts: a module for each chapter."""
+"""The inputs of each exercise, the expected results, and bounds on operation counts: a module for each chapter."""
 
 from stages.exercises.checks import (
     chapter_1,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from stages.exercises.exercise import Case, Chapter, Exercise, MisfitError, Outcome, case, shown
@@ -54,7 +53,9 @@ def double(s):
 
 def _deep(side: int) -> Case:
     """Return a case: 20,000 nested tuples."""
-    function = functools.reduce(lambda f, _: (f, add_1) if side else (add_1, f), range(20_000), add_1)
+    function: Any = add_1
+    for _ in range(20_000):
+        function = (function, add_1) if side else (add_1, function)
     text = "apply(f, 0), where f = add_1; then 20,000 times f = (f, add_1)" if side else ""
     text = text or "apply(f, 0), where f = add_1; then 20,000 times f = (add_1, f)"
     return Case(text, lambda answer: Outcome(answer(function, 0), 20_001))
@@ -82,7 +83,9 @@ def _tuples(c: Any) -> list[int]:
     return [id(c), *_tuples(c[0]), *_tuples(c[1])] if isinstance(c, tuple) and len(c) == 2 else []
 
 
-_LONG: Any = functools.reduce(lambda c, k: (float(k), c), range(50), 0.0)
+_LONG: Any = 0.0
+for _k in range(50):
+    _LONG = (float(_k), _LONG)
 
 CHAPTER = Chapter(
     5,

@@ -39,7 +39,7 @@ def step(x: State) -> State:
 
 
 def pullback(x: State, z: float) -> float:
-    """Map the cotangent of the next state to that of x."""
+    """Map the cotangent of the next state to the cotangent of x."""
     return z * (1.0 + 0.1 * math.cos(x.x))
 
 

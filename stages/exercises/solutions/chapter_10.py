@@ -2,7 +2,7 @@
 
 
 def tree_sum(xs):
-    """Each round halves the number of terms."""
+    """Each iteration halves the number of terms."""
     while len(xs) > 1:
         pairs = [x + y for x, y in zip(xs[::2], xs[1::2], strict=False)]
         xs = pairs + xs[len(xs) - len(xs) % 2 :]
@@ -11,7 +11,7 @@ def tree_sum(xs):
 
 def span(graph):
     """One more than the longest chain that ends in an operand."""
-    longest = []
+    longest: list[int] = []
     for operands in graph:
         longest.append(1 + max(longest[j] for _, j in operands) if operands else 0)
     return max(longest)
@@ -25,7 +25,7 @@ def levels(graph):
         if i in level:
             for _, j in graph[i]:
                 level[j] = max(level.get(j, 0), level[i] + 1)
-    found = [[] for _ in range(max(level.values()) + 1)]
+    found: list[list[int]] = [[] for _ in range(max(level.values()) + 1)]
     for i in sorted(level):
         found[level[i]].append(i)
     return found
