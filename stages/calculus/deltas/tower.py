@@ -142,8 +142,8 @@ class Tower(Forward):
         )
         while op := next((op for op, known in self.operations.items() if known is None), None):
             self.operations[op] = self.defined(op, len(PRIMITIVES[op].partials))
-        helpers = [Definition(self.own(name).name, kind, term) for name, kind, term in made]
-        return (*helpers, *[d for d in self.operations.values() if d is not None])
+        common = [Definition(self.own(name).name, kind, term) for name, kind, term in made]
+        return (*common, *[d for d in self.operations.values() if d is not None])
 
     # The wrapper
 
