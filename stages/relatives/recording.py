@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualrev.eager.numbers.overload import DualNumber, Run, alive, apply
+from dualrev.eager.numbers.overload import SLOPES, DualNumber, Run, alive, apply, method_name
 from dualrev.eager.numbers.overload import function as on_numbers
-from dualrev.eager.numbers.primitive_functions import SLOPES, method_name
 from dualrev.rules.primitives import PRIMITIVES, Primitive
 from dualrev.tree import Structure, inputs, outputs
 

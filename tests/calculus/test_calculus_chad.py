@@ -163,6 +163,13 @@ FUNCTIONS = {
         \(x : R). fst(twice[(R, R)] (\(p : (R, R)). (fst(p) * snd(p), x), (x, 2.0))) + twice[R] (\(y : R). x * y, x)""",
         1.5,
     ),
+    "a program with the names that the transformations use": (
+        r"""data Both = Closed | F1 Both | A1 R; data Acc = Empty Closure; data Closure = Both R R;
+        add1 : R -> R = \(run : R). run * run;
+        \(z1 : R). let take = \(open1 : Acc). case open1 of {Empty(d1) -> case d1 of {Both(x1, x2) -> x1 * add1 x2}}
+        in take (Empty[Acc](Both[Closure](z1, 2.0 * z1)))""",
+        1.5,
+    ),
     "a function inside of a declared type": (
         r"""data Stream = Next R (() -> Stream) | End;
         \(x : R). letrec from : R -> Stream = \(y : R). Next[Stream](y, \(u : ()). from (y * x))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
 import math
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,8 +19,6 @@ from stages.relatives import tagged_forward, vlad
 from stages.relatives.linearize import passes, vjp
 from stages.relatives.linearize.program import Add, Drop, Dup, Scale, Slope, Zero
 from stages.relatives.linearize.transpose import transpose
-
-PAGE = Path(__file__).parents[2] / "docs" / "relatives.md"
 
 #: Small functions of two numbers, with all kinds of partial derivatives.
 FUNCTIONS = {
@@ -202,9 +198,3 @@ def test_costs_are_a_constant_for_each_operation():
         assert (counts.created, counts.calls) == (2 * n, 2 * n)  # a dup and an addition
     with pytest.raises(LimitReached):
         count("linearize", program.function, *program.make(100, 0), limit=50)
-
-
-def test_the_examples_on_the_page_run():
-    found = doctest.testfile(str(PAGE), module_relative=False, optionflags=doctest.ELLIPSIS)
-    assert found.failed == 0
-    assert found.attempted >= 7

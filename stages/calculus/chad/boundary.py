@@ -30,7 +30,7 @@ class Boundary(Functions):
     uses_pairs = False  #: whether the program's types mention Both, so that it has to be declared
 
     def product(self, first: Type, second: Type) -> Type:
-        """Both D[s]2 D[t]2, a pair that may be 0 without being taken apart."""
+        """Both D[s]2 D[t]2, a pair whose 0 is one value, without two halves."""
         self.uses_pairs = True
         return ty.Named(self.own_type("Both").name, (first, second))
 

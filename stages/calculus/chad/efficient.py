@@ -27,12 +27,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from stages.calculus.chad.accumulators import accumulators
-from stages.calculus.chad.boundary import Boundary
+from stages.calculus.chad.accumulators import Accumulators
 from stages.calculus.chad.images import Captured, Environment
 from stages.calculus.language import terms as t
 from stages.calculus.language import types as ty
-from stages.calculus.language.declarations import Constructor, DataType, Declarations, Definition, Synonym
 from stages.calculus.language.sugar import let
 from stages.calculus.language.terms import Term, Var
 from stages.calculus.language.types import Type
@@ -41,54 +39,11 @@ from stages.calculus.readable import free
 __all__ = ["Efficient"]
 
 
-class Efficient(Boundary):
+class Efficient(Accumulators):
     """CHAD with an array of accumulators."""
 
     name, language = "efficient-chad", "D4"
     changed = ((ty.Arrow,), (ty.Arrow, ty.Pair))
-
-    def __init__(self, c: Type, declarations: Declarations | None = None, taken: frozenset[str] = frozenset()) -> None:
-        super().__init__(c, declarations, taken)
-        self.contents: list[Type] = []  # t1, t2, .. of Acc
-        self.deepest = 0  # the number of variables of the function whose body was transformed
-
-    @property
-    def acc(self) -> ty.Named:
-        """Acc"""
-        return self.own_type("Acc")
-
-    @property
-    def evm(self) -> ty.Resource:
-        """Array Acc ->R Array Acc"""
-        return ty.Resource(ty.Array(self.acc), ty.Array(self.acc))
-
-    def environment_type(self, scope: Environment) -> Type:
-        """D[G]2"""
-        return self.evm
-
-    def zero_of(self, scope: Environment) -> Term:
-        """id"""
-        return t.Identity(ty.Array(self.acc))
-
-    def plus(self, left: Term, right: Term) -> Term:
-        """b . b'"""
-        return t.Compose(left, right)
-
-    def kind(self, type_: Type) -> int:
-        """k, for the type tk of a variable's cotangent."""
-        type_ = self.cotangent(type_)
-        if type_ not in self.contents:
-            self.contents.append(type_)
-        return self.contents.index(type_) + 1
-
-    def one_hot(self, scope: Environment, place: int, z: Term) -> Term:
-        """addk i z"""
-        add = self.own(f"add{self.kind(scope[place][1])}")
-        return t.Apply(t.Apply(add, t.Integer(place)), z)
-
-    def read(self, kind: Type, a: Term) -> Term:
-        """readk a"""
-        return t.Apply(self.own(f"read{self.kind(kind)}"), a)
 
     def rule(self, term: Term, scope: Environment) -> tuple[Term, Type]:
         """D[t] and the type of t; counts accumulators."""
@@ -144,16 +99,7 @@ class Efficient(Boundary):
         parts = [self.one_hot(closure.outside, place, z) for place, z in zip(closure.places, zs, strict=True)]
         return self.total(parts, closure.outside)
 
-    # Declarations and the wrapper
-
-    def synonyms(self) -> dict[str, DataType | Synonym]:
-        """Closure, Both and Acc"""
-        made = (Constructor("Empty", ()), *(Constructor(f"A{k}", (t_,)) for k, t_ in enumerate(self.contents, 1)))
-        return {**super().synonyms(), self.acc.name: DataType(self.acc.name, (), made)}
-
-    def interface(self) -> tuple[Definition, ...]:
-        """addk, readk, take, run, and the functions that open closures"""
-        return *accumulators(self), *super().interface()
+    # The wrapper
 
     def wrapped(self, x: str, source: Type, target: Type, inner: Callable[..., Term]) -> Term:
         r"""let (y, e) = D[t] in (y, linear(\(z : t). dense (x, (run n (e (sparse z))) @ 0)))"""

@@ -20,7 +20,7 @@ Typed = tuple[Term, Type]
 
 
 class Parts(Images):
-    """What rules are made of; a subclass says how the cotangent of an environment is represented."""
+    """The parts of rules; a subclass says how the cotangent of an environment is represented."""
 
     @abstractmethod
     def environment_type(self, scope: Environment) -> Type:

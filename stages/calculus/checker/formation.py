@@ -141,7 +141,9 @@ class Formation:
         name = self.language.name
         if name in ("cells", "nested", "control", "maps"):
             return f"the language {name}"
-        return "the source language" if name in ("Fig. 4", "source") else f"the target language of {name}"
+        if name == "Fig. 4":
+            return "the source language of Fig. 4"
+        return "the source language" if name == "source" else f"the target language of {name}"
 
     def identity(self, term: Term, type_: Type) -> Type:
         """The type of id."""

@@ -97,7 +97,7 @@ def vjp(f, *primals):
         y, duals, output = deinterleave(run, f(*structure.rebuild(xs)))
 
     def pullback(ct):
-        """Run the term on empty accumulators, leave the scopes, and return what is left in those of the input."""
+        """Run the term on empty accumulators, leave the scopes, and return the contents of the input's accumulators."""
         zs, a = output.read(ct), alloc(len(scalars) + len(run.lets))
         for k, u in duals:
             add(a, u.i, zs[k])

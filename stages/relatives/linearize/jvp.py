@@ -58,6 +58,7 @@ class _Forward:
         return found
 
     def program(self) -> Program:
+        """The program with all equations."""
         for x in self.of.names:
             if not self.left[x]:
                 self.equations.append(Drop(self.tangents[x]))
