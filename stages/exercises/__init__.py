@@ -1,8 +1,8 @@
 """Checks of the exercises of the course docs/learn.
 
     python -m stages.exercises                  list the exercises
-    python -m stages.exercises 3 > my_file.py   write the tasks of chapter 3 to a file to begin with
-    python -m stages.exercises 3 my_file.py     check the answers
+    python -m stages.exercises 3 > chapter_3.py   write the tasks of chapter 3 to a file to begin with
+    python -m stages.exercises 3 chapter_3.py     check the answers
     check(3, product)                           check an answer from Python, for example in a notebook
 
     tasks/       the files to begin with, one for each chapter

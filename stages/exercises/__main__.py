@@ -59,8 +59,8 @@ def listing() -> str:
     first = min(CHAPTERS)
     lines += [
         "",
-        f"python -m stages.exercises {first} > my_file.py    write the tasks of chapter {first} to a file",
-        f"python -m stages.exercises {first} my_file.py      check the answers in the file",
+        f"python -m stages.exercises {first} > chapter_{first}.py    write the tasks of chapter {first} to a file",
+        f"python -m stages.exercises {first} chapter_{first}.py      check the answers in the file",
     ]
     return "\n".join(lines)
 

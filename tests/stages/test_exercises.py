@@ -179,7 +179,7 @@ def test_every_chapter_has_a_page_with_its_tasks_and_only_lecturers_see_the_solu
         (page,) = [page for page in PAGES if page.name.startswith(f"{number}_")]
         text = page.read_text(encoding="utf-8")
         assert f"```{{literalinclude}} ../../stages/exercises/tasks/chapter_{number}.py\n" in text
-        assert f"python -m stages.exercises {number} my_file.py" in text
+        assert f"python -m stages.exercises {number} chapter_{number}.py" in text
         for exercise in CHAPTERS[number].exercises:
             assert f". `{exercise.name}`" in text
     assert [page.name for page in PAGES if "solutions/" in page.read_text(encoding="utf-8")] == ["lecturer.md"]

@@ -73,6 +73,7 @@ CHAPTER = Chapter(
         Exercise(
             "inputs",
             [_one_hots(xs) for xs in ([5.0], [5.0, 6.0], [1.0, -2.0, 3.0])],
+            "Each d returns a new list of len(xs) elements, with z at k. "
             "A function that is made in a loop reads the loop's variable when it is called, not when it is made: "
             "write `lambda z, k=k: ...`.",
         ),
@@ -85,7 +86,8 @@ CHAPTER = Chapter(
         Exercise(
             "calls",
             [*(case("calls", _paths(graph), graph) for graph in GRAPHS), _many(10), _many(60)],
-            "An id is called as often as all ids that use it, together: go through the ids from the last to the first. "
+            "An id j is called once for every pair (p, j), each time that the id with this pair is called: two equal "
+            "pairs count twice. Go through the ids from the last to the first, and pass the counts on. "
             "Do not make the calls one by one: there may be 2**61 of them.",
         ),
     ),

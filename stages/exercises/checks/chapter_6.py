@@ -73,13 +73,14 @@ CHAPTER = Chapter(
                 )
                 for n, at, zs in _READS
             ],
-            "Begin with zeros, and add: an index that occurs twice receives two contributions. In numpy, "
-            "`ct[indices] += z` adds only one of them; `np.add.at` adds all.",
+            "z[k] belongs to the k-th read, x[indices[k]]. Begin with zeros, and add: an index that occurs twice "
+            "receives two contributions. In numpy, `ct[indices] += z` adds only one of them; `np.add.at` adds all.",
         ),
         Exercise(
             "write_pullback",
             [_written(0, [2.0]), _written(0, [2.0, 3.0]), _written(1, [2.0, 3.0]), _written(1, [4.0, 5.0, 6.0])],
-            "The old value of x[i] is lost in the assignment, so it does not influence the result: its cotangent is 0.",
+            "The cotangent of v is what ct[i] was. The old value of x[i] is lost in the assignment, so the cotangent of "
+            "x is a copy of ct with 0.0 at i. Return both: (that of x, that of v).",
         ),
         Exercise(
             "resolve",

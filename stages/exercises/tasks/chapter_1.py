@@ -1,4 +1,4 @@
-"""Answers to chapter 1: write the functions below, then run `python -m stages.exercises 1 my_file.py`."""
+"""Answers to chapter 1: write the functions below, then run `python -m stages.exercises 1 chapter_1.py`."""
 
 
 def forward_difference(f, x, h):

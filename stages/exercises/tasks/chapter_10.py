@@ -1,4 +1,4 @@
-"""Answers to chapter 10: write the functions below, then run `python -m stages.exercises 10 my_file.py`."""
+"""Answers to chapter 10: write the functions below, then run `python -m stages.exercises 10 chapter_10.py`."""
 
 
 def tree_sum(xs):

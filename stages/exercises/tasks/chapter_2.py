@@ -1,4 +1,4 @@
-"""Answers to chapter 2: write the functions below, then run `python -m stages.exercises 2 my_file.py`."""
+"""Answers to chapter 2: write the functions below, then run `python -m stages.exercises 2 chapter_2.py`."""
 
 
 def multiply(u, v):

@@ -1,4 +1,4 @@
-"""Answers to chapter 3: write the functions below, then run `python -m stages.exercises 3 my_file.py`."""
+"""Answers to chapter 3: write the functions below, then run `python -m stages.exercises 3 chapter_3.py`."""
 
 
 def plus(row1, row2):

@@ -1,4 +1,4 @@
-"""Answers to chapter 4: write the functions below, then run `python -m stages.exercises 4 my_file.py`."""
+"""Answers to chapter 4: write the functions below, then run `python -m stages.exercises 4 chapter_4.py`."""
 
 
 def merge(m1, m2):

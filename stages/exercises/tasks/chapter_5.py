@@ -1,4 +1,4 @@
-"""Answers to chapter 5: write the functions below, then run `python -m stages.exercises 5 my_file.py`."""
+"""Answers to chapter 5: write the functions below, then run `python -m stages.exercises 5 chapter_5.py`."""
 
 
 def total(rows, zero):

@@ -1,4 +1,4 @@
-"""Answers to chapter 6: write the functions below, then run `python -m stages.exercises 6 my_file.py`."""
+"""Answers to chapter 6: write the functions below, then run `python -m stages.exercises 6 chapter_6.py`."""
 
 
 def read_pullback(n, indices, z):
@@ -20,8 +20,10 @@ def write_pullback(i, ct):
 def resolve(backpropagators, n, z):
     """Return the list of the cotangents of n inputs. Call each backpropagator at most once, the highest id first.
 
-    backpropagators[i] is a function d(z, c, m) for the id i. It returns nothing, and writes in place: for input k it
-    adds to c[k], else it adds to m[j] for the ids j of its operands, which are smaller than i. c and m are lists of
-    numbers, with an element for each input and for each id; allocate them once. The last id gets the argument z.
+    backpropagators[i] is a function d(z, c, m) for the id i. It returns nothing, and writes in place: if id i is input
+    k (k need not be i), it adds to c[k], else it adds to m[j] for the ids j of its operands, which are smaller than i.
+    c and m are lists of numbers (in the stage, m holds pairs), with an element for each input and for each id; allocate
+    them once. The last id gets the argument z. In messages, graph[i] lists the pairs (partial derivative, j) of the id
+    i; an empty list is the next input.
     """
     raise NotImplementedError

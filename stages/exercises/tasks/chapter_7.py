@@ -1,4 +1,4 @@
-"""Answers to chapter 7: write the functions below, then run `python -m stages.exercises 7 my_file.py`.
+"""Answers to chapter 7: write the functions below, then run `python -m stages.exercises 7 chapter_7.py`.
 
 A program is a list of instructions here. ("add", i, j) adds the numbers with the ids i and j, ("mul", i, j) multiplies
 them, ("sin", i) is the sine. The inputs have the ids 0, 1, ..., and every instruction makes the next id.

@@ -1,4 +1,4 @@
-"""Answers to chapter 8: write the functions below, then run `python -m stages.exercises 8 my_file.py`."""
+"""Answers to chapter 8: write the functions below, then run `python -m stages.exercises 8 chapter_8.py`."""
 
 
 def loop_gradient(x, ys):

@@ -1,4 +1,4 @@
-"""Answers to chapter 9: write the functions below, then run `python -m stages.exercises 9 my_file.py`.
+"""Answers to chapter 9: write the functions below, then run `python -m stages.exercises 9 chapter_9.py`.
 
 `step(x)` computes the next state from the state x. `pullback(x, z)` maps the cotangent z of step(x) to the cotangent of
 x. All three functions make n steps from the state x, and return the cotangent of x if the last state has the cotangent

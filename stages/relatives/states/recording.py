@@ -5,8 +5,8 @@ state: an element is free again after the last operation that reads it, and may 
 programs overwrite their elements, as a compiler's do with registers, and L = R, L = S and L = R = S occur. Elements of
 the input and results keep theirs to the end of their use.
 
-`vjp` is reverse mode on the recorded program, which has the operations that a result needs. Where a sensitivity is 0 and
-a partial derivative infinite, the result is NaN, as in the paper.
+`vjp` is reverse mode on the recorded program, which has the operations that a result needs. Where a sensitivity is 0
+and a partial derivative infinite, the result is NaN, as in the paper.
 """
 
 from __future__ import annotations
