@@ -12,7 +12,7 @@ linear part of forward mode.
 
 Beside them: states, reverse AD on machine states (Pearlmutter and Siskind 2008, section 2); karczmarczuk, lazy towers
 and deferred perturbations (its section 6); fused and staging, functions as single operations and generated code;
-bulk, dual numbers reverse AD with arrays for scalars (Smeding et al. 2025).
+bulk, dual arrays (Smeding et al. 2025); futhark, forward sweeps that run again (Schenck et al. 2022).
 
 An algorithm that takes only some programs has REFUSALS: the exceptions by which it refuses the others.
 """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from stages.relatives.bulk.terms import Build, Gather, Let, Scatter, Term, Var
+from stages.relatives.bulk.terms import Term, Var
 
 __all__ = ["check", "free", "rewritten", "substituted"]
 
@@ -29,21 +29,12 @@ def _parts(t: Term) -> list[Term]:
     return found
 
 
-def _binds(t: Term) -> tuple[str, ...]:
-    match t:
-        case Let(x) | Build(_, x):
-            return (x,)
-        case Gather(indices=xs) | Scatter(indices=xs):
-            return xs
-    return ()
-
-
 def free(t: Term) -> frozenset[str]:
     """The names of the free variables."""
     if isinstance(t, Var):
         return frozenset((t.name,))
     found = frozenset().union(*map(free, _parts(t))) if _parts(t) else frozenset()
-    return found - frozenset(_binds(t))
+    return found - frozenset(t.binds())
 
 
 def substituted(t: Term, values: Mapping[str, Term]) -> Term:
@@ -55,11 +46,11 @@ def substituted(t: Term, values: Mapping[str, Term]) -> Term:
 
 def check(t: Term, scope: frozenset[str]) -> None:
     """ValueError for a name that is bound again in its scope: substitution would have to rename."""
-    again = scope & frozenset(_binds(t))
+    again = scope & frozenset(t.binds())
     if again:
         raise ValueError(f"{min(again)} is bound again in its scope; use another name: {t}")
     missing = {t.name} - scope if isinstance(t, Var) else ()
     if missing:
         raise ValueError(f"{min(missing)} is not bound; the variables in scope are {', '.join(sorted(scope))}")
     for u in _parts(t):
-        check(u, scope | frozenset(_binds(t)))
+        check(u, scope | frozenset(t.binds()))

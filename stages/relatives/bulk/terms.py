@@ -66,6 +66,19 @@ class Term:
     def __str__(self) -> str:
         return _text(self, 0)
 
+    def binds(self) -> tuple[str, ...]:
+        """The variables that the term binds in its subterms."""
+        match self:
+            case Let(x) | Build(_, x):
+                return (x,)
+            case Gather(indices=xs) | Scatter(indices=xs):
+                return xs
+        return ()
+
+    def text(self) -> tuple[str, int]:
+        """The text of a term, and how tightly it binds: 0 let, 1 a sum, 2 a product or application, 4 an atom."""
+        return _open(self)
+
 
 @dataclass(frozen=True)
 class Var(Term):  # noqa: D101 - the terms are those of the module's grammar
@@ -130,7 +143,7 @@ def _term(u: Any) -> Term:
 
 def _text(t: Term, level: int) -> str:
     """The term in an operand's place: level 0 anything, 1 a sum, 2 a product, 3 an argument."""
-    text, own = _open(t)
+    text, own = t.text()
     return f"({text})" if own < level else text
 
 
