@@ -1,4 +1,4 @@
-"""Array languages: Smeding et al. 2025, dual numbers with arrays for scalars; and rewriting by Shaikhha et al. 2019.
+"""An array language, and dual numbers with arrays for scalars: Smeding, Konarski, Peyton Jones and Fitzgibbon 2025.
 
     terms.py, language.py       the language: build, gather, scatter, sum (binding.py, shapes.py)
     elementwise.py              its meaning, one scalar after the other, as the stages run it

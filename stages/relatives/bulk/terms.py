@@ -15,7 +15,7 @@ products of them, and elements of an array of whole numbers, so that an index ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,8 +75,12 @@ class Term:
                 return xs
         return ()
 
+    def value(self, evaluate: Callable[[Term], Any]) -> Any:
+        """The value of a term of a larger language, whose subterms `evaluate` evaluates."""
+        raise TypeError(f"no term: {self!r}")
+
     def text(self) -> tuple[str, int]:
-        """The text of a term, and how tightly it binds: 0 let, 1 a sum, 2 a product or application, 4 an atom."""
+        """The text of a term, and how tightly it binds: 0 let, 1 a sum, 2 a product, 3 an application, 4 an atom."""
         return _open(self)
 
 
@@ -142,7 +146,7 @@ def _term(u: Any) -> Term:
 
 
 def _text(t: Term, level: int) -> str:
-    """The term in an operand's place: level 0 anything, 1 a sum, 2 a product, 3 an argument."""
+    """The term in an operand's place: the levels are those of `text`."""
     text, own = t.text()
     return f"({text})" if own < level else text
 
@@ -155,22 +159,22 @@ def _open(t: Term) -> tuple[str, int]:
             return f"{value:g}", 4
         case Op(name, (left, right)):
             sign, own = _SIGNS[name]
-            return f"{_text(left, own)}{sign}{_text(right, own + (name in ('sub', 'div')))}", own
+            return f"{_text(left, own)}{sign}{_text(right, own + 1)}", own
         case Op(name, (u,)):
-            return (f"-{_text(u, 2)}", 1) if name == "neg" else (f"{name} {_text(u, 3)}", 2)
+            return (f"-{_text(u, 2)}", 1) if name == "neg" else (f"{name} {_text(u, 4)}", 3)
         case Let(x, bound, body):
             return f"let {x} = {bound} in {body}", 0
         case Build(n, i, body):
-            return f"build {n} (\\{i}. {body})", 2
+            return f"build {n} (\\{i}. {body})", 3
         case Index(array, at):
             return f"{_text(array, 4)}[{', '.join(map(str, at))}]", 4
         case Sum(array):
-            return f"sum {_text(array, 3)}", 2
+            return f"sum {_text(array, 4)}", 3
         case Gather(shape, array, indices, at) if not at:
-            return f"replicate {_shape(shape)} {_text(array, 3)}", 2
+            return f"replicate {_shape(shape)} {_text(array, 4)}", 3
         case Gather(shape, array, indices, at) | Scatter(shape, array, indices, at):
-            what = f"\\{' '.join(indices)}. {' '.join(_text(u, 3) for u in at)}"
-            return f"{type(t).__name__.lower()} {_shape(shape)} {_text(array, 3)} ({what})", 2
+            what = f"\\{' '.join(indices)}. {' '.join(_text(u, 4) for u in at)}"
+            return f"{type(t).__name__.lower()} {_shape(shape)} {_text(array, 4)} ({what})", 3
     raise TypeError(f"no term: {t!r}")
 
 

@@ -50,7 +50,7 @@ class Reduce(Term):  # noqa: D101
 
     def text(self) -> tuple[str, int]:  # noqa: D102
         op = self.op or f"(\\{' '.join(self.arguments)}. {self.body})"
-        return f"{type(self).__name__.lower()} {op} {self.neutral:g} ({self.array})", 2
+        return f"{type(self).__name__.lower()} {op} {self.neutral:g} ({self.array})", 3
 
 
 class Scan(Reduce):  # noqa: D101
