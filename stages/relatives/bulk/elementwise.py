@@ -61,7 +61,7 @@ def evaluate(t: Term, env: Mapping[str, Any]) -> Any:
             return _gather(shape, lambda ks: _at(whole, _indices(at, env, indices, ks)), ())
         case Scatter(shape, array, indices, at):
             return _scatter(shape, evaluate(array, env), lambda ks: _indices(at, env, indices, ks), len(indices))
-    return t.value(lambda u: evaluate(u, env))
+    return t.evaluated(lambda u: evaluate(u, env))
 
 
 def _elements(name: str, *args: Any) -> Any:

@@ -75,7 +75,7 @@ class Term:
                 return xs
         return ()
 
-    def value(self, evaluate: Callable[[Term], Any]) -> Any:
+    def evaluated(self, evaluate: Callable[[Term], Any]) -> Any:
         """The value of a term of a larger language, whose subterms `evaluate` evaluates."""
         raise TypeError(f"no term: {self!r}")
 

@@ -40,7 +40,7 @@ class Same(Term):
         """As a bracket."""
         return f"[{self.left} = {self.right}]", 4
 
-    def value(self, evaluate: Callable[[Term], Any]) -> float:
+    def evaluated(self, evaluate: Callable[[Term], Any]) -> float:
         """1.0 or 0.0"""
         return float(evaluate(self.left) == evaluate(self.right))
 

@@ -128,8 +128,8 @@ def _together(a: Term, b: Term) -> Term | None:
         case Sum(Build(n, j, u)), Sum(Build(m, k, v)) if n == m and j not in free(v) - {k}:
             both = _together(u, plugged(v, k, Var(j)))
             return None if both is None else Sum(Build(n, j, both))
-    u, v = monomial(a), monomial(b)
-    return times(u[0], u[1] + v[1]) if u and v and u[0] == v[0] else None
+    one, other = monomial(a), monomial(b)
+    return times(one[0], one[1] + other[1]) if one and other and one[0] == other[0] else None
 
 
 def inlining(t: Term, sizes: Mapping[str, int]) -> Term | None:
