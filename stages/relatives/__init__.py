@@ -11,7 +11,9 @@ by our paper's authors, makes a linear function of each term, and has no dual nu
 linear part of forward mode.
 
 Beside them: states, reverse AD on machine states (Pearlmutter and Siskind 2008, section 2); karczmarczuk, lazy towers
-and deferred perturbations (its section 6); fused and staging, functions as single operations and generated code.
+and deferred perturbations (its section 6); fused and staging, functions as single operations and generated code;
+bulk, dual arrays (Smeding et al. 2025); futhark, forward sweeps that run again (Schenck et al. 2022);
+distributive, forward mode rewritten at compile time (Shaikhha et al. 2019).
 
 An algorithm that takes only some programs has REFUSALS: the exceptions by which it refuses the others.
 """
