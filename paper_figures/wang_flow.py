@@ -89,7 +89,9 @@ def reverse() -> tuple[list[Step], float]:
     ([1, 2, 3, 4, 4, 3, 2, 1], 29.0)
     """
     module: Any = fresh(cps)
-    there, visit, made, steps = module.there, module.visit, [], []
+    there, visit = module.there, module.visit
+    made: list[Any] = []
+    steps: list[Step] = []
 
     def noted_there(*arguments: Any) -> Any:
         """Run the forward pass, and note its operations in order."""

@@ -37,8 +37,8 @@ def treelstm_task(
     weights = treelstm.initial(seed, hidden, embedding)._asdict()
     settings = {"engine": engine, "seed": seed, "samples": len(trees), "hidden": hidden, "embedding": embedding}
     settings |= {"rate": rate, "optimiser": optimiser, "data": data}
-    made = {"adagrad": Adagrad(rate), "momentum": Momentum(rate, clip=50.0)}[optimiser]
-    return Task("treelstm", settings, weights, batches, step, optimiser=made)
+    known: dict[str, Adagrad | Momentum] = {"adagrad": Adagrad(rate), "momentum": Momentum(rate, clip=50.0)}
+    return Task("treelstm", settings, weights, batches, step, optimiser=known[optimiser])
 
 
 def treelstm_step(

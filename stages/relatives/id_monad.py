@@ -44,7 +44,7 @@ class MonadError(TypeError):
 class Computation:
     """Int -> (value, Int): `step`, or a bind of a computation with what follows."""
 
-    def __init__(self, step: Callable[[int], tuple[Any, int]] | Computation, then: Any = None) -> None:
+    def __init__(self, step: Any, then: Callable[[Any], Any] | None = None) -> None:
         self.step, self.then = step, then
 
     def _refuse(self, *_: Any) -> Any:

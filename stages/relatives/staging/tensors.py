@@ -129,16 +129,16 @@ def op(name: str, arguments: tuple[Any, ...], shape: Shape) -> TensorR:
     atoms = tuple(_atom(code, u) for u in arguments)
     y = code.name("v", "tensor")
     code.write(LetTensor(y, name, atoms))
-    moving = [k for k, u in enumerate(arguments) if isinstance(u, TensorR) and u.d is not None]
+    moving = {k: u.d for k, u in enumerate(arguments) if isinstance(u, TensorR) and u.d is not None}
     if not moving or code.plain:
         return TensorR(code, y, None, shape)
 
     def body(k: Any) -> Any:
         """Call the continuation, which writes the rest of the program, and then write the reverse step."""
-        z = TensorR(code, y, code.cell(shape), shape)
-        k(z)
-        for i in moving if z.d in code.reached else ():
-            code.write(Pull(arguments[i].d, name, i, atoms, y, z.d))
+        d = code.cell(shape)
+        k(TensorR(code, y, d, shape))
+        for i, cell in moving.items() if d in code.reached else ():
+            code.write(Pull(cell, name, i, atoms, y, d))
 
     return shift(body, code)
 

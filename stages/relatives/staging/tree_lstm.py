@@ -91,7 +91,7 @@ def tree_lstm(hidden: int, embedding: int, classes: int = 5) -> StagedTensors:
         """lossFun"""
         leaf, leaf_bias, left, left_bias, right, right_bias, linear, linear_bias = w
 
-        def at(l: Any, r: Any, node: Phrase) -> Any:  # noqa: E741 - the paper's lState
+        def at(l: Any, r: Any, node: Any) -> Any:  # noqa: E741 - the paper's lState
             """Loss, hidden state and memory of a node, from those of its children."""
             h, c = IF(
                 node.is_leaf,
