@@ -45,7 +45,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
         model = models.add_parser(name, help=GENERATED[name], formatter_class=argparse.ArgumentDefaultsHelpFormatter)
         for p in inspect.signature(make).parameters.values():
             kind: Any = from_zero if p.name in ("seed", "samples") else _KINDS[type(p.default)]
-            choices = ["compiled", "tape"] if p.name == "engine" else None
+            choices = _CHOICES.get(p.name)
             model.add_argument(f"--{p.name}", type=kind, default=p.default, choices=choices, help="setting")
         model.add_argument("--epochs", type=positive, default=5, help="passes over all samples")
         model.add_argument("--to", type=Path, default=Path("lantern_runs") / name, help="folder of the run")
@@ -54,6 +54,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+_CHOICES = {"engine": ["compiled", "tape"], "optimiser": ["adagrad", "momentum"]}
 _KINDS = {int: positive, float: rate, str: str, type(None): str}
 
 

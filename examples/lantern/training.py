@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-__all__ = ["Momentum", "Run", "Task", "TrainingError", "order", "picture", "train"]
+__all__ = ["Adagrad", "Momentum", "Run", "Task", "TrainingError", "order", "picture", "train"]
 
 Arrays = dict[str, np.ndarray]
 
@@ -48,6 +48,20 @@ class Momentum:
 
 
 @dataclass
+class Adagrad:
+    """Adagrad (Duchi et al. 2011): s = s + g * g; x = x - rate g / sqrt(s), for each element."""
+
+    rate: float = 0.05
+
+    def step(self, parameters: Arrays, sums: Arrays, gradients: Arrays) -> None:
+        """Update parameters and sums of squares in place."""
+        for name, x in parameters.items():
+            g, s = gradients[name], sums[name]
+            s += g * g
+            x -= self.rate * g / (np.sqrt(s) + 1e-8)  # an element whose gradient was always 0 stays
+
+
+@dataclass
 class Task:
     """A model with its data, its training step and its optimiser."""
 
@@ -57,7 +71,7 @@ class Task:
     batches: Sequence[Any]
     step: Callable[[Arrays, Arrays, Any], tuple[float, Arrays]]  # parameters, statistics, batch: loss and gradients
     statistics: Arrays = field(default_factory=dict)  # what `step` changes in place, such as running means
-    optimiser: Momentum = field(default_factory=Momentum)
+    optimiser: Momentum | Adagrad = field(default_factory=Momentum)
 
 
 @dataclass

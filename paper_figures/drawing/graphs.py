@@ -51,6 +51,11 @@ class Drawing:
         """Draw a rectangle, given its upper left corner."""
         self._shape("rect", kind, x=x, y=y, width=width, height=height, rx=radius)
 
+    def triangle(self, x: float, y: float, size: float, kind: str = "box") -> None:
+        """Draw a triangle that points up, given the upper left corner of the square around it."""
+        points = " ".join(map(_point, [(x, y + size), (x + size, y + size), (x + size / 2, y)]))
+        self.shapes.append(f'<polygon class="{kind}" points="{points}"/>')
+
     def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start", length: float = 0) -> None:
         """Draw a line of text, centred at y. The anchor is "start", "middle" or "end"; `length` fixes the width."""
         attributes = f' class="{kind}"' if kind else ""

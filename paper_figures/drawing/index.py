@@ -17,6 +17,7 @@ from paper_figures import (
     scaling,
     section4,
     table1,
+    wang_flow,
 )
 from paper_figures.drawing.figure import FOLDER, Figure, table
 
@@ -39,6 +40,7 @@ SCRIPTS: Mapping[str, ModuleType] = {
         table1,
         scaling,
         krawiec_fig12,
+        wang_flow,
     )
 }
 
@@ -67,10 +69,12 @@ def text(figures: Mapping[str, Figure] | None = None) -> str:
             [
                 "# The paper's figures and tables, made from our own code",
                 "Every figure and every table of *Efficient dual-numbers reverse AD via well-known program "
-                "transformations* (Smeding and Vákár, POPL 2023), and one of *Provably correct, asymptotically "
-                "efficient, higher-order reverse-mode automatic differentiation* (Krawiec et al., POPL 2022). No "
-                "picture is drawn by hand, and no result of ours is typed in: the transformations print the programs, "
-                "and runs count calls and costs. Tests check that all pages, including this one, are up to date.",
+                "transformations* (Smeding and Vákár, POPL 2023), one of *Provably correct, asymptotically "
+                "efficient, higher-order reverse-mode automatic differentiation* (Krawiec et al., POPL 2022), and two "
+                "of *Demystifying differentiable programming: shift/reset the penultimate backpropagator* (Wang et "
+                "al., ICFP 2019). No picture is drawn by hand, and no result of ours is typed in: the transformations "
+                "print the programs, and runs count calls and costs. Tests check that all pages, including this one, "
+                "are up to date.",
                 "```\nmake figures                     # all of them, in less than a minute\n"
                 'make figures ARGS="fig2 fig10"   # some of them\n```',
                 "To write the algorithm yourself, step by step from a dual number to the tape, follow "

@@ -119,6 +119,15 @@ def test_map_union_with_linear_factoring():
     assert [f.body.__class__.__name__ for _, (f, _) in ordered_map.items(found.root)] == ["Plus", "Var"]
 
 
+def test_insert_with():
+    """A new key, or the sum with the argument at a known one; the function there stays (section 5.1)."""
+    definitions = r"f1 : R -o R = \_(z : R). z + z; f2 : R -o R = \_(z : R). z; "
+    found = value(definitions + "insertWith(2, (f2, 300.0), insertWith(2, (f2, 20.0), {1 |-> (f1, 1.0)}))")
+    assert {key: argument for key, (_, argument) in ordered_map.items(found.root)} == {1: 1.0, 2: 320.0}
+    assert [f.body.__class__.__name__ for _, (f, _) in ordered_map.items(found.root)] == ["Plus", "Var"]
+    assert value("let m = {1 |-> 1.0} in let u = insertWith(1, 2.0, m) in (lookup(1, m), lookup(1, u))") == (1.0, 3.0)
+
+
 def test_maps_are_persistent():
     found = value(
         "let m = {1 |-> 1.0} in let u = m ++ {1 |-> 2.0} in (lookup(1, m), lookup(1, u), empty(delete(1, m)))"

@@ -57,7 +57,9 @@ def test_what_is_checked_in_is_what_the_script_makes(made, name):
 @every_script
 def test_a_script_says_which_figure_it_makes_and_what_the_paper_claims_there(made, name):
     first, _, rest = index.SCRIPTS[name].__doc__.partition("\n")
-    assert re.match(r"(Figs?\. \d|Section \d|Table 1|The plots of the appendix|Krawiec et al\. 2022, Fig\. 12)", first)
+    assert re.match(
+        r"(Figs?\. \d|Section \d|Table 1|The plots of the appendix|Krawiec et al\. 2022, Fig\. 12|Wang)", first
+    )
     assert re.search(r"paper('s)?\b", rest)
     assert made[name].claim
     assert made[name].found
@@ -88,8 +90,8 @@ def test_links_of_pages_lead_to_files(made):
 
 def test_drawings_are_xml_with_a_title_and_a_description():
     drawings = [path for path in FOLDER.glob("*.svg") if path.name in {"fig2.svg", "fig3.svg", "section4.svg"}]
-    drawings += [FOLDER / "onehot.svg", FOLDER / "fig10.svg"]
-    assert len(drawings) == 5
+    drawings += [FOLDER / f"{name}.svg" for name in ("onehot", "fig10", "wang_fig2", "wang_fig6")]
+    assert len(drawings) == 7
     for path in drawings:
         root = ElementTree.parse(path).getroot()
         assert root.get("role") == "img"

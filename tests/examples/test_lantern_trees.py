@@ -9,17 +9,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from examples.lantern import beside
 from examples.lantern.__main__ import main
 from examples.lantern.data import reviews
 from examples.lantern.data.trees import Tree, check_tree, parse, read, words_of
 from examples.lantern.errors import DataError, check_finite
 from examples.lantern.models import treelstm
 from examples.lantern.tasks import treelstm_step, treelstm_task
-from examples.lantern.training import TrainingError, train
+from examples.lantern.training import Adagrad, Momentum, Run, TrainingError, train
 
 ROOT = Path(__file__).parents[2]
 TREES = reviews.sentences(6, seed=1, longest=9)
@@ -151,6 +153,38 @@ def test_a_run_that_was_interrupted_goes_on_with_the_same_numbers(tmp_path):
     again.step = lambda *args: (float("nan"), {})
     with pytest.raises(TrainingError, match="treelstm: the loss is nan in epoch 4, step 1 of 12, batch "):
         train(again, 4, tmp_path / "broken", quiet=True)
+
+
+def test_adagrad_is_that_of_its_paper():
+    """Duchi et al. 2011: a step is the gradient over the root of the sum of the squares so far."""
+    x, s = {"x": np.array([1.0, 1.0, 1.0])}, {"x": np.zeros(3)}
+    optimiser = Adagrad(0.5)
+    optimiser.step(x, s, {"x": np.array([3.0, -4.0, 0.0])})
+    np.testing.assert_allclose(x["x"], [0.5, 1.5, 1.0], rtol=1e-8)
+    optimiser.step(x, s, {"x": np.array([4.0, 3.0, 0.0])})
+    np.testing.assert_allclose(x["x"], [0.5 - 0.5 * 0.8, 1.5 - 0.5 * 0.6, 1.0], rtol=1e-7)  # 1e-8 in the denominator
+    np.testing.assert_array_equal(s["x"], [25.0, 25.0, 0.0])
+    assert treelstm_task("tape", samples=2, hidden=2, embedding=2).optimiser == Adagrad(0.05)
+    momentum = treelstm_task("tape", samples=2, hidden=2, embedding=2, optimiser="momentum", rate=0.003).optimiser
+    assert momentum == Momentum(0.003, clip=50.0)
+
+
+def test_a_table_has_the_median_of_the_epochs_of_all_repeats(monkeypatch, tmp_path, capsys):
+    """With times in place of those of the clock."""
+    times = iter([([5.0, 1.0], 9.0), ([2.0, 2.0], 0.0), ([8.0, 3.0], 0.0)])
+
+    def measured(task, epochs, label, handed):
+        seconds, before = next(times)
+        return Run(losses=[1.5, 0.5], seconds=seconds), before
+
+    made = []
+    way = beside.Way("dualrev, tape", lambda: made.append(0) or SimpleNamespace(batches=[0] * 10))
+    monkeypatch.setattr(beside, "measured", measured)
+    monkeypatch.setattr(beside, "ways", lambda name: [way])
+    monkeypatch.setattr(beside, "picture", lambda runs, file: None)
+    beside.main(["treelstm", "--to", str(tmp_path)])
+    assert len(made) == 3
+    assert "| treelstm | dualrev, tape | 250.00 | 2.50 | - | 6.5 | 1.500, 0.500 |" in capsys.readouterr().out
 
 
 def test_a_process_that_is_killed_goes_on_with_the_same_numbers(tmp_path):

@@ -75,7 +75,10 @@ def snippets(tmp_path_factory):
 def test_every_example_of_the_page_is_under_its_heading():
     found = [part.partition("\n")[0] for part in PAGE.read_text(encoding="utf-8").split("## ")[1:]]
     assert len(blocks()) == len(SNIPPETS)
-    assert [name.split(" (")[0] for name in found] == list(dict.fromkeys(name for name, _ in SNIPPETS))
+    assert [name.split(" (")[0] for name in found] == [
+        *dict.fromkeys(name for name, _ in SNIPPETS),
+        "Staged tensors and TreeLSTM",  # whose example runs with the other code of the page
+    ]
 
 
 @pytest.mark.parametrize("i", range(len(SNIPPETS)))

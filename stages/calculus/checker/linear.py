@@ -18,6 +18,7 @@ r"""The type checker of linear bodies: the b of \_(z : s). b (Fig. 5).
            | (t', b + snd p)         by delaying a call of t' : s -o u in a place for such calls; t' may be data
                                      that stands for one (contributions.py), or true, the mark of a called id
            | modify t (\(x : u). e(x)) p                                           by acting on one element of an array
+           | insertWith t b p | insertWith t (t', b) p      by adding at one key of a map, as {t -> b} + p
 
 The last two lines of b are sums in the monoid t -> t by the Cayley isomorphism: the function that adds m represents m.
 `let` may name a part.
@@ -195,6 +196,10 @@ class Bodies:
                     raise IllTyped(rest, f"modify takes an array, and this is {show_type(kind)}")
                 wanted = ty.Arrow(exposed.element, exposed.element)
                 self.ordinary.expect(function, self.rule(function, names, zs), wanted, "what modifies an element")
+                return None
+            case t.Primitive("insertWith", (key, value, rest)) if self.path(rest, parts) == p:
+                added = self.rule(t.Singleton(key, value), names, zs)
+                self.ordinary.expect(e, added, kind, "what is inserted into the map")
                 return None
         raise IllTyped(e, f"this must act on {'.'.join(p)} by adding to it or to one of its parts, and on nothing else")
 

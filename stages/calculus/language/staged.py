@@ -9,6 +9,7 @@ r"""Maps, the component of Staged in D2 and D3 (section 4), and of sparse cotang
 
     lookup i m  : t                                       with t = R, 0 for a missing key; otherwise i must be a key
     delete i m  : Map Int t
+    insertWith i x m : Map Int t                          m with x at i, or with the sum of x and m's value there
     lookupMaybe i m : ()+t                                inl(()) for a missing key: Krawiec et al. 2022, Fig. 11
 
 All take logarithmic time (evaluate.py has the counts).
@@ -112,6 +113,17 @@ def _of_key(result: Callable[[Type], Type]) -> Callable[[Sequence[Type]], Type |
     return check
 
 
+def _insert_with(machine: Any, i: int, x: Any, m: Tree) -> Any:
+    return (yield machine.plus(Tree(ordered_map.singleton(i, x)), m))
+
+
+def _inserted(types: Sequence[Type]) -> Type | None:
+    match types:
+        case [Int(), kind, MapType(value)] if kind == value:
+            return MapType(value)
+    return None
+
+
 MAPS: Mapping[str, Operator] = {
     line.name: line
     for line in (
@@ -119,6 +131,7 @@ MAPS: Mapping[str, Operator] = {
         Operator("highest", "Map Int t -> Int", _of_map(lambda t: INT), _highest),
         Operator("lookup", "(Int, Map Int t) -> t", _of_key(lambda t: t), _lookup),
         Operator("lookupMaybe", "(Int, Map Int t) -> ()+t", _of_key(lambda t: Sum(UNIT, t)), _lookup_maybe),
+        Operator("insertWith", "(Int, t, Map Int t) -> Map Int t", _inserted, _insert_with),
         Operator("delete", "(Int, Map Int t) -> Map Int t", _of_key(MapType), _delete),
     )
 }

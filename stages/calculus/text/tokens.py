@@ -55,7 +55,7 @@ PRECEDENCE: Mapping[str, int] = {
 
 #: Operations on maps, arrays and vectors (terms.Primitive).
 CALLS = frozenset(("empty", "highest", "lookup", "delete", "alloc", "allocBeside", "get", "set", "size", "dealloc"))
-CALLS |= {"freeze", "at", "modify", "push", "build", "index", "fanin", "lookupMaybe"}
+CALLS |= {"freeze", "at", "modify", "push", "build", "index", "fanin", "lookupMaybe", "insertWith"}
 
 #: Words that are no names.
 KEYWORDS = frozenset(

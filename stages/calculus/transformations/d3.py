@@ -4,7 +4,7 @@ r"""D3, the Cayley-transformed transformation: Fig. 9.
     D[t]: as in D2, with id in place of 0 and composition in place of +
 
     Staged = (c, Map Int (R -o (Staged -> Staged), R))
-    SCall (i, f) x (c, m) = (c, {i -> (f, x)} + m)         SCotan g (c, m) = (g c, m)         g : c -> c
+    SCall (i, f) x (c, m) = (c, insertWith i (f, x) m)     SCotan g (c, m) = (g c, m)         g : c -> c
     SResolve u = loop (u (0, {})), with loop (c, m) as SResolve in D2, and f a (c, m without i) in place of the sum
 
     Interleave_t : (t, (t -> t) -o (Staged -> Staged)) -> Int -> (D[t], Int)
@@ -14,7 +14,7 @@ r"""D3, the Cayley-transformed transformation: Fig. 9.
         in let (y', i'') = Interleave_t (y, \_(f : t -> t). d (\(v, w : (s, t)). (v, f w))) i' in ((x', y'), i'')
     Deinterleave, Wrap: as in D2
 
-The map's + with a single key is section 5's "insert, or update", which also takes logarithmic time.
+insertWith is section 5's "insert, or update": (f, x) at a new key, and x added to the argument at a known one.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class D3(D2):
         )
 
     def calling(self) -> Definition:
-        """SCall (i, f) x (c, m) = (c, {i -> (f, x)} + m)"""
-        more = t.Plus(t.Singleton(Var("i"), t.Tuple(Var("f"), Var("x"))), Var("m"))
+        """SCall (i, f) x (c, m) = (c, insertWith i (f, x) m)"""
+        more = t.Primitive("insertWith", (Var("i"), t.Tuple(Var("f"), Var("x")), Var("m")))
         body = t.LinearLambda("x", ty.REAL, lambda_(("c", "m"), self.staged, t.Tuple(Var("c"), more)))
         return Definition(
             self.own("SCall").name,

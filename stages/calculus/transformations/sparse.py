@@ -1,7 +1,7 @@
 r"""D3 with sparse cotangents: section 6.
 
 Staged = (Map Int R, Map Int (R -o (Staged -> Staged), R))      the first map has the input's scalars by id
-SOneHot i z (c, m) = ({i -> z} + c, m)                          in place of SCotan
+SOneHot i z (c, m) = (insertWith i z c, m)                      in place of SCotan
 SResolve u = loop (u ({}, {})) : Map Int R
 
 Interleave_t : t -> Int -> ((D[t], Map Int R -> t), Int)        also returns a function that rebuilds t from its scalars
@@ -53,8 +53,8 @@ class Sparse(D3):
     # The interface
 
     def cotan(self) -> Definition:
-        """SOneHot i z (c, m) = ({i -> z} + c, m)"""
-        more = t.Plus(t.Singleton(Var("i"), Var("z")), Var("c"))
+        """SOneHot i z (c, m) = (insertWith i z c, m)"""
+        more = t.Primitive("insertWith", (Var("i"), Var("z"), Var("c")))
         body = t.LinearLambda("z", ty.REAL, lambda_(("c", "m"), self.staged, t.Tuple(more, Var("m"))), "Interleave")
         return Definition(self.own("SOneHot").name, ty.Arrow(ty.INT, self.linear()), t.Lambda("i", ty.INT, body))
 

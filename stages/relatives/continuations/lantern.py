@@ -49,6 +49,7 @@ from stages.relatives.staging.code import (
 )
 from stages.relatives.staging.number import Condition, Index, Number, atom, here, is_active
 from stages.relatives.staging.running import in_python
+from stages.relatives.staging.tensors import TensorR
 from stages.relatives.staging.texts import python
 from stages.relatives.staging.twice import Language, again
 
@@ -134,12 +135,12 @@ class Node(NamedTuple):
     @property
     def left(self) -> Node:
         """The left child."""
-        return Node(Index.of(self.arrays[0], self.t), self.arrays)
+        return self._replace(t=Index.of(self.arrays[0], self.t))
 
     @property
     def right(self) -> Node:
         """The right child."""
-        return Node(Index.of(self.arrays[1], self.t), self.arrays)
+        return self._replace(t=Index.of(self.arrays[1], self.t))
 
     @property
     def value(self) -> Dual:
@@ -151,9 +152,11 @@ class Node(NamedTuple):
 
 
 def flat(code: Code, u: Any) -> list[Atom]:
-    """The atoms that pass a number, a node or a tuple of them to a call."""
+    """The atoms that pass a number, a tensor, a node or a tuple of them to a call."""
     if isinstance(u, Node):
         return [atom(code, u.t)]
+    if isinstance(u, TensorR):
+        return u.atoms(code)
     if isinstance(u, tuple):
         return [a for part in u for a in flat(code, part)]
     if is_active(code, u):
@@ -163,10 +166,12 @@ def flat(code: Code, u: Any) -> list[Atom]:
 
 
 def fresh(code: Code, like: Any) -> tuple[Any, tuple[Name, ...]]:
-    """A number, a node or a tuple of them with fresh names, and the names."""
+    """A number, a tensor, a node or a tuple of them with fresh names, and the names."""
     if isinstance(like, Node):
         t = code.name("t", "int")
-        return Node(Index(code, t), like.arrays), (t,)
+        return like._replace(t=Index(code, t)), (t,)
+    if isinstance(like, TensorR):
+        return like.renamed(code)
     if isinstance(like, tuple):
         parts = [fresh(code, part) for part in like]
         return tuple(part for part, _ in parts), tuple(name for _, names in parts for name in names)
@@ -273,7 +278,9 @@ def _checked(condition: Any) -> Condition:
 
 def _started(u: Any) -> Code:
     """The program that a loop or a function starts in, from a number or a node of it."""
-    if any(isinstance(part, (Dual, Node)) for part in (u if isinstance(u, tuple) else (u,))) or isinstance(u, Node):
+    if any(isinstance(part, (Dual, Node, TensorR)) for part in (u if isinstance(u, tuple) else (u,))) or isinstance(
+        u, Node
+    ):
         return here()
     raise StagingError(
         f"WHILE and FUN{where()} start from a number of the program, and {u!r} is none: multiply the program's input by"

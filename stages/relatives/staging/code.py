@@ -2,6 +2,7 @@ r"""Generated code before it becomes text: what Wang et al. 2019 call pseudo LMS
 
     statements ::= v = op(a1, .., an)                an operation of the table of primitives
                  | v = array[i]                      of a constant array: a number or an integer
+                 | v = op(a1, .., an)                of tensors (tensors.py), and d += pullback k of op at !d'
                  | d = ref 0                         a cell for a cotangent
                  | d += p * !d'   | d += a           in the reverse pass; p: a partial derivative of op at a1, .., an
                  | b = ref (a1, .., an)              a box of them: a cell of a program that is differentiated
@@ -35,8 +36,10 @@ __all__ = [
     "If",
     "Item",
     "Let",
+    "LetTensor",
     "Load",
     "Name",
+    "Pull",
     "Scaled",
     "StagingError",
     "Store",
@@ -51,7 +54,7 @@ class StagingError(TypeError):
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A variable: its text, and its kind: "float", "int", "cell", "box", or "function"."""
+    """A variable: its text, and its kind: "float", "int", "tensor", "cell", "box", or "function"."""
 
     text: str
     kind: str
@@ -106,14 +109,36 @@ class Item:
 
 @dataclass(slots=True)
 class Cell:
-    """name = ref 0"""
+    """name = ref 0, of this shape"""
 
     name: Name
+    shape: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
 class Scaled:
     """d += p * !source, where p is the partial derivative of op with respect to argument k, and y the value."""
+
+    cell: Name
+    op: str
+    k: int
+    arguments: tuple[Atom, ...]
+    y: Name
+    source: Name
+
+
+@dataclass(slots=True)
+class LetTensor:
+    """name = op(arguments), for an operation of tensors."""
+
+    name: Name
+    op: str
+    arguments: tuple[Atom, ...]
+
+
+@dataclass(slots=True)
+class Pull:
+    """d += the pullback of an operation of tensors by argument k, at !source; y is the operation's value."""
 
     cell: Name
     op: str
@@ -188,8 +213,8 @@ class If:
 class Block:
     """Statements, one after the other."""
 
-    statements: list[Let | Item | Cell | Scaled | Add | Box | Load | Store | Fun | Call | If] = field(
-        default_factory=list
+    statements: list[Let | LetTensor | Item | Cell | Scaled | Pull | Add | Box | Load | Store | Fun | Call | If] = (
+        field(default_factory=list)
     )
 
 
@@ -216,15 +241,15 @@ class Code(Run):
         self.block.statements += statements
         for s in statements:
             match s:
-                case Scaled(cell) | Add(cell):
+                case Scaled(cell) | Pull(cell) | Add(cell):
                     self.reached.add(cell)
                 case Call(_, atoms) | Box(_, atoms) | Store(_, atoms):
                     self.reached.update(atoms)
 
-    def cell(self) -> Name:
+    def cell(self, shape: tuple[int, ...] = ()) -> Name:
         """d = ref 0"""
         d = self.name("d", "cell")
-        self.write(Cell(d))
+        self.write(Cell(d, shape))
         return d
 
     def capture(self, u: Any, kind: str) -> Name:
@@ -280,7 +305,7 @@ def free(block: Block) -> list[Name]:
         for name in _used(statement):
             if name not in bound:
                 found.setdefault(name)
-        if isinstance(statement, (Let, Item, Cell, Box)):
+        if isinstance(statement, (Let, LetTensor, Item, Cell, Box)):
             bound.add(statement.name)
         if isinstance(statement, Load):
             bound.update(statement.names)
@@ -289,11 +314,11 @@ def free(block: Block) -> list[Name]:
 
 def _used(statement: object) -> Iterator[Name]:
     match statement:
-        case Let(_, _, arguments):
+        case Let(_, _, arguments) | LetTensor(_, _, arguments):
             yield from _names(*arguments)
         case Item(_, _, index):
             yield from _names(index)
-        case Scaled(cell, _, _, arguments, y, source):
+        case Scaled(cell, _, _, arguments, y, source) | Pull(cell, _, _, arguments, y, source):
             yield from _names(cell, *arguments, y, source)
         case Add(cell, atom, times):
             yield from _names(cell, atom, times)

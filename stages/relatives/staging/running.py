@@ -6,7 +6,7 @@ ieee_divide, ieee_power    division and power of partial derivatives: IEEE's lim
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,9 +33,12 @@ def numba_compiles(op: str) -> bool:
     return all(name in known for text in texts for name in compile(text, op, "eval").co_names)
 
 
-def in_python(source: str, name: str) -> Callable[..., Any]:
-    """The function that a text defines. RecursionError, with advice, if too many Python calls wait."""
-    scope: dict[str, Any] = {**FUNCTIONS, "nan": math.nan, "inf": math.inf}
+def in_python(source: str, name: str, more: Mapping[str, Any] | None = None) -> Callable[..., Any]:
+    """The function that a text defines. RecursionError, with advice, if too many Python calls wait.
+
+    `more`: further functions that the text calls.
+    """
+    scope: dict[str, Any] = {**FUNCTIONS, "nan": math.nan, "inf": math.inf, **(more or {})}
     scope |= {"ieee_divide": ieee_divide, "ieee_power": ieee_power}
     exec(compile(source, f"<{name}, generated>", "exec"), scope)
     made = scope[name]

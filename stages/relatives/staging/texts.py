@@ -28,13 +28,16 @@ from stages.relatives.staging.code import (
     If,
     Item,
     Let,
+    LetTensor,
     Load,
     Name,
+    Pull,
     Scaled,
     Store,
     free,
     inner,
 )
+from stages.relatives.staging.operations import TENSORS
 
 __all__ = ["compiled", "expression", "paper", "python"]
 
@@ -86,6 +89,10 @@ class Writer:
         """The lines of a block."""
         return [line for statement in block.statements for line in self.statement(statement)] or [self.nothing]
 
+    def tensor(self, text: str, parameters: Sequence[str], arguments: Sequence[Atom]) -> str:
+        """A text of the table of operations on tensors, at arguments; _z_ stands for the cotangent."""
+        return expression(text, dict(zip((*parameters, "z"), (*map(self.atom, arguments), "_z_"), strict=True)))
+
     nothing = "pass"
 
     def statement(self, s: object) -> list[str]:
@@ -93,6 +100,13 @@ class Writer:
         match s:
             case Let(name, op, arguments, limit):
                 return [f"{name.text} = {self.operation(op, arguments, PRIMITIVES[op].value, limit=limit)}"]
+            case LetTensor(name, op, arguments):
+                line = TENSORS[op]
+                return [f"{name.text} = {self.tensor(line.value, line.parameters, arguments)}"]
+            case Pull(cell, op, k, arguments, y, source):
+                line = TENSORS[op]
+                text = self.tensor(line.pullbacks[k], (*line.parameters, "y"), (*arguments, y))
+                return [self.added(cell, text.replace("_z_", self.read(source)))]
             case Item(name, array, index):
                 return [f"{name.text} = {array}[{self.atom(index)}]"]
             case Scaled(cell, op, k, arguments, y, source):
@@ -135,8 +149,8 @@ class _Python(Writer):
     def statement(self, s: object) -> list[str]:
         """The lines of a statement in Python."""
         match s:
-            case Cell(name):
-                return [f"{name.text} = [0.0]"]
+            case Cell(name, shape):
+                return [f"{name.text} = [{f'zeros({shape})' if shape else '0.0'}]"]
             case Box(name, held):
                 return [f"{name.text} = [{self.listed(held)}]"]
             case Load(names, box):

@@ -211,16 +211,16 @@ INTERFACES = {
     type Staged = ((R, Int), Map Int (R -o (Staged -> Staged), R));
     SCotan : ((R, Int) -> (R, Int)) -o (Staged -> Staged) = \_(g : (R, Int) -> (R, Int)). \((c, m) : Staged). (g c, m);
     SCall : (Int, R -o (Staged -> Staged)) -> R -o (Staged -> Staged) =
-        \(i : Int, f : R -o (Staged -> Staged)). \_(x : R). \((c, m) : Staged). (c, {{i |-> (f, x)}} + m);
+        \(i : Int, f : R -o (Staged -> Staged)). \_(x : R). \((c, m) : Staged). (c, insertWith(i, (f, x), m));
     loop : Staged -> (R, Int) = \((c, m) : Staged). if empty(m) then c else {POP} loop (f a (c, rest));
     SResolve : (Staged -> Staged) -o (R, Int) =
         linear(\(u : Staged -> Staged). loop (u (0[(R, Int)], 0[Map Int (R -o (Staged -> Staged), R)])));
     """,
     "sparse": rf"""
     type Staged = (Map Int R, Map Int (R -o (Staged -> Staged), R));
-    SOneHot : Int -> R -o (Staged -> Staged) = \(i : Int). \_(z : R). \((c, m) : Staged). ({{i |-> z}} + c, m);
+    SOneHot : Int -> R -o (Staged -> Staged) = \(i : Int). \_(z : R). \((c, m) : Staged). (insertWith(i, z, c), m);
     SCall : (Int, R -o (Staged -> Staged)) -> R -o (Staged -> Staged) =
-        \(i : Int, f : R -o (Staged -> Staged)). \_(x : R). \((c, m) : Staged). (c, {{i |-> (f, x)}} + m);
+        \(i : Int, f : R -o (Staged -> Staged)). \_(x : R). \((c, m) : Staged). (c, insertWith(i, (f, x), m));
     loop : Staged -> Map Int R = \((c, m) : Staged). if empty(m) then c else {POP} loop (f a (c, rest));
     SResolve : (Staged -> Staged) -> Map Int R =
         \(u : Staged -> Staged). loop (u (0[Map Int R], 0[Map Int (R -o (Staged -> Staged), R)]));
