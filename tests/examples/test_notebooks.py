@@ -56,7 +56,7 @@ CHECKS = {check.__name__: check for check in (garch, greeks, hmc, ode, stages)}
 
 
 def test_every_notebook_has_a_check():
-    assert NAMES == sorted(CHECKS)
+    assert sorted(CHECKS) == NAMES
 
 
 @pytest.mark.parametrize("file", FILES, ids=NAMES)
