@@ -21,10 +21,11 @@ copyright = author  # Sphinx's name
 version = release = dualrev.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "markdown", ".ipynb": "markdown"}  # `run_notebook` writes Markdown
 root_doc = "docs/index"
 include_patterns = [
     "docs/**.md",
+    "examples/notebooks/*.ipynb",
     "paper_figures/*.md",
     "bench/published/report.md",
     "bench/gradbench/README.md",
@@ -137,6 +138,15 @@ def public_bases(app: object, name: str, obj: object, options: object, bases: li
     bases[:] = [b for base in bases for b in (base.__bases__ if base.__name__.startswith("_") else (base,))]
 
 
+def run_notebook(app: Any, name: str, source: list[str]) -> None:
+    """Replace a notebook by its cells and their outputs: it runs here, since the files have no outputs."""
+    file = Path(app.env.doc2path(name))
+    if file.suffix == ".ipynb":
+        from tools.notebooks import markdown, run
+
+        source[0] = markdown(run(file))
+
+
 def without_last_lines(app: object, name: str, source: list[str]) -> None:
     """Leave out the blank line that ends the output of an example: doctest needs it, a reader does not."""
     source[0] = source[0].replace("\n\n```\n", "\n```\n")
@@ -174,6 +184,7 @@ def steppers(app: Any, failed: Exception | None) -> None:
 
 def setup(app: Any) -> None:
     """Sphinx calls this."""
+    app.connect("source-read", run_notebook)
     app.connect("source-read", without_last_lines)
     app.connect("source-read", with_answers)
     app.connect("html-page-context", described)

@@ -21,7 +21,12 @@ __all__ = [
     "where",
 ]
 
-_OURS = tuple(str(Path(__file__).resolve().parents[2] / package) + os.sep for package in ("dualrev", "stages"))
+# The folders of this library, as Python imported them (perhaps by a link, or by "..") and resolved.
+_OURS = tuple(
+    str(file.parents[2] / package) + os.sep
+    for file in {Path(__file__), Path(__file__).resolve()}
+    for package in ("dualrev", "stages")
+)
 # Where the code of others is installed.
 _INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 # Tracebacks name the sources of Cython where the package was built.

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import io
 from collections.abc import Callable, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,18 @@ from stages.comparison.measure import compare as compare_program
 from stages.order import STAGES
 from stages.programs import Program
 
-__all__ = ["GROWTH_LIMIT", "Compared", "compare"]
+__all__ = ["GROWTH_LIMIT", "Compared", "Frame", "compare"]
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Frame:
+    """A page as a frame in a notebook, separate from the notebook's styles and scripts."""
+
+    page: str
+    height: int
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{escape(self.page)}" width="100%" height="{self.height}" style="border: 0"></iframe>'
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -45,6 +57,19 @@ class Compared:
         names = [stage.stage for stage in self.result.stages]
         growths = [made for family in FAMILIES for made in grow(family, names, limit)] if growth else []
         write(path, [Shown(self.function, self.primals, self.result)], growths)
+
+    def stepper(self, height: int = 800) -> Frame:
+        """Return the page of `to_html` as a frame for a notebook, to step through the stages; needs jinja2.
+
+        Args:
+            height: height of the frame in pixels
+
+        >>> compare(lambda x, y: x * (x + y), 3.0, 2.0).stepper()._repr_html_().startswith("<iframe srcdoc=")
+        True
+        """
+        from stages.comparison.page import Shown, page
+
+        return Frame(page([Shown(self.function, self.primals, self.result)]), height)
 
     def __str__(self) -> str:
         from stages.comparison import report
