@@ -79,8 +79,8 @@ CHAPTER = Chapter(
         Exercise(
             "write_pullback",
             [_written(0, [2.0]), _written(0, [2.0, 3.0]), _written(1, [2.0, 3.0]), _written(1, [4.0, 5.0, 6.0])],
-            "The cotangent of v is what ct[i] was. The old value of x[i] is lost in the assignment, so the cotangent of "
-            "x is a copy of ct with 0.0 at i. Return both: (that of x, that of v).",
+            "The cotangent of v is what ct[i] was. The old value of x[i] is lost in the assignment, so the cotangent "
+            "of x is a copy of ct with 0.0 at i. Return both: (that of x, that of v).",
         ),
         Exercise(
             "resolve",
