@@ -89,9 +89,9 @@ def test_gradients_are_those_of_d4(seed):
             np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12, err_msg=str(program))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(30), 305, 457])  # in the last two, a let moves past one of the same name
 def test_the_rewriting_keeps_the_gradient(seed):
-    program = made(seed, 3 + seed % 2)
+    program = made(seed, 3 + seed % 3)
     expected = STAGES["arrays"].vjp(elementwise.function(program), *ARGS)[1](1.0)
     for argument, wanted in zip(SHAPES, expected, strict=True):
         found = steps(program, argument, SHAPES)
