@@ -98,12 +98,14 @@ def transformed(t: Term, env: Mapping[str, Any], run: Run) -> Dual:
 
 def resolved(run: Run, result: Dual, ct: Any) -> tuple[list[Any], Counts]:
     """SResolve: the arguments of all backpropagators, and the counts: calls, and elements added."""
-    m: list[Any] = [0.0] * len(run.duals)
+    m: list[Any] = [None] * len(run.duals)
     m[result.i], counts = ct, Counts(created=len(run.duals))
     for u in reversed(run.duals):
+        if m[u.i] is None:  # nothing that the result depends on
+            continue
         counts.calls += 1
         for v, z in u.d(m[u.i]):
-            m[v.i] = m[v.i] + z
+            m[v.i] = z if m[v.i] is None else m[v.i] + z
             counts.array_writes += math.prod(np.shape(z))
     return m, counts
 
@@ -135,9 +137,13 @@ def vjp(program: Program, *args: Any, bulk_operations: bool = True) -> tuple[Any
         if np.shape(z) != np.shape(result.x):
             raise ValueError(f"a cotangent of shape {np.shape(z)} for a value of shape {np.shape(result.x)}")
         m, _ = resolved(run, result, z)
-        return tuple(m[u.i] + np.zeros(np.shape(u.x)) if isinstance(u, Dual) else None for u in given)
+        return tuple(_whole_array(m[u.i], u) if isinstance(u, Dual) else None for u in given)
 
     return result.x, pullback
+
+
+def _whole_array(z: Any, u: Dual) -> Any:
+    return np.zeros(np.shape(u.x)) if z is None else z + np.zeros(np.shape(u.x))
 
 
 def count(program: Program, *args: Any, bulk_operations: bool = True) -> Counts:

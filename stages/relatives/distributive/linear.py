@@ -10,7 +10,7 @@ from stages.relatives.bulk.binding import free, rewritten
 from stages.relatives.bulk.terms import Build, Index, Let, Num, Op, Term, Var
 from stages.relatives.distributive.forward import Same, terms
 
-__all__ = ["ONE", "is_linear", "is_simple", "monomial", "plugged", "times", "uses"]
+__all__ = ["ONE", "is_linear", "is_simple", "monomial", "names", "plugged", "primed", "times", "uses"]
 
 ONE = Num(1.0)
 
@@ -36,6 +36,18 @@ def times(u: Term, c: Term) -> Term:
     return u if c == ONE else u * c
 
 
+def names(t: Term) -> frozenset[str]:
+    """The names of all variables, free and bound."""
+    return free(t).union(*(u.binds() for u in terms(t)))
+
+
+def primed(name: str, taken: frozenset[str]) -> str:
+    """The name with as many primes as make it a new one."""
+    while name in taken:
+        name += "'"
+    return name
+
+
 def uses(t: Term, x: str) -> int:
     """How often a free variable occurs."""
     if isinstance(t, Var):
@@ -55,9 +67,7 @@ def plugged(t: Term, x: str, s: Term) -> Term:
     if isinstance(t, (Let, Build)):
         name = t.binds()[0]
         if name in free(s):
-            new = name
-            while new in free(s) | free(t.body):
-                new += "'"
+            new = primed(name, free(s) | free(t.body))
             renamed = plugged(t.body, name, Var(new))
             t = Let(new, t.bound, renamed) if isinstance(t, Let) else Build(t.size, new, renamed)
         if isinstance(t, Let):

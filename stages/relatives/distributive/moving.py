@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from stages.relatives.bulk.binding import free, rewritten
 from stages.relatives.bulk.terms import Build, Let, Op, Sum, Term, Var
-from stages.relatives.distributive.linear import is_linear, is_simple, plugged, uses
+from stages.relatives.distributive.linear import is_linear, is_simple, names, plugged, primed, uses
 
 __all__ = ["invariant", "let_out", "named", "once"]
 
@@ -42,10 +42,10 @@ def let_out(t: Term, sizes: Mapping[str, int]) -> Term | None:
 
 def _renamed(u: Let, taken: frozenset[str]) -> tuple[str, Term]:
     """The variable and the body of a let, under a name that is not taken."""
-    name = u.name
-    while name in taken:
-        name += "'"
-    return name, u.body if name == u.name else plugged(u.body, u.name, Var(name))
+    if u.name not in taken:
+        return u.name, u.body
+    name = primed(u.name, taken | free(u.body))
+    return name, plugged(u.body, u.name, Var(name))
 
 
 def once(t: Term, sizes: Mapping[str, int]) -> Term | None:
@@ -69,7 +69,7 @@ def invariant(t: Term, sizes: Mapping[str, int]) -> Term | None:
     if isinstance(t, Build):
         found = _invariant(t.body, frozenset((t.index,)))
         if found is not None:
-            return named(found, free(t.body), lambda c: Build(t.size, t.index, _replaced(t.body, found, c)))
+            return named(found, names(t.body), lambda c: Build(t.size, t.index, _replaced(t.body, found, c)))
     return None
 
 

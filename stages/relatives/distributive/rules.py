@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from stages.relatives.bulk.binding import free
 from stages.relatives.bulk.terms import Build, Index, Let, Num, Op, Sum, Term, Var
 from stages.relatives.distributive.forward import ZERO, Same
-from stages.relatives.distributive.linear import ONE, is_linear, is_simple, monomial, plugged, times, uses
+from stages.relatives.distributive.linear import ONE, is_linear, is_simple, monomial, plugged, primed, times, uses
 from stages.relatives.distributive.moving import invariant, let_out, named, once
 
 __all__ = ["INNERMOST", "RULES", "Rule"]
@@ -85,9 +85,7 @@ def distributivity(t: Term, sizes: Mapping[str, int]) -> Term | None:
         case Op("mul", (Op("add", (u, v)), c)) if is_linear(u) or is_linear(v):
             return u * c + v * c
         case Op("mul", (Sum(Build(n, j, u)), c)) if is_linear(u):
-            new = j
-            while new in free(c):
-                new += "'"
+            new = primed(j, free(c) | (free(u) - {j}))
             return Sum(Build(n, new, plugged(u, j, Var(new)) * c))
     return None
 

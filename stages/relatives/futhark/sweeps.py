@@ -137,7 +137,10 @@ class Sweeps:
                     self.add(depth, u, _times(f"ct_{x}", _named(partial, name, args, x)))
             case Build(n, i, body):
                 self.write(depth, f"for {i} in range({n}):")
-                self.both(body, depth + 1, f"ct_{x}[{i}]", [])
+                before = len(self.lines)
+                self.both(body, depth + 1, f"ct_{x}[{i}]")
+                if len(self.lines) == before:  # a build of a number
+                    self.write(depth + 1, "pass")
             case Loop(v, start, i, n, body):
                 self.write(depth, f"ct_{v} = ct_{x}", f"for {i} in reversed(range({n})):")
                 self.write(depth + 1, f"{v}, c_{v} = {v}_at[{i}], ct_{v}")
