@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["filled", "main", "peers", "pdf"]
+__all__ = ["filled", "main", "pdf", "peers"]
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPER = ROOT / "paper" / "paper.md"
@@ -45,7 +45,8 @@ def pdf(file: Path) -> None:
     """Write the PDF by pandoc and typst."""
     pypandoc, typst = importlib.import_module("pypandoc"), importlib.import_module("typst")
     options = ["--standalone", "--citeproc", f"--bibliography={PAPER.parent / 'paper.bib'}"]
-    options += ["-V", "papersize=a4", "-V", "fontsize=10pt", "-V", "margin-x=2.2cm", "-V", "margin-y=2cm"]
+    options += ["-V", "papersize=a4", "-V", "fontsize=9.5pt"]
+    options += ["-V", "margin-x=2cm", "-V", "margin-y=1.8cm"]
     with tempfile.NamedTemporaryFile(dir=PAPER.parent, suffix=".typ") as source:  # here: its figures are relative
         pypandoc.convert_file(str(PAPER), "typst", format="markdown", extra_args=options, outputfile=source.name)
         typst.compile(source.name, output=str(file), root=str(ROOT))
