@@ -19,6 +19,7 @@ __all__ = ["filled", "main", "pdf", "peers"]
 ROOT = Path(__file__).resolve().parents[1]
 PAPER = ROOT / "paper" / "paper.md"
 REPORT = ROOT / "bench" / "published" / "report.md"
+CAPTION = ": Time relative to dualrev's compiled derivative (`make bench`)."
 COLUMNS = {"dualrev, tape": "tape", "JAX, jit": "JAX", "CasADi": "CasADi", "PyTorch": "PyTorch", "autograd": "autograd"}
 
 
@@ -27,11 +28,11 @@ def peers(report: str) -> str:
     (block,) = re.findall(r"(?m)^\| us \|(?:.*\n\|)+.*$", report)[:1]
     head, _, *lines = ([cell.strip() for cell in line.strip("| ").split(" | ")] for line in block.splitlines())
     places = [head.index(name) for name in COLUMNS]
-    rows = ["| program | " + " | ".join(COLUMNS.values()) + " |", "| --- |" + " ---: |" * len(COLUMNS)]
+    rows = ["| program | " + " | ".join(COLUMNS.values()) + " |", f"| {'-' * 40} |" + " -------: |" * len(COLUMNS)]
     for name, *cells in lines:
         relative = [re.search(r"\(([\d.,]+)x\)", cells[place - 1]) for place in places]
         rows.append(f"| {name} | " + " | ".join(found[1] if found else "-" for found in relative) + " |")
-    return "\n".join(rows)
+    return "\n".join([*rows, "", CAPTION])
 
 
 def filled(paper: str, report: str) -> str:
@@ -46,7 +47,6 @@ def pdf(file: Path) -> None:
     pypandoc, typst = importlib.import_module("pypandoc"), importlib.import_module("typst")
     options = ["--standalone", "--citeproc", f"--bibliography={PAPER.parent / 'paper.bib'}"]
     options += ["-V", "papersize=a4", "-V", "fontsize=9.5pt"]
-    options += ["-V", "margin-x=2cm", "-V", "margin-y=1.8cm"]
     with tempfile.NamedTemporaryFile(dir=PAPER.parent, suffix=".typ") as source:  # here: its figures are relative
         pypandoc.convert_file(str(PAPER), "typst", format="markdown", extra_args=options, outputfile=source.name)
         typst.compile(source.name, output=str(file), root=str(ROOT))

@@ -44,7 +44,10 @@ FACTS = [
         r"CasADi in (one)\.",
     ),
 ]
-RATIO = rf"For {NUMBER} longer functions .*? takes {NUMBER} times as long .*? in the median, and {NUMBER} times at most"
+RATIO = (
+    rf"For {NUMBER} functions of many fields .*? takes {NUMBER} times as long .*? in the median, "
+    rf"and {NUMBER} times at most"
+)
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=range(len(FACTS)))
@@ -77,7 +80,7 @@ def test_the_table_is_that_of_the_report():
 def test_the_citations_are_the_references():
     entries = re.findall(r"@\w+\{(\w+),", (paper.PAPER.parent / "paper.bib").read_text(encoding="utf-8"))
     assert len(set(entries)) == len(entries)
-    assert set(re.findall(r"\[@(\w+)\]", TEXT)) == set(entries)
+    assert set(re.findall(r"\[-?@(\w+)\]", TEXT)) == set(entries)
 
 
 def test_the_paper_has_the_parts_of_a_joss_paper_and_its_figures():
