@@ -26,7 +26,8 @@ class Frame:
     height: int
 
     def _repr_html_(self) -> str:
-        return f'<iframe srcdoc="{escape(self.page)}" width="100%" height="{self.height}" style="border: 0"></iframe>'
+        page = self.page.replace("<head>", '<head><base href="about:srcdoc">', 1)  # links stay in the frame
+        return f'<iframe srcdoc="{escape(page)}" width="100%" height="{self.height}" style="border: 0"></iframe>'
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
