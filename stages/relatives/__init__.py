@@ -11,8 +11,8 @@ by our paper's authors, makes a linear function of each term, and has no dual nu
 linear part of forward mode. Elliott 2018 interprets programs without variables in categories.
 
 Beside them: states, reverse AD on machine states (Pearlmutter and Siskind 2008, section 2); karczmarczuk, lazy towers
-and deferred perturbations (its section 6); linear_negation, linear factoring in any order (Brunel et al. 2020); fused
-and staging, functions as single operations and generated code.
+and deferred perturbations (its section 6); linear_negation, linear factoring in any order (Brunel et al. 2020);
+effects, reverse AD by effect handlers; fused and staging, functions as single operations and generated code.
 
 An algorithm that takes only some programs has REFUSALS: the exceptions by which it refuses the others.
 """
