@@ -15,6 +15,8 @@ from support.oracle import assert_same, direction
 from dualrev.errors import UnsupportedError
 from dualrev.math import cos, exp, sin
 from stages import STAGES, count
+from stages.comparison import measure
+from stages.programs import PROGRAMS
 from stages.relatives import tagged_forward
 from stages.relatives.elliott import environment, vjp
 from stages.relatives.elliott.categories import Cont, D, Dual, Functions, Linear, interpret, plus
@@ -176,6 +178,19 @@ def test_a_variable_costs_its_distance():
     counts = [count("elliott", lambda xs: xs[0] * xs[-1], [1.0] * n) for n in (10, 20, 30)]
     assert {b.created - a.created for a, b in itertools.pairwise(counts)} == {10}
     assert size(program(doublings(20), 1.0)) - size(program(doublings(19), 1.0)) == 6  # id, fork, add, fork, exr, exr
+
+
+@pytest.mark.parametrize("family", measure.FAMILIES, ids=lambda family: family.program)
+def test_the_growth_on_the_page_at_sizes_that_are_no_longer_cut_off(family):
+    sizes = (50, 100, 200) if family.program == "deep" else (100, 200, 400)
+    work = [count("elliott", *_made(family.program, n)).work for n in sizes]
+    power = 1.0 if family.program == "doublings" else 2.0
+    assert math.log2(work[2] / work[1]) == pytest.approx(power, abs=0.1)
+    assert math.log2(work[1] / work[0]) == pytest.approx(power, abs=0.15)
+
+
+def _made(name, n):
+    return (PROGRAMS[name].function, *PROGRAMS[name].make(n, 0))
 
 
 # ---- the differentiable curry ----------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 r"""Compiling to categories: a program of combinators, interpreted by functions, by D and by the dual of linear maps.
 
-Paper:   Elliott 2018, "The simple essence of automatic differentiation", by its published definitions
+Paper:   Elliott 2018, "The simple essence of automatic differentiation"
 D[R] =   R                                          and beside each combinator a -> b a linear map, here from b to a
 Changed: the stages transform terms with variables, and a scalar carries its backpropagator. Here a program has no
          variables, only combinators, and nothing is transformed: the same program is interpreted in another category.
@@ -15,7 +15,8 @@ Cost:    a variable is a path of exl to its place in the environment: O(its dist
     Wrap[f] x       = let (y, f') = interpret f (D (Dual ->+)) x in (y, f')
 
 Cont ->+ R gives reverse mode, too: but a fork uses its continuation twice, so that sharing costs 2^n as in naive. The
-dual has the continuations as data. curry.py adds functions as values: the differentiable curry.
+dual has the continuations as data. curry.py adds functions as values: the differentiable curry. The paper's text was not
+at hand; the definitions are its published ones.
 """
 
 from __future__ import annotations
