@@ -79,7 +79,7 @@ def test_the_docstring_has_the_fields_of_a_stage(name):
     about = fields(name)
     assert about.keys() == {"Paper", "D[R]", "Changed", "Needs", "Cost"}
     assert "Needs:" in (RELATIVES[name].__doc__ or "")
-    assert re.search(r"20(08|19|20|22|23|24)", about["Paper"])
+    assert re.search(r"20(08|18|19|20|22|23|24)", about["Paper"])
 
 
 def test_names_are_those_of_no_stage():

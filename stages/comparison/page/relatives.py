@@ -93,6 +93,10 @@ SAID = {
         "Forward mode, in three passes: its equations, the linear ones alone, and these transposed.",
         "The transposed program is what tape's loop interprets: a line for each operation, the last one first.",
     ),
+    "elliott": Said(
+        "A program is a composition of combinators, and reverse mode its interpretation by the dual of linear maps.",
+        "A variable is a path into the environment, as in chad; the dual of a copy is an addition.",
+    ),
     "tape": Said(
         "Where Smeding and Vákár's stages end: every operation writes a row, and a loop reads the rows backwards.",
         "delta_array and global_tape arrive at the same algorithm.",
