@@ -15,8 +15,8 @@ Cost:    a variable is a path of exl to its place in the environment: O(its dist
     Wrap[f] x       = let (y, f') = interpret f (D (Dual ->+)) x in (y, f')
 
 Cont ->+ R gives reverse mode, too: but a fork uses its continuation twice, so that sharing costs 2^n as in naive. The
-dual has the continuations as data. curry.py adds functions as values: the differentiable curry. The paper's text was not
-at hand; the definitions are its published ones.
+dual has the continuations as data. curry.py adds functions as values: the differentiable curry. The paper's text was
+not at hand; the definitions are its published ones.
 """
 
 from __future__ import annotations
