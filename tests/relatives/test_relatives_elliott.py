@@ -19,8 +19,9 @@ from stages.comparison import measure
 from stages.programs import PROGRAMS
 from stages.relatives import tagged_forward
 from stages.relatives.elliott import environment, vjp
-from stages.relatives.elliott.categories import Cont, D, Dual, Functions, Linear, interpret, plus
+from stages.relatives.elliott.categories import Cont, D, Dual, interpret
 from stages.relatives.elliott.curry import App, Calls, Captured, Lam, Prim, Var, gradient
+from stages.relatives.elliott.linear import Functions, Linear, plus
 from stages.relatives.elliott.terms import EXL, EXR, ID, Compose, Const, Curry, Fork, compiled, size
 from stages.relatives.recording import record
 

@@ -26,7 +26,8 @@ from typing import Any
 
 from dualrev.tree import Structure
 from stages.comparison.counts import Counts, LimitReached
-from stages.relatives.elliott.categories import D, Dual, Linear, interpret, listed
+from stages.relatives.elliott.categories import D, Dual, interpret
+from stages.relatives.elliott.linear import Linear, listed
 from stages.relatives.elliott.terms import balanced, compiled, size
 from stages.relatives.recording import Recording, record
 

@@ -25,7 +25,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dualrev.rules.primitives import PRIMITIVES
-from stages.relatives.elliott.categories import D, Dual, Linear, Map, interpret, plus, zero
+from stages.relatives.elliott.categories import D, Dual, interpret
+from stages.relatives.elliott.linear import Linear, Map, plus, zero
 from stages.relatives.elliott.terms import APPLY, Compose, Const, Curry, Fork, Op, Term, balanced, variable
 
 __all__ = ["App", "Calls", "Captured", "Lam", "Prim", "Var", "compiled", "gradient"]
