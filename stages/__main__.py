@@ -7,6 +7,7 @@ import ast
 import dataclasses
 import difflib
 import functools
+import gc
 import importlib.util
 import inspect
 import itertools
@@ -399,4 +400,5 @@ def _usage(message: str) -> NoReturn:
 
 if __name__ == "__main__":
     print_utf8()
+    gc.freeze()  # every measurement of a time collects garbage first: among all modules' objects that takes long
     sys.exit(main())
