@@ -1,4 +1,4 @@
-"""Warning where numba is newer than the versions that the tests ran with.
+"""Diagnostic at the first compiled derivative: numba is newer than the versions that the tests ran with.
 
 The compiler calls and replaces functions inside of numba (faster_numba.py, runtime/link.py), which a minor version of
 numba may change.
