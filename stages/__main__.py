@@ -216,6 +216,7 @@ def _run(
 
         for program, primals, size, family in chosen:
             name = program.name
+            gc.freeze()  # every measurement of a time collects garbage first: among all earlier objects that takes long
             result = compare(program, primals, size, stages, options.limit, functools.partial(step, name))
             if not comparisons:  # after the first comparison: an error of the user's function comes without them
                 console.print(report.overview(stages))
@@ -400,5 +401,4 @@ def _usage(message: str) -> NoReturn:
 
 if __name__ == "__main__":
     print_utf8()
-    gc.freeze()  # every measurement of a time collects garbage first: among all modules' objects that takes long
     sys.exit(main())
