@@ -138,7 +138,7 @@ def _slogdet(a: Any) -> Any:
 
 
 def _pinv(a: Any, rcond: Any = None) -> Any:
-    """d(p) = -p da p + p p^H da^H (1 - a p) + (1 - p a) da^H p^H p, and what `_change_by_cut` adds to it."""
+    """d(p) = -p da p + p p^H da^H (1 - a p) + (1 - p a) da^H p^H p, and what `_with_change_by_cut` adds to it."""
 
     def pull(xs: Sequence[Any], ys: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
         """Return the cotangent of a: three terms, for its inverse and for its two null spaces."""
@@ -159,15 +159,16 @@ def _pinv(a: Any, rcond: Any = None) -> Any:
 
 
 def _with_change_by_cut(made: Any, t: Any, a: Any, rcond: Any) -> Any:
-    """Add the change by singular values of a that pinv cut away and that are not 0, of a tangent t of a.
+    """Add to `made` the terms of the singular values of a that pinv cut away and that are not 0, for a tangent t of a.
 
-    With e = u^H t v, for a value k that was kept, a value j < k that was not, r = s[j] / s[k] and
-    w = r / (s[k]^2 - s[j]^2): u x v^H, where x is w (r e[k, j] + conj(e[j, k])) at (k, j), and as much at (j, k).
+    Let s[k] be kept and s[j] be cut away, e = u^H t v, r = s[j] / s[k] and w = r / (s[k]^2 - s[j]^2). The sum of terms
+    is u x v^H, where x[k, j] = w (r e[k, j] + conj(e[j, k])), x[j, k] = w (r e[j, k] + conj(e[k, j])), and the rest of
+    x is 0.
     """
     s = np.linalg.svd(values(a), compute_uv=False)
-    least = np.max(s, axis=-1, keepdims=True, initial=0.0)
-    kept = s > (1e-15 if rcond is None else np.expand_dims(rcond, -1)) * least
-    rounded = s <= 4 * max(a.shape[-2:]) * np.spacing(least)
+    largest = np.max(s, axis=-1, keepdims=True, initial=0.0)
+    kept = s > (1e-15 if rcond is None else np.expand_dims(rcond, -1)) * largest
+    rounded = s <= 4 * max(a.shape[-2:]) * np.spacing(largest)
     pairs = kept[..., :, None] & ~(kept | rounded)[..., None, :]
     if not np.any(pairs):
         return made

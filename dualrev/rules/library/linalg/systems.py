@@ -213,7 +213,7 @@ def _rank(s, rcond):
 
 @inner
 def _change_of_pinv(p, a, t):
-    """What is cut away taken for 0."""
+    """The derivative of pinv by Golub and Pereyra, which takes the singular values that were cut away for 0."""
     q, u = turned(p), turned(t)
     first, last = product(product(p, q), u), product(product(u, q), p)
     first -= product(product(first, a), p)
@@ -223,9 +223,10 @@ def _change_of_pinv(p, a, t):
 
 @inner(error_model="numpy")
 def _change_by_cut(t, u, s, vt, rank):
-    """What is added for singular values that were cut away and are not 0: a singular value j turns into one k > it.
+    """The terms of the singular values that were cut away and are not 0, for a tangent t of u s vt.
 
-    With e = u^T t v, r = s[j] / s[k] and w = r / (s[k]^2 - s[j]^2): w (r e[k, j] + e[j, k]) at (k, j), and transposed.
+    Let s[k] be kept and s[j] be cut away, e = u^T t v, r = s[j] / s[k] and w = r / (s[k]^2 - s[j]^2). The sum of terms
+    is u x vt, where x[k, j] = w (r e[k, j] + e[j, k]), x[j, k] = w (r e[j, k] + e[k, j]), and the rest of x is 0.
     """
     turns = np.zeros((len(s), len(s)), s.dtype)
     if rank == len(s) or s[rank] <= rounding(s):  # nothing is: then vectors of equal ones need no derivative
