@@ -53,12 +53,17 @@ Choose = Callable[[dict[Callable[[float], Any], float]], Callable[[float], Any]]
 
 def plus(*terms: Staged) -> Staged:
     """(+) : Staged c, Staged c -> Staged c, for any number of terms; the order of the keys is that of the terms"""
-    total: Staged = {}, {}
-    for term in terms:
-        for into, part in zip(total, term, strict=True):
-            for key, z in part.items():
-                into[key] = into[key] + z if key in into else z
-    return total
+    c: dict[Any, float] = {}
+    m: dict[Any, float] = {}
+    for of_c, of_m in terms:
+        _add(c, of_c)
+        _add(m, of_m)
+    return c, m
+
+
+def _add(into: dict[Any, float], part: dict[Any, float]) -> None:
+    for key, z in part.items():
+        into[key] = into[key] + z if key in into else z
 
 
 def constant(run, r):

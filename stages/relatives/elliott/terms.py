@@ -142,7 +142,7 @@ def combinators(recording: Recording) -> int:
     >>> combinators(run) == size(compiled(run)) == 13
     True
     """
-    position = {x: k for k, x in enumerate(recording.names)}
+    position: dict[Atom, int] = {x: k for k, x in enumerate(recording.names)}
 
     def atoms(found: Sequence[Atom]) -> int:
         """The size of the balanced pairs of these atoms."""

@@ -61,10 +61,10 @@ def optimised(parameters: Sequence[str], block: Block, results: Sequence[Name]) 
                 raise StagingError(f"only straight-line code is optimised, and this code has {type(s).__name__}")
     returned = ", ".join(_written(cells[result]) for result in results)
     needed, lines = _names(returned), [f"    return {returned}"]
-    for name, value in reversed(lets.items()):  # dead code elimination
-        if name in needed:
+    for bound, value in reversed(lets.items()):  # dead code elimination
+        if bound in needed:
             needed |= _names(value)
-            lines.append(f"    {name} = {value}")
+            lines.append(f"    {bound} = {value}")
     return "\n".join([f"def snippet({', '.join(parameters)}):", *reversed(lines)]) + "\n"
 
 
