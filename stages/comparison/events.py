@@ -32,9 +32,10 @@ __all__ = ["SHAPES", "Exponent", "Shape", "events", "exponent", "table"]
 def events(stage: str, f: Callable[..., Any], *primals: Any) -> int:
     """Count the bytecode instructions of a stage for f's value at the primals and one pullback of ones.
 
-    KeyError for an unknown stage; errors of f propagate.
+    What is made at first use, such as the code of a rule, counts the first time. KeyError for an unknown stage; errors
+    of f propagate.
 
-    >>> one, two, three = (events("tape", PROGRAMS["doublings"].function, 1.0, n) for n in (1, 2, 3))
+    >>> _, one, two, three = (events("tape", PROGRAMS["doublings"].function, 1.0, n) for n in (1, 1, 2, 3))
     >>> two - one == three - two > 100
     True
     """
