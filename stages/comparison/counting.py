@@ -38,7 +38,7 @@ class Recorder:
 
     def add(self, field: str, n: int = 1) -> None:
         """Count n more operations of a kind. LimitReached above the limit."""
-        setattr(self.counts, field, getattr(self.counts, field) + n)
+        vars(self.counts)[field] += n  # faster than setattr: a count may make millions of steps
         self.work += n
         if self.work > self.limit:
             raise LimitReached(f"more than {self.limit:,.0f} steps")

@@ -93,7 +93,7 @@ def recording(html):
 def taken_once():
     """Times are shown, but do not matter here: each is taken once."""
 
-    def once(run, arguments=tuple, budget=0.0):
+    def once(run, arguments=tuple, **options):
         start = time.perf_counter()
         run(*arguments())
         return time.perf_counter() - start
