@@ -52,10 +52,14 @@ def made_up():
                 seconds = 1e-5 if version.library == "compiled" else 2e-5
                 benchmarks.append(entry("peers", seconds, **labels, size=program.quick, first_call=0.5))
     for name in FORKS:
-        records.append({"suite": "fork_join", "program": name, "n": 8, "work": 8000, "span": 1003})
+        records.append({"suite": "fork_join", "what": "counts", "program": name, "n": 8, "work": 8000, "span": 1003})
         for step, n in itertools.product(("forward", "reverse"), (1, 2)):
             seconds = 4e-3 / (n if step == "reverse" else 1)
-            benchmarks.append(entry("fork_join", seconds, program=name, step=step, threads=n, locked=True))
+            labels = {"program": name, "step": step, "threads": n}
+            benchmarks.append(entry("fork_join", seconds, **labels, locked=True))
+            records.append(
+                {"suite": "fork_join", "what": "processor", **labels, "joining": 4e-3 / n**0.5, "together": 4e-3}
+            )
     sizes = [1000, 2000, 4000]
     for library, cost in (("dualrev", 400), ("compiled", 16)):
         records.append(
@@ -147,8 +151,8 @@ def test_both_passes_of_programs_that_fork_have_work_and_span_and_a_speed_up(run
     assert "This one has the lock." in section.text[1]
     (table,) = section.tables
     assert table.rows[:2] == [
-        ["balanced tree of sines, forward pass", "8,000", "1,003", "4.00", "4.00", "1.00"],
-        ["balanced tree of sines, reverse pass", "8,000", "1,003", "4.00", "2.00", "2.00"],
+        ["balanced tree of sines, forward pass", "8,000", "1,003", "4.00", "4.00", "1.00", "1.41"],
+        ["balanced tree of sines, reverse pass", "8,000", "1,003", "4.00", "2.00", "2.00", "1.41"],
     ]
 
 
