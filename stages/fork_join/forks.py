@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from dualrev.eager.numbers.dual import RUNNING
+from dualrev.eager.numbers.overload import RUNNING
 from stages.fork_join.jobs import Block, Jobs
 from stages.fork_join.threads import beside
 

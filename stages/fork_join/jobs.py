@@ -79,6 +79,8 @@ class Fork(NamedTuple):
 class Jobs(Run):
     """All jobs, in the order in which they began, and the current block of each thread, whose last job writes."""
 
+    forks: int  #: how many there were
+
     def __init__(self) -> None:
         free = spare(1 if locked() else os.cpu_count() or 1)
         super().__init__(jobs=[], forks=0, drawing=threading.Lock(), here=threading.local(), free=free)

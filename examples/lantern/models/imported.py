@@ -126,7 +126,8 @@ def _normalise(node: Node, training: bool, found: dict[str, Any], x: Any, scale:
     """BatchNormalization; in training, the new statistics, in ONNX's momentum, go to `found`."""
     names, epsilon, kept = node.inputs[3:], node.get("epsilon", 1e-5), node.get("momentum", 0.9)
     if not training:
-        return normalised(x, scale, shift, *(found[name] for name in names), epsilon)
+        mean, variance = (found[name] for name in names)
+        return normalised(x, scale, shift, mean, variance, epsilon)
     y, *now = batch_norm(x, scale, shift, epsilon)
     for name, new in zip(names, now, strict=True):
         found[name] = (kept * found[name] + (1.0 - kept) * new).astype(new.dtype)

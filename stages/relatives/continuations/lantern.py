@@ -87,7 +87,12 @@ def op(name: str, arguments: tuple[Any, ...], limit: bool = False) -> Dual:
         z = Dual(code, y, code.cell())
         k(z)
         if z.d in code.reached:
-            code.called(z.d, lambda: [visit(z, name, i, atoms, arguments[i]) for i in moving])
+            code.called(z.d, lambda: steps(z))
+
+    def steps(z: Dual) -> None:
+        """Write the reverse step of each argument."""
+        for i in moving:
+            visit(z, name, i, atoms, arguments[i])
 
     return shift(body, code)
 
