@@ -28,7 +28,7 @@ from dualrev.compiler.codegen.module_text import FunctionText
 from dualrev.compiler.driver.context import Front
 from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core.atom_types import is_array, is_real_array
-from dualrev.compiler.ir.core.atoms import Node, Var
+from dualrev.compiler.ir.core.atoms import Global, Node, Var
 from dualrev.compiler.ir.core.nodes import Block, Call, Effect, For, Function, Statement, Store, While
 from dualrev.compiler.ir.core.traverse import blocks, reads, statements, variables, with_blocks
 from dualrev.compiler.ir.pass_manager import PassManager, Settings
@@ -45,12 +45,15 @@ __all__ = ["KernelText", "kernel_text"]
 _ALONE = {"split-loop", "sink-stores", "replace-by-scalars", "elide-rezeroing", "elide-zeroing", "fuse-sweeps"}
 
 #: Functions of math that numba has on a device, and others that a thread may call.
-_DEVICE = {f"math.{x}" for x in (
-    "acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc exp expm1 fabs floor fmod gamma hypot isfinite"
-    " isinf isnan lgamma log log10 log1p log2 pow sin sinh sqrt tan tanh trunc"
-).split()}  # fmt: skip
-_DEVICE |= {"abs", "bool", "float", "int", "len", "max", "min", "pow", "range", "round"}
-_DEVICE |= {f"np.{x}" for x in "bool_ float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()}
+_MATH = """
+acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc exp expm1 fabs floor fmod gamma hypot isfinite
+isinf isnan lgamma log log10 log1p log2 pow sin sinh sqrt tan tanh trunc
+"""
+_DTYPES = """
+bool_ float32 float64 int8 int16 int32 int64 intp uint8 uint16 uint32 uint64 uintp
+"""
+_DEVICE = {"abs", "bool", "float", "int", "len", "max", "min", "pow", "range", "round"}
+_DEVICE |= {f"math.{x}" for x in _MATH.split()} | {f"np.{x}" for x in _DTYPES.split()}
 _CALL = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
 #: What stands between the sweeps.
 _BETWEEN = Effect("pass", (), False, 0)
@@ -67,7 +70,9 @@ class KernelText:
     active    numbers of the parameters that have shadows
     written   numbers of the parameters that are written to
     before    numbers of those among them whose elements from before the launch are read
+    restored  numbers of those whose elements change while the adjoint runs
     limit     words of tape of a thread, if threads look for room; else None
+    threads   coordinates by which threads have to differ: those that the kernel asks for, if it stores anything
     """
 
     text: str
@@ -76,7 +81,9 @@ class KernelText:
     active: tuple[int, ...]
     written: tuple[int, ...]
     before: tuple[int, ...]
+    restored: tuple[int, ...]
     limit: int | None
+    threads: frozenset[str] | None
 
 
 def kernel_text(thread: ThreadFunction, argtypes: NumbaTypes, tape: int, options: str = "") -> KernelText:
@@ -107,12 +114,12 @@ class _Derivation:
         return self.front.memory
 
     def _check_type(self, name: str, kind: NumbaType) -> None:
-        numbers = types.Integer | types.Float | types.Boolean
-        if isinstance(kind, types.Array) and isinstance(kind.dtype, numbers) and kind.ndim:
+        is_array_with_axes = isinstance(kind, types.Array) and kind.ndim > 0
+        number = kind.dtype if is_array_with_axes else kind
+        if isinstance(number, types.Integer | types.Boolean) or number in (types.float32, types.float64):
             return
-        if not isinstance(kind, numbers):
-            what, why = f"{name}, an argument of numba type {kind}", "kernels take arrays and numbers here"
-            self.source.refuse(self.source.tree, what, why, "an array for each part of it")
+        what, why = f"{name}, an argument of numba type {kind}", "kernels take arrays and numbers of one dtype here"
+        self.source.refuse(self.source.tree, what, why, "an array of float64, or float32, for each part of it")
 
     def _check_core(self) -> None:
         for s in statements(self.core.body):
@@ -124,7 +131,7 @@ class _Derivation:
         """Emit the kernel."""
         core = without_repetition(self.core, self.memory, ())
         threads = {x: INDICES[name][1] for name, x in self.indices.items()}
-        check_races(core, self.memory, threads)
+        self.stores = check_races(core, self.memory, threads)
         active = [x for x in self.arrays if is_real_array(x)]
         sweeps = self.front.reverse.of_arrays(self.core, active)
         whole = self._needed(sweeps, active)
@@ -149,7 +156,7 @@ class _Derivation:
             before, count = count, sum(1 for _ in statements(f.body))
         return f
 
-    def _key(self, f: Function, x: Var) -> Representative:
+    def _key(self, f: Function, x: Var | Global) -> Representative:
         return Classes(f, self.memory).find(x)
 
     def _stored(self, f: Function) -> set[Representative]:
@@ -193,7 +200,7 @@ class _Derivation:
     def _emitted(self, sweeps: Sweeps, whole: Function, active: list[Var]) -> KernelText:
         names, facts = self.front.names, sweeps.facts
         tape = Tape(names, whole.body, self.limit)
-        emission = KernelEmission(names, tape, self._refuse)
+        emission = KernelEmission(names, whole.body, tape, self._refuse)
         for x, name in zip(self.parameters, self.thread.parameters, strict=True):
             emission.call_it(x, names.user(name))
         emission.introduce(variables(self.core))
@@ -234,6 +241,8 @@ class _Derivation:
         written = {self._key(self.core, s.array) for s in statements(self.core.body) if isinstance(s, Store)}
         loaded = {self._key(whole, x) for s in statements(whole.body) if not isinstance(s, Store) for x in contents(s)}
         numbers = range(len(self.parameters))
+        asked = frozenset(c for name in self.indices for c in INDICES[name][1])
+        restored = self._stored(whole)
         return KernelText(
             head + text + "\n",
             made.name,
@@ -241,7 +250,9 @@ class _Derivation:
             tuple(k for k in numbers if is_real_array(self.parameters[k])),
             tuple(k for k in numbers if core[k] in written),
             tuple(k for k in numbers if core[k] in written and self._key(whole, self.parameters[k]) in loaded),
+            tuple(k for k in numbers if self._key(whole, self.parameters[k]) in restored),
             tape.limit if tape.is_checked else None,
+            asked if self.stores else None,
         )
 
 

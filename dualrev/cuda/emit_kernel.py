@@ -7,8 +7,8 @@ Text for a processor and text for CUDA differ in these places:
     np.empty(3)             cuda.local.array(3, ...)         a thread has no heap
     words, grown on demand  words = cuda.local.array(n)      the tape of a thread has a fixed size
 
-A thread that runs out of tape goes on counting, but saves nothing. Before its reverse sweep it reports how many words it
-would have needed, and stops: the launch raises an error then. If the number of words is known when the kernel is
+A thread that runs out of tape goes on counting, but saves nothing. Before its reverse sweep it reports how many words
+it would have needed, and stops: the launch raises an error then. If the number of words is known when the kernel is
 compiled, the tape has this size, and no thread looks.
 """
 
@@ -29,7 +29,7 @@ from dualrev.compiler.ir.core import nodes
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import SCALED, Applied, Atom, Constant, Expr, Var
 from dualrev.compiler.ir.core.nodes import Block
-from dualrev.compiler.ir.core.traverse import blocks, statements
+from dualrev.compiler.ir.core.traverse import blocks, statements, writes
 from dualrev.compiler.ir.names import Names
 from dualrev.cuda.races import is_atomic_view
 
@@ -112,8 +112,9 @@ def _size(body: Block, inside: bool = False) -> int | None:
 class KernelEmission(Emission):
     """Emitter of the text of a kernel; `refuse` raises for what a device cannot do."""
 
-    def __init__(self, names: Names, tape: Tape, refuse: Refuse) -> None:
+    def __init__(self, names: Names, body: Block, tape: Tape, refuse: Refuse) -> None:
         super().__init__(names, self._refuse_call, checked=False)
+        self.rebound = {x for s in statements(body) for x in writes(s)}
         self.device_tape, self.refuse = tape, refuse
         self.local: set[Var] = set()  # arrays of the thread
         self.columns: dict[Var, tuple[str, str]] = {}  # where a column begins
@@ -154,8 +155,10 @@ class KernelEmission(Emission):
     def block(self, body: Block) -> list[CodeStatement]:
         """Code of a block."""
         code: list[CodeStatement] = []
-        for s in body:
+        for s, after in zip(body, [*body[1:], None], strict=False):
             self.line = s.line or self.line
+            if isinstance(s, nodes.Make) and isinstance(after, nodes.Hold) and after.source is s.target:
+                self.call_it(s.target, self.var(after.target))
             code += self._statement(s)
         return code
 
@@ -164,10 +167,17 @@ class KernelEmission(Emission):
             case nodes.Copy() if isinstance(s.target.type, types.NoneType):
                 return []
             case nodes.Copy(target, source) | nodes.Hold(target, source) if is_array(target):
+                if isinstance(source, Var) and source in self.shapes:
+                    self.shapes[target] = self.shapes[source]
                 self.local |= {target} if source in self.local else set()
+                if self.var(target) == to_python.text(self.atom(source)):
+                    return []
                 return [self._assign(target, self.atom(source), s.line)]
             case nodes.View(target, base):
                 self.local |= {target} if base in self.local else set()
+                if is_atomic_view(s) and isinstance(base, Var) and base not in self.rebound:
+                    self.call_it(target, self.var(base))
+                    return []
                 if is_atomic_view(s):
                     return [self._assign(target, self.atom(base), s.line)]
             case nodes.Make():
@@ -213,9 +223,7 @@ class KernelEmission(Emission):
         self.shapes[s.target] = made
         dtype = to_python.dtype_name(s.target.type.dtype)
         name = self.var(s.target)
-        code: list[CodeStatement] = [
-            Code(f"{name} = cuda.local.array({to_python.text(made)}, {dtype})", s.line)
-        ]
+        code: list[CodeStatement] = [Code(f"{name} = cuda.local.array({to_python.text(made)}, {dtype})", s.line)]
         if "zeros" in function:
             counters = [self.names.fresh("_k{k}") for _ in extents]
             body: list[CodeStatement] = [Code(f"{name}[{', '.join(counters)}] = 0", s.line)]

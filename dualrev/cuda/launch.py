@@ -59,7 +59,9 @@ def adjoint(kernel: UserValue, *, tape: int = _TAPE) -> Adjoint:
     """
     if not is_kernel(kernel):
         found = repr(kernel) if isinstance(kernel, Adjoint) else type(kernel).__name__
-        raise LaunchError("dr.cuda.adjoint", f"it takes a kernel of numba.cuda.jit, got {found}", "@cuda.jit above a kernel")
+        raise LaunchError(
+            "dr.cuda.adjoint", f"it takes a kernel of numba.cuda.jit, got {found}", "@cuda.jit above a kernel"
+        )
     if not isinstance(tape, int) or isinstance(tape, bool) or tape < 1:
         raise LaunchError("dr.cuda.adjoint", f"tape is a positive number of words, got {tape!r}", f"tape={_TAPE}")
     return Adjoint(kernel, tape)
@@ -71,6 +73,7 @@ class Adjoint:
     def __init__(self, kernel: UserValue, tape: int) -> None:
         self.kernel, self.tape = kernel, tape
         self._thread = thread_function(kernel)
+        self.parameters = self._thread.parameters
         self._made: dict[NumbaTypes, tuple[KernelText, UserValue]] = {}
 
     def __repr__(self) -> str:
@@ -98,10 +101,10 @@ class Adjoint:
         Keep a copy of these before you launch the kernel, and hand the copy to the adjoint. All other arrays may be
         handed to it before or after the launch.
         """
-        return tuple(self._thread.parameters[k] for k in self._derived(args)[0].before)
+        return tuple(self.parameters[k] for k in self._derived(args)[0].before)
 
     def _derived(self, args: Sequence[Any]) -> tuple[KernelText, UserValue]:
-        parameters = self._thread.parameters
+        parameters = self.parameters
         if len(args) < len(parameters):
             why = f"it takes {', '.join(parameters)}, and shadows, got {len(args)} arguments"
             raise self.misfit(why, "*args, *shadows")
@@ -121,21 +124,33 @@ class Launch:
 
     def __call__(self, *args: Any) -> None:
         """Launch the adjoint with the arguments of the kernel, and the shadows of its arrays of floats."""
-        made, kernel = self._of._derived(args)
-        names = self._of._thread.parameters
-        primals, shadows = args[: len(names)], args[len(names) :]
-        self._check(made, primals, shadows)
+        of = self._of
+        made, kernel = of._derived(args)
+        count = len(of.parameters)
+        self._check_grid(made)
+        self._check(made, args[:count], args[count:])
         if made.limit is None:
             kernel[self._grid](*args)
             return
         needed = np.zeros(1, np.int64)
         kernel[self._grid](*args, needed)
         if needed[0] > made.limit:
-            why = f"a thread needs {needed[0]} words of tape and has {made.limit}, so the shadows are incomplete"
-            raise self._of.misfit(why, f"dr.cuda.adjoint(kernel, tape={needed[0]}), and set the shadows anew")
+            changed = "".join(f" and {of.parameters[k]}" for k in made.restored)
+            why = f"a thread needs {needed[0]} words of tape and has {made.limit}: the shadows{changed} are half done"
+            raise of.misfit(why, f"dr.cuda.adjoint(kernel, tape={needed[0]}), and launch it with arguments as before")
+
+    def _check_grid(self, made: KernelText) -> None:
+        """Raise LaunchError if threads that differ in what the kernel does not ask for would write to one element."""
+        if made.threads is None:
+            return
+        for part, extents in zip(("block", "thread"), self._grid[:2], strict=True):
+            for axis, n in zip("xyz", extents if isinstance(extents, (tuple, list)) else (extents,), strict=False):
+                if n > 1 and f"{part}_{axis}" not in made.threads:
+                    why = f"the kernel does not ask for cuda.{part}Idx.{axis}, so {n} threads write to one element"
+                    raise self._of.misfit(why, f"1 for {axis} of the {part}s")
 
     def _check(self, made: KernelText, primals: Sequence[Any], shadows: Sequence[Any]) -> None:
-        parameters = self._of._thread.parameters
+        parameters = self._of.parameters
         names = [parameters[k] for k in made.active]
         if len(shadows) != len(names):
             said = ", ".join(f"d_{name}" for name in names) or "none"
@@ -143,9 +158,14 @@ class Launch:
         for name, k, shadow in zip(names, made.active, shadows, strict=True):
             x, kind = primals[k], (getattr(shadow, "shape", None), getattr(shadow, "dtype", None))
             if kind != (x.shape, x.dtype):
-                why = f"the shadow of {name} has shape {kind[0]} and dtype {kind[1]}, and {name} {x.shape} and {x.dtype}"
+                why = (
+                    f"the shadow of {name} has shape {kind[0]} and dtype {kind[1]}, and {name} {x.shape} and {x.dtype}"
+                )
                 raise self._of.misfit(why, f"np.zeros_like({name})")
-        arrays = [_Given(name, x, k in made.written, False) for k, (name, x) in enumerate(zip(parameters, primals, strict=True))]
+        arrays = [
+            _Given(name, x, k in made.written, False)
+            for k, (name, x) in enumerate(zip(parameters, primals, strict=True))
+        ]
         arrays += [
             _Given(f"d_{name}", x, k in made.written, True)
             for name, k, x in zip(names, made.active, shadows, strict=True)

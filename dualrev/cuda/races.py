@@ -39,9 +39,12 @@ def is_atomic_view(s: Statement | None) -> bool:
     return isinstance(s, View) and isinstance(s.value, Item) and s.value.index == (...,)
 
 
-def check_races(f: Function, memory: Memory, threads: Mapping[Var, Coordinates]) -> None:
-    """Raise UnsupportedError for a race; `threads` has the coordinates by which parameters distinguish threads."""
-    _Races(f, memory, threads).check()
+def check_races(f: Function, memory: Memory, threads: Mapping[Var, Coordinates]) -> bool:
+    """Raise UnsupportedError for a race; return whether there are stores that are not atomic.
+
+    `threads` has the coordinates by which parameters distinguish threads.
+    """
+    return _Races(f, memory, threads).check()
 
 
 @dataclass(frozen=True)
@@ -78,14 +81,15 @@ class _Races:
                 found[x] = found.get(x, mine) & mine  # i + n depends on the coordinates of i, and n does not
         return found
 
-    def check(self) -> None:
-        """Check all arrays of the kernel."""
+    def check(self) -> bool:
+        """Check all arrays of the kernel; return whether one has stores that are not atomic."""
         found: dict[Representative, list[_Access]] = {}
         for access, array in self._accesses(self.f.body, False):
             found.setdefault(self.classes.find(array), []).append(access)
-        for key, some in found.items():
-            if key in self.names:
-                self._check_array(self.names[key], some)
+        given = {key: some for key, some in found.items() if key in self.names}
+        for key, some in given.items():
+            self._check_array(self.names[key], some)
+        return any(a.kind == "store" for some in given.values() for a in some)
 
     def _check_array(self, x: Var, some: list[_Access]) -> None:
         kinds = {a.kind for a in some}
@@ -93,7 +97,9 @@ class _Races:
             return
         if "atomic" in kinds:
             other = next(a for a in some if a.kind != "atomic")
-            what = f"{'a load from' if other.kind == 'load' else 'a store into'} {x}, to which the kernel adds atomically"
+            what = (
+                f"{'a load from' if other.kind == 'load' else 'a store into'} {x}, to which the kernel adds atomically"
+            )
             why = "another thread may add to the element before or after that"
             self.source.refuse(other.s.line, what, why, "a kernel for each of both, launched one after the other")
         for a in some:

@@ -6,8 +6,8 @@
         if i < x.size:                                       y[...][k[i]] += x[i]
             cuda.atomic.add(y, k[i], x[i])
 
-What CUDA tells a thread about itself becomes an integer parameter, so the compiler can read the function as any other. A
-device function becomes a numba function in the same way. It takes the indices that it asks for from its caller.
+What CUDA tells a thread about itself becomes an integer parameter, so the compiler can read the function as any other.
+A device function becomes a numba function in the same way. It takes the indices that it asks for from its caller.
 
 An atomic addition becomes `y[...][i] += v`: the view `y[...]` of the whole array tells races.py that the store is
 atomic, and means nothing to the derivative.
@@ -39,15 +39,16 @@ for _k, _axis in enumerate(_AXES):
     _both = frozenset({f"thread_{_axis}", f"block_{_axis}"})
     INDICES[f"grid_{_axis}"] = f"cuda.grid({_k + 1}){_item}", _both
     INDICES[f"gridsize_{_axis}"] = f"cuda.gridsize({_k + 1}){_item}", frozenset()
-    INDICES[f"thread_{_axis}"] = f"int(cuda.threadIdx.{_axis})", frozenset({f"thread_{_axis}"})
-    INDICES[f"block_{_axis}"] = f"int(cuda.blockIdx.{_axis})", frozenset({f"block_{_axis}"})
-    INDICES[f"blockdim_{_axis}"] = f"int(cuda.blockDim.{_axis})", frozenset()
-    INDICES[f"griddim_{_axis}"] = f"int(cuda.gridDim.{_axis})", frozenset()
+    INDICES[f"thread_{_axis}"] = f"np.int64(cuda.threadIdx.{_axis})", frozenset({f"thread_{_axis}"})
+    INDICES[f"block_{_axis}"] = f"np.int64(cuda.blockIdx.{_axis})", frozenset({f"block_{_axis}"})
+    INDICES[f"blockdim_{_axis}"] = f"np.int64(cuda.blockDim.{_axis})", frozenset()
+    INDICES[f"griddim_{_axis}"] = f"np.int64(cuda.gridDim.{_axis})", frozenset()
 
 _FIELDS = {"threadIdx": "thread", "blockIdx": "block", "blockDim": "blockdim", "gridDim": "griddim"}
 
-_BARRIER = "its threads wait for one another, and each thread is reversed alone", (
-    "a kernel for each part between two barriers, launched one after the other"
+_BARRIER = (
+    "its threads wait for one another, and each thread is reversed alone",
+    ("a kernel for each part between two barriers, launched one after the other"),
 )
 _SHARED = "threads of a block share it, and each thread is reversed alone", "arrays that the kernel is given"
 _WARP = "threads of a warp exchange values, and each thread is reversed alone", "arrays that the kernel is given"
@@ -93,13 +94,13 @@ def _is_cuda(x: UserValue) -> bool:
 class ThreadFunction:
     """Kernel, or device function, as a numba function of one thread.
 
-    indices     its last parameters: keys of INDICES
+    indices     its last parameters: their names, by the keys of INDICES
     sources     the sources of this function and of the device functions that it calls, by their ids
     """
 
     dispatcher: Dispatcher
     source: Source
-    indices: tuple[str, ...]
+    indices: dict[str, str]
     sources: dict[int, Source]
 
     @property
@@ -122,8 +123,8 @@ def _made(kernel: UserValue, callers: tuple[UserValue, ...]) -> ThreadFunction:
     tree = copy.deepcopy(source.tree)
     tree.decorator_list = []
     tree.body = [t for s in tree.body for t in rewriting.statement(s)]
-    indices = tuple(x for x in INDICES if x in rewriting.indices)
-    tree.args.args += [ast.arg(x) for x in indices]
+    indices = {key: rewriting.indices[key] for key in INDICES if key in rewriting.indices}
+    tree.args.args += [ast.arg(name) for name in indices.values()]
     ast.fix_missing_locations(tree)
     space = {**source.function.__globals__, **_closure(source.function), **rewriting.space}
     exec(compile(ast.Module([tree], []), source.file, "exec", dont_inherit=True), space)
@@ -145,21 +146,16 @@ class _Rewriting(ast.NodeTransformer):
 
     source: Source
     made: Callable[[UserValue], ThreadFunction]
-    indices: set[str] = field(default_factory=set)
+    indices: dict[str, str] = field(default_factory=dict)  # their names, by the keys of INDICES
     space: dict[str, UserValue] = field(default_factory=dict)
     sources: dict[int, Source] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = {x.id for x in ast.walk(self.source.tree) if isinstance(x, ast.Name)} | {*self.source.parameters}
+        self._taken = {x.id for x in ast.walk(self.source.tree) if isinstance(x, ast.Name)} | {*self.source.parameters}
         stored = (ast.Store, ast.Del)
         self._locals = {*self.source.parameters} | {
             x.id for x in ast.walk(self.source.tree) if isinstance(x, ast.Name) and isinstance(x.ctx, stored)
         }
-        self._taken = names
-        clash = sorted(names & INDICES.keys())
-        if clash:
-            why = "the derivative calls an index of a thread so"
-            self.source.refuse(self.source.tree, f"the name {clash[0]}", why, f"another name, such as {clash[0]}_")
 
     def statement(self, s: ast.stmt) -> list[ast.stmt]:
         """Rewrite a statement of the kernel."""
@@ -189,16 +185,24 @@ class _Rewriting(ast.NodeTransformer):
 
     def refer(self, stem: str, x: UserValue) -> ast.Name:
         """Name for a value that the rewritten function refers to."""
-        name = stem
-        while name in self._taken or (name in self.space and self.space[name] is not x):
-            name += "_"
+        for name, known in self.space.items():
+            if known is x:
+                return ast.Name(name, ast.Load())
+        name = self._free(stem)
         self.space[name] = x
         return ast.Name(name, ast.Load())
 
-    def index(self, name: str) -> ast.Name:
+    def _free(self, name: str) -> str:
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def index(self, key: str) -> ast.Name:
         """Parameter for an index."""
-        self.indices.add(name)
-        return ast.Name(name, ast.Load())
+        if key not in self.indices:
+            self.indices[key] = self._free(key)
+        return ast.Name(self.indices[key], ast.Load())
 
     def refuse(self, node: ast.AST, path: str) -> NoReturn:
         """Refuse a part of numba.cuda."""
@@ -252,11 +256,11 @@ class _Rewriting(ast.NodeTransformer):
         return made
 
     def _grid(self, node: ast.Call, path: str) -> ast.expr:
-        match node.args:
-            case [ast.Constant(int() as count)] if 1 <= count <= 3:
-                parts: list[ast.expr] = [self.index(f"{path}_{axis}") for axis in _AXES[:count]]
-                return parts[0] if count == 1 else ast.Tuple(parts, ast.Load())
-        self.refuse(node, path)
+        count = node.args[0].value if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) else None
+        if count not in (1, 2, 3):
+            self.refuse(node, path)
+        parts: list[ast.expr] = [self.index(f"{path}_{axis}") for axis in _AXES[:count]]
+        return parts[0] if count == 1 else ast.Tuple(parts, ast.Load())
 
     def _local_array(self, node: ast.Call) -> ast.expr:
         given = dict(zip(("shape", "dtype"), node.args, strict=False)) | {str(k.arg): k.value for k in node.keywords}
@@ -284,10 +288,9 @@ class _Rewriting(ast.NodeTransformer):
 
     def _device_function(self, node: ast.Call, called: UserValue) -> ast.expr:
         callee = self.made(called)
-        self.indices |= {*callee.indices}
         self.sources |= callee.sources
         name = self.refer(f"{called.py_func.__name__}_", callee.dispatcher)
         args = [self.visit(x) for x in node.args]
         keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
-        more = [ast.keyword(x, ast.Name(x, ast.Load())) for x in callee.indices]
+        more = [ast.keyword(name, self.index(key)) for key, name in callee.indices.items()]
         return ast.Call(name, args, [*keywords, *more])

@@ -91,7 +91,8 @@ class _Body:
         self.s, self.g = s, g
         self.times = Counter(x for t in statements(g.body) for x in writes(t))
         self.times.update(x for x in _parameters(g) if x in self.times)  # with what they are at the beginning
-        loops = [t for t in statements(g.body) if isinstance(t, For | While)]  # where one statement gives several values
+        # where one statement gives several values
+        loops = [t for t in statements(g.body) if isinstance(t, For | While)]
         self.times.update(x for loop in loops for t in statements((loop,)) for x in writes(t))
         self.new: dict[Var, Var] = {}
 
