@@ -131,7 +131,7 @@ class _Derivation:
         """Emit the kernel."""
         core = without_repetition(self.core, self.memory, ())
         threads = {x: INDICES[name][1] for name, x in self.indices.items()}
-        self.stores = check_races(core, self.memory, threads)
+        self.stored, self.added = check_races(core, self.memory, threads)
         active = [x for x in self.arrays if is_real_array(x)]
         sweeps = self.front.reverse.of_arrays(self.core, active)
         whole = self._needed(sweeps, active)
@@ -176,11 +176,10 @@ class _Derivation:
                 stores.setdefault(classes.find(s.array), []).append(place)
             for x in contents(s) if not isinstance(s, Store) else ():
                 loads.setdefault(classes.find(x), []).append(place)
-        spent = {
-            key
-            for key, some in stores.items()
-            if not any(_may_follow(load, store) for load in loads.get(key, ()) for store in some)
-        }
+        spent = {classes.find(x) for x in self.added}  # what is loaded to add to it, is not read
+        for key, some in stores.items():
+            if not any(_may_follow(load, store) for load in loads.get(key, ()) for store in some):
+                spent.add(key)
 
         def kept(body: Block) -> Block:
             """Leave out stores in a block."""
@@ -200,7 +199,8 @@ class _Derivation:
     def _emitted(self, sweeps: Sweeps, whole: Function, active: list[Var]) -> KernelText:
         names, facts = self.front.names, sweeps.facts
         tape = Tape(names, whole.body, self.limit)
-        emission = KernelEmission(names, whole.body, tape, self._refuse)
+        own = [facts.cotangent(x) for x in active if x in self.stored]
+        emission = KernelEmission(names, whole.body, tape, own, self._refuse)
         for x, name in zip(self.parameters, self.thread.parameters, strict=True):
             emission.call_it(x, names.user(name))
         emission.introduce(variables(self.core))
@@ -252,7 +252,7 @@ class _Derivation:
             tuple(k for k in numbers if core[k] in written and self._key(whole, self.parameters[k]) in loaded),
             tuple(k for k in numbers if self._key(whole, self.parameters[k]) in restored),
             tape.limit if tape.is_checked else None,
-            asked if self.stores else None,
+            asked if self.stored else None,
         )
 
 

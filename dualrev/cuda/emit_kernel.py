@@ -5,7 +5,10 @@ Text for a processor and text for CUDA differ in these places:
     d_x[i] += v             cuda.atomic.add(d_x, i, v)       several threads may read x[i], and so add to d_x[i]
     runtime.scaled(a, b)    a * b if b != 0.0 else 0.0       there is no runtime library on a device
     np.empty(3)             cuda.local.array(3, ...)         a thread has no heap
-    words, grown on demand  words = cuda.local.array(n)      the tape of a thread has a fixed size
+    words, grown on demand  floats = cuda.local.array(n)     the tape of a thread has a fixed size
+
+No two threads access one element of an array that the kernel stores into (races.py), so no addition to its shadow is
+atomic.
 
 A thread that runs out of tape goes on counting, but saves nothing. Before its reverse sweep it reports how many words
 it would have needed, and stops: the launch raises an error then. If the number of words is known when the kernel is
@@ -16,7 +19,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NoReturn
 
 from numba.core import types
@@ -110,13 +113,16 @@ def _size(body: Block, inside: bool = False) -> int | None:
 
 
 class KernelEmission(Emission):
-    """Emitter of the text of a kernel; `refuse` raises for what a device cannot do."""
+    """Emitter of the text of a kernel; `refuse` raises for what a device cannot do.
 
-    def __init__(self, names: Names, body: Block, tape: Tape, refuse: Refuse) -> None:
+    No two threads access one element of the arrays in `own`.
+    """
+
+    def __init__(self, names: Names, body: Block, tape: Tape, own: Iterable[Var], refuse: Refuse) -> None:
         super().__init__(names, self._refuse_call, checked=False)
         self.rebound = {x for s in statements(body) for x in writes(s)}
         self.device_tape, self.refuse = tape, refuse
-        self.local: set[Var] = set()  # arrays of the thread
+        self.local = {*own}  # and arrays of the thread
         self.columns: dict[Var, tuple[str, str]] = {}  # where a column begins
         self.shapes: dict[Var, ast.expr] = {}  # of these
         self.in_reverse = False

@@ -95,6 +95,14 @@ class Adjoint:
         """Return the text of the adjoint kernel for arguments of the kernel."""
         return self._derived(args)[0].text
 
+    def compiled(self, *args: Any) -> UserValue:
+        """Return the adjoint kernel for arguments of the kernel, as `numba.cuda.jit` returns it.
+
+        Its parameters are those of a launch. `adjoint` takes it for second derivatives, unless its threads look for
+        room on the tape.
+        """
+        return self._derived(args)[1]
+
     def before(self, *args: Any) -> tuple[str, ...]:
         """Return the arrays that the kernel changes, and that the adjoint needs as they were before the launch.
 
@@ -172,6 +180,7 @@ class Launch:
         ]
         for one, other in itertools.combinations(arrays, 2):
             changes = one.changes or other.changes or one.is_shadow != other.is_shadow
+            changes = changes or (one.is_shadow and isinstance(one.array, np.ndarray))  # copied to the device twice
             if changes and _overlap(one.array, other.array):
                 raise self._of.misfit(f"{one.name} and {other.name} share memory", f"a copy of {other.name}")
 

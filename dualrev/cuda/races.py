@@ -39,10 +39,10 @@ def is_atomic_view(s: Statement | None) -> bool:
     return isinstance(s, View) and isinstance(s.value, Item) and s.value.index == (...,)
 
 
-def check_races(f: Function, memory: Memory, threads: Mapping[Var, Coordinates]) -> bool:
-    """Raise UnsupportedError for a race; return whether there are stores that are not atomic.
+def check_races(f: Function, memory: Memory, threads: Mapping[Var, Coordinates]) -> tuple[set[Var], set[Var]]:
+    """Raise UnsupportedError for a race; return the parameters that are stored into, and those that are added to.
 
-    `threads` has the coordinates by which parameters distinguish threads.
+    `threads` has the coordinates by which parameters distinguish threads. The latter are only added to, atomically.
     """
     return _Races(f, memory, threads).check()
 
@@ -81,15 +81,16 @@ class _Races:
                 found[x] = found.get(x, mine) & mine  # i + n depends on the coordinates of i, and n does not
         return found
 
-    def check(self) -> bool:
-        """Check all arrays of the kernel; return whether one has stores that are not atomic."""
+    def check(self) -> tuple[set[Var], set[Var]]:
+        """Check all arrays of the kernel; return those with stores, and those with atomic additions."""
         found: dict[Representative, list[_Access]] = {}
         for access, array in self._accesses(self.f.body, False):
             found.setdefault(self.classes.find(array), []).append(access)
         given = {key: some for key, some in found.items() if key in self.names}
         for key, some in given.items():
             self._check_array(self.names[key], some)
-        return any(a.kind == "store" for some in given.values() for a in some)
+        kinds = {self.names[key]: {a.kind for a in some} for key, some in given.items()}
+        return tuple({x for x, found in kinds.items() if kind in found} for kind in ("store", "atomic"))  # type: ignore[return-value]
 
     def _check_array(self, x: Var, some: list[_Access]) -> None:
         kinds = {a.kind for a in some}
@@ -137,8 +138,9 @@ class _Races:
     def _accesses(self, body: Block, guarded: bool) -> Iterator[tuple[_Access, Var]]:
         for s in body:
             match s:
-                case Load(array=Var() as x):
-                    yield _Access(s, "load", self.dependence.access(s).index, guarded), x
+                case Load(array=Var() as x):  # of an int, an atomic addition is a load and a store
+                    kind = "atomic" if is_atomic_view(self.versions.at(s, x).statement) else "load"
+                    yield _Access(s, kind, self.dependence.access(s).index, guarded), x
                 case Store(array=x):
                     v = self.versions.at(s, x)
                     kind = "atomic" if is_atomic_view(v.statement) else "store"

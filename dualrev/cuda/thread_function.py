@@ -24,8 +24,10 @@ from typing import Any, NoReturn
 
 import numba
 import numpy as np
+from numba.core.registry import CPUDispatcher
 
-from dualrev.compiler.frontend.reading.source import Source, read
+from dualrev.compiler.ad.custom.custom_rules import has_rule
+from dualrev.compiler.frontend.reading.source import Source, is_derivative, read
 from dualrev.compiler.types.aliases import Dispatcher, UserValue
 
 __all__ = ["INDICES", "ThreadFunction", "is_kernel", "thread_function"]
@@ -84,6 +86,11 @@ _UNKNOWN = "it has no derivative here", "functions of math, and what docs/cuda.m
 def is_kernel(x: UserValue) -> bool:
     """Whether `x` is what `numba.cuda.jit` returns, on a device or in numba's simulator."""
     return type(x).__name__ in ("CUDADispatcher", "FakeCUDAKernel") and isinstance(x.py_func, FunctionType)
+
+
+def _is_callable_there(x: UserValue) -> bool:
+    """Whether a kernel can call `x`, and nothing says what its derivative is: numba compiles it for the device."""
+    return is_kernel(x) or (isinstance(x, CPUDispatcher) and not is_derivative(x) and not has_rule(x))
 
 
 def _is_cuda(x: UserValue) -> bool:
@@ -235,7 +242,7 @@ class _Rewriting(ast.NodeTransformer):
             made = self._local_array(node)
         elif path:
             self.refuse(node, path)
-        elif is_kernel(called):
+        elif _is_callable_there(called):
             made = self._device_function(node, called)
         else:
             found = self.generic_visit(node)
