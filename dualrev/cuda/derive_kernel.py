@@ -118,7 +118,7 @@ class _Derivation:
         number = kind.dtype if is_array_with_axes else kind
         if isinstance(number, types.Integer | types.Boolean) or number in (types.float32, types.float64):
             return
-        what, why = f"{name}, an argument of numba type {kind}", "kernels take arrays and numbers of one dtype here"
+        what, why = f"{name}, an argument of numba type {kind}", "kernels take numbers, and arrays of these, here"
         self.source.refuse(self.source.tree, what, why, "an array of float64, or float32, for each part of it")
 
     def _check_core(self) -> None:
@@ -230,7 +230,7 @@ class _Derivation:
                 known = name in _DEVICE | _WORDS or name.startswith("cuda.")
                 if not known:
                     what, why = f"{name} in the derivative of this line", "numba has no such function on a device"
-                    self.source.refuse(row.line or self.source.tree, what, why, "functions of math")
+                    self.source.refuse(row.line or self.source.tree, what, why, "functions whose derivatives are elementary")
         found = made.words()
         refs = {name: ref.value for name, ref in self.front.refs.items() if name in found}
         printed = names.chosen([x for x in found if x in refs], {made.name, *found})

@@ -142,6 +142,8 @@ class Launch:
             return
         needed = np.zeros(1, np.int64)
         kernel[self._grid](*args, needed)
+        for stream in filter(lambda x: hasattr(x, "synchronize"), self._grid[2:3]):
+            stream.synchronize()
         if needed[0] > made.limit:
             changed = "".join(f" and {of.parameters[k]}" for k in made.restored)
             why = f"a thread needs {needed[0]} words of tape and has {made.limit}: the shadows{changed} are half done"

@@ -99,7 +99,7 @@ class _Races:
         if "atomic" in kinds:
             other = next(a for a in some if a.kind != "atomic")
             what = (
-                f"{'a load from' if other.kind == 'load' else 'a store into'} {x}, to which the kernel adds atomically"
+                f"{'a load from' if other.kind == 'load' else 'a store into'} {x}, to which the kernel adds atomically,"
             )
             why = "another thread may add to the element before or after that"
             self.source.refuse(other.s.line, what, why, "a kernel for each of both, launched one after the other")
@@ -108,7 +108,7 @@ class _Races:
                 self._refuse_shared(x, a)
         if "load" in kinds and not all(a.guarded for a in some) and not self._covered(some):
             first = next(a for a in some if a.kind == "load")
-            what = f"a load from {x}, which the kernel writes to at another index"
+            what = f"a load from {x}, which the kernel writes to at another index,"
             why = "another thread may write to the element before or after that"
             self.source.refuse(first.s.line, what, why, "an array for the results, other than the one that is read")
 

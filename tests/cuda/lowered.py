@@ -14,7 +14,7 @@ from numba.cuda.cudadrv import nvvm
 from dualrev.cuda.derive_kernel import kernel_text
 from dualrev.cuda.thread_function import thread_function
 
-from kernels import CASES
+from programs.cuda_kernels import CASES
 
 CAPABILITY = (7, 5)
 

@@ -12,7 +12,7 @@ from numba.cuda.simulator import kernel as simulator
 import dualrev as dr
 from dualrev.errors import LaunchError
 
-from kernels import CASES, elementwise, grid_stride, in_place, logistic, scatter, stencil
+from programs.cuda_kernels import CASES, elementwise, grid_stride, in_place, logistic, scatter, stencil
 
 rng = np.random.default_rng(1)
 

@@ -5,19 +5,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numba
-import numpy as np
 import pytest
-from numba import cuda
 
 import dualrev as dr
 from dualrev.errors import UnsupportedError
+from programs import refused_kernels
+from programs.refused_kernels import REFUSED
 
 HERE = Path(__file__).resolve().parent
 
 
 def ran(*args, **environment):
-    path = os.pathsep.join([str(HERE), str(HERE.parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(HERE.parent), str(HERE.parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
     both = {**os.environ, "PYTHONPATH": path, **environment}
     done = subprocess.run([sys.executable, *args], env=both, cwd=HERE.parents[1], capture_output=True, text=True)
     assert not done.returncode, done.stdout[-6000:] + done.stderr[-3000:]
@@ -31,3 +30,19 @@ def test_adjoints_in_the_simulator():
 
 def test_numba_compiles_adjoints_for_a_device_as_far_as_that_goes_without_one():
     assert ran(str(HERE / "lowered.py"), NUMBA_ENABLE_CUDASIM="0").split()[-1] == "lowered"
+
+
+@pytest.mark.parametrize(("kernel", "args", "line", "why", "cure"), REFUSED, ids=[r[0].py_func.__name__ for r in REFUSED])
+def test_refused_kernels_with_line_reason_and_cure(kernel, args, line, why, cure):
+    with pytest.raises(UnsupportedError) as caught:
+        dr.cuda.adjoint(kernel).source(*args)
+    message = str(caught.value)
+    print(message)
+    assert Path(refused_kernels.__file__).name in message.partition("`")[0]
+    assert line in message.split("`")[1]
+    assert why in message
+    assert cure in message.partition("Write ")[2]
+
+
+def test_the_library_imports_its_adjoints_of_kernels_when_they_are_asked_for():
+    ran("-c", "import sys, dualrev; assert 'dualrev.cuda' not in sys.modules; dualrev.cuda.adjoint")

@@ -125,6 +125,8 @@ class _Body:
                 self.new[s.target] = self.variable(s.source)
             else:
                 changed = replace(substituted(s, self.variable, self.variable), line=self.s.line)
+                if isinstance(changed, For | While):
+                    changed = replace(changed, exits=tuple(map(self.variable, changed.exits)))
                 made.append(with_blocks(changed, map(self.block, blocks(s))))
         return tuple(made)
 

@@ -165,6 +165,46 @@ def branches(x, y):
         y[x.size - 1 - i] = v if x[i] > 0.2 else -v
 
 
+@cuda.jit(device=True)
+def first_above(x, bound, start):
+    for j in range(start, x.size):
+        if x[j] < 0.3:
+            continue
+        if x[j] > bound:
+            return x[j] ** 2
+    return 0.0
+
+
+@cuda.jit(device=True)
+def put(y, i, v):
+    y[i] = v * y[i]
+
+
+@cuda.jit
+def device_functions(x, y, z):
+    """Device functions that return early, are called with constants, and store."""
+    i = cuda.grid(1)
+    if i >= x.size:
+        return
+    put(y, i, first_above(x, 0.5, 0) + x[i])
+    put(z, i, first_above(x, y[i], i))
+    for j in range(x.size):
+        if x[j] > 0.8:
+            put(y, i, x[j])
+            return
+
+
+@cuda.jit
+def counters(k, x, y):
+    """Integers that the thread overwrites, and reads again."""
+    i = cuda.grid(1)
+    if i < k.size:
+        k[i] += 1
+        y[i] = x[k[i]] * x[i]
+        k[i] = k[i] * 2 % 5
+        y[i] += x[k[i]] ** 2
+
+
 @dataclass(frozen=True)
 class Case:
     """A kernel with its grid and arguments; `before` are the arrays that the adjoint needs from before the launch."""
@@ -199,5 +239,7 @@ CASES = {
     "wave": Case(wave, ((2, 3), (2, 2)), (*_rng.random((3, 4, 5)),)),
     "local array": Case(local_array, (3, 4), (X, Y)),
     "block wise": Case(block_wise, (3, 2), (_rng.random((3, 5)), _rng.random((3, 5)), np.zeros(2)), second=False),
+    "device functions": Case(device_functions, (3, 4), (X, Y, X[::-1] + 1), ("y", "z"), second=False),
+    "counters": Case(counters, (3, 4), (KEYS.ravel()[:8].copy(), X, Y), ("k",)),
     "branches": Case(branches, (3, 4), (X, Y), device=False),  # numba 0.68 finds no max for a device without a driver
 }
