@@ -230,7 +230,9 @@ class _Derivation:
                 known = name in _DEVICE | _WORDS or name.startswith("cuda.")
                 if not known:
                     what, why = f"{name} in the derivative of this line", "numba has no such function on a device"
-                    self.source.refuse(row.line or self.source.tree, what, why, "functions whose derivatives are elementary")
+                    self.source.refuse(
+                        row.line or self.source.tree, what, why, "functions whose derivatives are elementary"
+                    )
         found = made.words()
         refs = {name: ref.value for name, ref in self.front.refs.items() if name in found}
         printed = names.chosen([x for x in found if x in refs], {made.name, *found})

@@ -10,11 +10,10 @@ import numba.cuda.compiler
 import numba.cuda.dispatcher
 from numba import types
 from numba.cuda.cudadrv import nvvm
+from programs.cuda_kernels import CASES
 
 from dualrev.cuda.derive_kernel import kernel_text
 from dualrev.cuda.thread_function import thread_function
-
-from programs.cuda_kernels import CASES
 
 CAPABILITY = (7, 5)
 

@@ -1,18 +1,20 @@
 """Adjoints of kernels in numba's simulator, which test_cuda.py runs in a process of its own."""
 
 import math
+import re
+import runpy
 import types
+from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 from numba import cuda
 from numba.cuda.simulator import kernel as simulator
+from programs.cuda_kernels import CASES, elementwise, grid_stride, in_place, logistic, scatter, stencil
 
 import dualrev as dr
 from dualrev.errors import LaunchError
-
-from programs.cuda_kernels import CASES, elementwise, grid_stride, in_place, logistic, scatter, stencil
 
 rng = np.random.default_rng(1)
 
@@ -123,9 +125,7 @@ def logistic_on_a_processor(x, y, steps):
     return x, y
 
 
-@pytest.mark.parametrize(
-    ("name", "same"), [("stencil", stencil_on_a_processor), ("logistic", logistic_on_a_processor)]
-)
+@pytest.mark.parametrize(("name", "same"), [("stencil", stencil_on_a_processor), ("logistic", logistic_on_a_processor)])
 def test_adjoint_is_the_pullback_of_the_same_loop_over_prange(name, same):
     case = CASES[name]
     cts = [rng.standard_normal(case.args[k].shape) for k in case.arrays]
@@ -164,9 +164,7 @@ def test_a_thread_that_runs_out_of_tape_is_an_error_with_the_number_of_words():
     x, cts = np.full(3, 0.3), (np.zeros(3), np.ones(3))
     with pytest.raises(LaunchError, match=r"needs 100 words of tape and has 64.*adjoint\(kernel, tape=100\)"):
         dr.cuda.adjoint(logistic)[1, 4](x, np.zeros(3), 100, *copied(cts))
-    check_differences(
-        logistic[1, 4], dr.cuda.adjoint(logistic, tape=100)[1, 4], (x, np.zeros(3), 2), [0, 1]
-    )
+    check_differences(logistic[1, 4], dr.cuda.adjoint(logistic, tape=100)[1, 4], (x, np.zeros(3), 2), [0, 1])
     with pytest.raises(LaunchError, match="the shadows and x are half done"):
         dr.cuda.adjoint(grid_stride, tape=1)[1, 4](x, np.ones(3), np.zeros(3), np.ones(3))
 
@@ -251,3 +249,16 @@ def test_unused_names_of_the_kernels_do_not_collide():
 
 def test_stencil_with_a_scalar_has_no_shadow_for_it():
     assert "d_c" not in dr.cuda.adjoint(stencil).source(*CASES["stencil"].args)
+
+
+def test_the_code_of_the_page_runs(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "cuda.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"(?<!-->\n)```python\n(.*?)```", page, re.DOTALL)
+    file = tmp_path / "page.py"
+    file.write_text("\n".join(blocks), encoding="utf-8")
+    found = runpy.run_path(str(file))
+    d_v, ct = found["d_v"], np.ones(10)
+    ct[[0, -1]] = 0.0
+    np.testing.assert_array_equal(d_v, 1.0 - ct)
+    inner = np.convolve(ct, [0.3, 0.0, 0.3], "same") + ct * (2 * found["u"] - 0.6)
+    np.testing.assert_allclose(found["d_u"], inner, rtol=1e-12, atol=1e-12)

@@ -1,16 +1,18 @@
 """Adjoints of CUDA kernels: in the simulator, lowered for a device, and what is refused."""
 
+import inspect
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from programs import refused_kernels
+from programs.cuda_kernels import CASES
+from programs.refused_kernels import REFUSED
 
 import dualrev as dr
 from dualrev.errors import UnsupportedError
-from programs import refused_kernels
-from programs.refused_kernels import REFUSED
 
 HERE = Path(__file__).resolve().parent
 
@@ -32,7 +34,9 @@ def test_numba_compiles_adjoints_for_a_device_as_far_as_that_goes_without_one():
     assert ran(str(HERE / "lowered.py"), NUMBA_ENABLE_CUDASIM="0").split()[-1] == "lowered"
 
 
-@pytest.mark.parametrize(("kernel", "args", "line", "why", "cure"), REFUSED, ids=[r[0].py_func.__name__ for r in REFUSED])
+@pytest.mark.parametrize(
+    ("kernel", "args", "line", "why", "cure"), REFUSED, ids=[r[0].py_func.__name__ for r in REFUSED]
+)
 def test_refused_kernels_with_line_reason_and_cure(kernel, args, line, why, cure):
     with pytest.raises(UnsupportedError) as caught:
         dr.cuda.adjoint(kernel).source(*args)
@@ -46,3 +50,11 @@ def test_refused_kernels_with_line_reason_and_cure(kernel, args, line, why, cure
 
 def test_the_library_imports_its_adjoints_of_kernels_when_they_are_asked_for():
     ran("-c", "import sys, dualrev; assert 'dualrev.cuda' not in sys.modules; dualrev.cuda.adjoint")
+
+
+def test_the_page_shows_the_kernel_and_its_adjoint():
+    page = (HERE.parents[1] / "docs" / "cuda.md").read_text(encoding="utf-8")
+    case = CASES["stencil"]
+    text = dr.cuda.adjoint(case.kernel).source(*case.args)
+    assert inspect.getsource(case.kernel.py_func) in page
+    assert text.partition("from numba import cuda\n")[2].strip() in page
