@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NoReturn
@@ -28,9 +29,9 @@ from dualrev.compiler.codegen.module_text import FunctionText
 from dualrev.compiler.driver.context import Front
 from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core.atom_types import is_array, is_real_array
-from dualrev.compiler.ir.core.atoms import Global, Node, Var
-from dualrev.compiler.ir.core.nodes import Block, Call, Effect, For, Function, Statement, Store, While
-from dualrev.compiler.ir.core.traverse import blocks, reads, statements, variables, with_blocks
+from dualrev.compiler.ir.core.atoms import Constant, Global, Node, Var
+from dualrev.compiler.ir.core.nodes import Block, Call, Copy, Effect, For, Function, Make, Statement, Store, While
+from dualrev.compiler.ir.core.traverse import blocks, reads, replaced, statements, variables, with_blocks, writes
 from dualrev.compiler.ir.pass_manager import PassManager, Settings
 from dualrev.compiler.optimize.cse import without_repetition
 from dualrev.compiler.optimize.dead_code import without_dead_code
@@ -101,7 +102,7 @@ class _Derivation:
         for name, kind in zip(thread.parameters, argtypes, strict=True):
             self._check_type(name, kind)
         given = (*argtypes, *(types.int64 for _ in thread.indices))
-        self.core = self.front.entered(thread.dispatcher, given)
+        self.core = _with_arrays_first(self.front.entered(thread.dispatcher, given))
         self._check_core()
         leaves = [x for x in self.core.parameters if isinstance(x, Var)]
         self.parameters = leaves[: len(thread.parameters)]
@@ -133,12 +134,15 @@ class _Derivation:
         threads = {x: INDICES[name][1] for name, x in self.indices.items()}
         self.stored, self.added = check_races(core, self.memory, threads)
         active = [x for x in self.arrays if is_real_array(x)]
-        sweeps = self.front.reverse.of_arrays(self.core, active)
-        whole = self._needed(sweeps, active)
-        back = [x for x in self.arrays if self._key(whole, x) in self._stored(whole)]
-        if back:
+        back: list[Var] = []
+        while True:
             sweeps = self.front.reverse.of_arrays(self.core, active, back)
             whole = self._needed(sweeps, active)
+            stored = self._stored(whole)
+            changed = [x for x in self.arrays if self._key(whole, x) in stored]
+            if {*changed} <= {*back}:
+                break
+            back = [x for x in self.arrays if x in back or x in changed]
         return self._emitted(sweeps, whole, active)
 
     # What the sweeps need of the primal
@@ -256,6 +260,29 @@ class _Derivation:
             tape.limit if tape.is_checked else None,
             asked if self.stored else None,
         )
+
+
+def _with_arrays_first(f: Function) -> Function:
+    """Hoist local arrays of constant shape to the beginning: a thread has each of them once, as on a device."""
+    every = list(statements(f.body))
+    times = Counter(x for s in every for x in writes(s))
+    known = {
+        s.target: s.source
+        for s in every
+        if isinstance(s, Copy) and isinstance(s.source, Constant) and times[s.target] == 1
+    }
+    made = {
+        s: replace(s, value=replaced(s.value, lambda x: known.get(x, x) if isinstance(x, Var) else x))
+        for s in every
+        if isinstance(s, Make)
+    }
+    hoisted = {s: t for s, t in made.items() if not any(isinstance(x, Var) for x in reads(t))}
+
+    def left(body: Block) -> Block:
+        """Leave the hoisted statements out of a block."""
+        return tuple(with_blocks(s, map(left, blocks(s))) for s in body if s not in hoisted)
+
+    return replace(f, body=(*hoisted.values(), *left(f.body))) if hoisted else f
 
 
 #: Where a statement stands: how many stand before it, and the loops around it.

@@ -81,6 +81,8 @@ class Adjoint:
 
     def __getitem__(self, grid: Any) -> Launch:
         """Return the adjoint for a grid: `[blocks, threads]`, as for the kernel."""
+        if not isinstance(grid, tuple) or len(grid) < 2:
+            raise self.misfit(f"a grid has blocks and threads, got {grid!r}", "adjoint[blocks, threads]")
         return Launch(self, grid)
 
     def __call__(self, *args: Any) -> None:

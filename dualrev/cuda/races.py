@@ -212,6 +212,6 @@ def _dependent(body: Block, found: dict[Var, Coordinates]) -> dict[Var, Coordina
 
 
 def _sources(s: Statement) -> list[Var]:
-    if isinstance(s, For):
-        return [x for x in (s.start, s.stop, s.step) if isinstance(x, Var)]
+    if isinstance(s, For):  # two threads whose loops begin at one number, count the same numbers
+        return [s.start] if isinstance(s.start, Var) else []
     return [x for x in reads(s) if isinstance(x, Var)]

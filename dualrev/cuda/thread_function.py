@@ -264,7 +264,7 @@ class _Rewriting(ast.NodeTransformer):
 
     def _grid(self, node: ast.Call, path: str) -> ast.expr:
         count = node.args[0].value if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) else None
-        if count not in (1, 2, 3):
+        if not isinstance(count, int) or not 1 <= count <= 3:
             self.refuse(node, path)
         parts: list[ast.expr] = [self.index(f"{path}_{axis}") for axis in _AXES[:count]]
         return parts[0] if count == 1 else ast.Tuple(parts, ast.Load())
@@ -273,7 +273,8 @@ class _Rewriting(ast.NodeTransformer):
         given = dict(zip(("shape", "dtype"), node.args, strict=False)) | {str(k.arg): k.value for k in node.keywords}
         if given.keys() != {"shape", "dtype"}:
             self.refuse(node, "local.array")
-        shape, dtype = self._shape(given["shape"]), self.value(given["dtype"])
+        shape, named = self._shape(given["shape"]), given["dtype"]
+        dtype = named.value if isinstance(named, ast.Constant) else self.value(named)
         if shape is None or dtype is None:
             self.refuse(node, "local.array")
         kind = numba.np.numpy_support.as_dtype(dtype) if isinstance(dtype, numba.types.Type) else np.dtype(dtype)

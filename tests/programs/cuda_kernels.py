@@ -143,6 +143,25 @@ def local_array(x, y):
         y[i] = s + abs(x[i]) ** 1.5
 
 
+@cuda.jit(device=True)
+def norm_of_parts(x, n):
+    parts = cuda.local.array((2, 2), "float64")
+    for j in range(4):
+        parts[j // 2, j % 2] = 0.0
+    for j in range(n):
+        parts[j % 2, 0] += x * j
+    return parts[0, 0] * parts[1, 0] + parts[0, 1]
+
+
+@cuda.jit
+def local_arrays_in_a_loop(x, y):
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        a = cuda.local.array(2, numba.float64)
+        a[0] = x[i]
+        a[1] = a[0] ** 2
+        y[i] = a[0] * a[1] + norm_of_parts(x[i], 4)
+
+
 @cuda.jit
 def block_wise(x, y, first):
     """A row for each block, a column for each thread, and one thread that stores a number."""
@@ -238,6 +257,7 @@ CASES = {
     "bodies": Case(bodies, (2, 4), (_rng.random((6, 2)) * 2, _rng.random((6, 2)), 0.01), second=False),
     "wave": Case(wave, ((2, 3), (2, 2)), (*_rng.random((3, 4, 5)),)),
     "local array": Case(local_array, (3, 4), (X, Y)),
+    "local arrays in a loop": Case(local_arrays_in_a_loop, (2, 2), (X, Y), second=False),
     "block wise": Case(block_wise, (3, 2), (_rng.random((3, 5)), _rng.random((3, 5)), np.zeros(2)), second=False),
     "device functions": Case(device_functions, (3, 4), (X, Y, X[::-1] + 1), ("y", "z"), second=False),
     "counters": Case(counters, (3, 4), (KEYS.ravel()[:8].copy(), X, Y), ("k",)),
