@@ -11,7 +11,8 @@ An index such as `k[i]` depends on the coordinates of i. The analysis takes it t
 elements, which it cannot know: as in CUDA itself, that is up to the kernel. What certainly is a race is refused, and
 what is read at one index and written at another one, for another thread may write there at any time.
 
-A store under a test for equality, such as `if i == 0`, may be the store of one thread.
+A test fixes coordinates where it compares an index of the thread with what is the same for all: below `if i == 0`,
+stores need not depend on the coordinates of i.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from dataclasses import dataclass
 
 from dualrev.compiler.analysis.dependence import Dependence
 from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative
-from dualrev.compiler.analysis.ssa import Versions
+from dualrev.compiler.analysis.ssa import Value, Versions
 from dualrev.compiler.analysis.values.linear_bounds import Form, Number, minus
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Comparison, Expr, Index, Item, Var
+from dualrev.compiler.ir.core.atoms import Comparison, Constant, Expr, Field, Index, Item, Logical, Operator, Var
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, Function, If, Load, Statement, Store, View
 from dualrev.compiler.ir.core.traverse import blocks, leaves, parts, reads, statements, writes
 
@@ -49,12 +50,16 @@ def check_races(f: Function, memory: Memory, threads: Mapping[Var, Coordinates])
 
 @dataclass(frozen=True)
 class _Access:
-    """Access to an element: by forms of its indices, and the coordinates that these depend on."""
+    """Access to an element of a parameter, by forms of its indices, below tests that fix coordinates.
+
+    `known` says that the array is the parameter, or a view of it that does not depend on a branch or a loop.
+    """
 
     s: Statement
     kind: str  # "load", "store" or "atomic"
     forms: tuple[Form | None, ...]
-    guarded: bool
+    fixed: Coordinates
+    known: bool
 
 
 class _Races:
@@ -65,7 +70,6 @@ class _Races:
         self.classes = Classes(f, memory)
         self.depends = _dependent(f.body, dict(threads))
         self.asked = frozenset(c for some in threads.values() for c in some)
-        self.defined = {x: s for s in statements(f.body) for x in writes(s)}
         self.numbers = self._numbers()
         parameters = [x for tree in f.parameters for x in leaves(tree) if isinstance(x, Var) and is_array(x)]
         self.names: dict[Representative, Var] = {self.classes.find(x): x for x in parameters}
@@ -84,7 +88,7 @@ class _Races:
     def check(self) -> tuple[set[Var], set[Var]]:
         """Check all arrays of the kernel; return those with stores, and those with atomic additions."""
         found: dict[Representative, list[_Access]] = {}
-        for access, array in self._accesses(self.f.body, False):
+        for access, array in self._accesses(self.f.body, _NONE):
             found.setdefault(self.classes.find(array), []).append(access)
         given = {key: some for key, some in found.items() if key in self.names}
         for key, some in given.items():
@@ -104,9 +108,12 @@ class _Races:
             why = "another thread may add to the element before or after that"
             self.source.refuse(other.s.line, what, why, "a kernel for each of both, launched one after the other")
         for a in some:
-            if a.kind == "store" and not a.guarded and not self._covered([a]):
+            if not a.known:
+                what, why = f"an access to a part of {x}", "a branch or a loop chooses the part"
+                self.source.refuse(a.s.line, what, why, f"{x} with all its indices, such as {x}[i, j] for row[j]")
+            if a.kind == "store" and not self._covered([a]):
                 self._refuse_shared(x, a)
-        if "load" in kinds and not all(a.guarded for a in some) and not self._covered(some):
+        if "load" in kinds and not self._covered(some):
             first = next(a for a in some if a.kind == "load")
             what = f"a load from {x}, which the kernel writes to at another index,"
             why = "another thread may write to the element before or after that"
@@ -114,13 +121,15 @@ class _Races:
 
     def _refuse_shared(self, x: Var, a: _Access) -> None:
         s = a.s
-        missing = sorted(self.asked - self._coordinates([a]))
+        missing = sorted(self.asked - self._coordinates([a]) - a.fixed)
         why = f"threads that differ in {' and '.join(map(_said, missing))} write to one element"
         instead = f"cuda.atomic.add({x}, index, value) to add, or an index for each thread"
         self.source.refuse(s.line, f"a store into {x}", why, instead)
 
     def _covered(self, some: list[_Access]) -> bool:
-        return self._coordinates(some) >= self.asked
+        """Whether two threads certainly access different elements, by what the indices depend on."""
+        fixed = frozenset.intersection(*(a.fixed for a in some))
+        return self._coordinates(some) | fixed >= self.asked
 
     def _coordinates(self, some: list[_Access]) -> Coordinates:
         """Coordinates that the indices depend on, on the axes where all accesses have one index."""
@@ -135,38 +144,77 @@ class _Races:
             found |= frozenset(c for x in form.factors for c in self.numbers.get(x, _NONE))
         return found
 
-    def _accesses(self, body: Block, guarded: bool) -> Iterator[tuple[_Access, Var]]:
+    def _accesses(self, body: Block, fixed: Coordinates) -> Iterator[tuple[_Access, Var]]:
         for s in body:
             match s:
                 case Load(array=Var() as x):  # of an int, an atomic addition is a load and a store
                     kind = "atomic" if is_atomic_view(self.versions.at(s, x).statement) else "load"
-                    yield _Access(s, kind, self.dependence.access(s).index, guarded), x
+                    yield self._access(s, kind, x, s.index, fixed), x
                 case Store(array=x):
-                    v = self.versions.at(s, x)
-                    kind = "atomic" if is_atomic_view(v.statement) else "store"
-                    yield _Access(s, kind, self.dependence.access(s).index, guarded), x
+                    kind = "atomic" if is_atomic_view(self.versions.at(s, x).statement) else "store"
+                    yield self._access(s, kind, x, s.index, fixed), x
                     if kind == "store" and s.op != "=":
-                        yield _Access(s, "load", self.dependence.access(s).index, guarded), x
+                        yield self._access(s, "load", x, s.index, fixed), x
                 case Discrete():
                     for x, index in _items(s.value):
-                        yield _Access(s, "load", self.dependence.element(s, x, index).index, guarded), x
-            inside = guarded or (isinstance(s, If) and self._is_equality(s.test))
-            for inner in blocks(s):
-                yield from self._accesses(inner, inside)
+                        yield self._access(s, "load", x, index, fixed), x
+            for k, inner in enumerate(blocks(s)):
+                below = self._fixed_by(s, s.test, k == 0) if isinstance(s, If) else _NONE
+                yield from self._accesses(inner, fixed | below)
 
-    def _is_equality(self, test: object) -> bool:
-        """Whether a test compares for equality what depends on coordinates."""
-        todo, seen = [test], set[object]()
-        while todo:
-            x = todo.pop()
-            s = self.defined.get(x) if isinstance(x, Var) and x not in seen else None
-            seen.add(x)
-            match s:
-                case Discrete(value=value) if any(_compares(e) for e in _expressions(value)):
-                    if any(self.depends.get(y) for y in reads(s) if isinstance(y, Var)):
-                        return True
-                case Copy() | Discrete():
-                    todo += reads(s)
+    def _access(self, s: Statement, kind: str, x: Var, index: tuple[Index, ...], fixed: Coordinates) -> _Access:
+        found = self.dependence.element(s, x, index)
+        known = isinstance(found.root, Value) and found.root.kind == "param"
+        return _Access(s, kind, found.index, fixed, known)
+
+    # Tests
+
+    def _fixed_by(self, s: Statement, test: Index, holds: bool) -> Coordinates:
+        """Coordinates that a test fixes where it holds, or where it does not."""
+        match test:
+            case Var():
+                return self._fixed(self.versions.reads[s].get(test), holds)
+            case Operator("not", (x,)):
+                return self._fixed_by(s, x, not holds)
+            case Logical(symbol, args) if symbol == ("and" if holds else "or"):
+                return _NONE.union(*(self._fixed_by(s, x, holds) for x in args))
+            case Comparison((symbol,), args) if symbol == ("==" if holds else "!="):
+                found = [self._depend(x) for x in args]
+                axes = {coordinate[-1] for some in found for coordinate in some}
+                if len(axes) == 1 and not all(found) and all(self._is_exact(s, x) for x in args):
+                    return _NONE.union(*found)
+        return _NONE
+
+    def _fixed(self, v: Value | None, holds: bool) -> Coordinates:
+        """Coordinates that a condition fixes, which may be the join of a branch: `a and b` is `b if a else a`."""
+        s = None if v is None else v.statement
+        match s:
+            case Copy(source=Var() as x):
+                return self._fixed_by(s, x, holds)
+            case Discrete(value=value):
+                return self._fixed_by(s, value, holds)
+            case If(test=Var() as x) if v is not None and v.kind == "join" and len(v.parts) == 2:
+                first, (then, orelse) = self.versions.reads[s].get(x), v.parts
+                if first is (orelse if holds else then):
+                    return self._fixed(first, holds) | self._fixed(then if holds else orelse, holds)
+        return _NONE
+
+    def _depend(self, e: Index) -> Coordinates:
+        return _NONE.union(*(self.depends.get(x, _NONE) for x in _expressions(e) if isinstance(x, Var)))
+
+    def _is_exact(self, s: Statement, e: Index) -> bool:
+        """Whether an integer is a sum or a product of indices of the thread, numbers and lengths."""
+        match e:
+            case Constant() | Field() | Item(Field()):
+                return True
+            case Operator("+" | "-" | "*", args):
+                return all(self._is_exact(s, x) for x in args)
+            case Var():
+                v = self.versions.reads[s].get(e)
+                made = None if v is None else v.statement
+                if isinstance(made, Copy | Discrete):
+                    return self._is_exact(made, made.source if isinstance(made, Copy) else made.value)
+                return v is not None and v.kind == "param"
         return False
 
 
@@ -178,10 +226,6 @@ def _said(coordinate: str) -> str:
 def _is_same(a: Form, b: Form) -> bool:
     apart = minus(a, b)
     return not apart.factors and not apart.constant
-
-
-def _compares(e: Index) -> bool:
-    return isinstance(e, Comparison) and bool({"==", "!="} & {*e.symbols})
 
 
 def _expressions(e: Index) -> Iterator[Index]:

@@ -224,6 +224,62 @@ def counters(k, x, y):
         y[i] += x[k[i]] ** 2
 
 
+@cuda.jit
+def accumulate(x, y):
+    i = cuda.grid(1)
+    if i < y.size:
+        y[i] = 0.0
+        for j in range(x.size):
+            y[i] += x[j] * x[i] ** 2
+        y[i] = y[i] * y[i]
+
+
+@cuda.jit
+def rows(x, y):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        row = x[i]
+        out = y[i, 1:]
+        for j in range(row.size):
+            row[j] *= 2.0 * row[0]
+        for j in range(out.size):
+            out[j] = row[j] ** 2 + out[0]
+
+
+@cuda.jit
+def histogram_with_breaks(k, w, h, c):
+    i = cuda.grid(1)
+    if i < k.shape[0]:
+        for j in range(k.shape[1]):
+            cuda.atomic.add(h, k[i, j], w[i] * w[k[i, j]])
+            cuda.atomic.add(c, k[i, j], 1)
+            if k[i, j] == 2:
+                break
+
+
+@cuda.jit
+def until_large(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        while x[i] < 3.0:
+            x[i] = x[i] * x[i] + 0.7
+            if x[i] > 2.5:
+                y[i] = x[i] ** 3
+                break
+            if x[i] > 1.5:
+                continue
+            y[i] -= x[i]
+
+
+@cuda.jit
+def permuted(x, k, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        j = k[i]
+        y[j] = y[j] * x[i] + x[j]
+        y[j] = math.exp(y[j] * 0.1)
+
+
 @dataclass(frozen=True)
 class Case:
     """A kernel with its grid and arguments; `before` are the arrays that the adjoint needs from before the launch."""
@@ -261,5 +317,10 @@ CASES = {
     "block wise": Case(block_wise, (3, 2), (_rng.random((3, 5)), _rng.random((3, 5)), np.zeros(2)), second=False),
     "device functions": Case(device_functions, (3, 4), (X, Y, X[::-1] + 1), ("y", "z"), second=False),
     "counters": Case(counters, (3, 4), (KEYS.ravel()[:8].copy(), X, Y), ("k",)),
+    "accumulate": Case(accumulate, (3, 4), (X, Y), ("y",), second=False),
+    "rows": Case(rows, (1, 4), (*_rng.random((2, 3, 4)),), ("x",), second=False),
+    "histogram with breaks": Case(histogram_with_breaks, (1, 4), (KEYS, X, Y, np.zeros(8, int))),
+    "until large": Case(until_large, (3, 4), (X, Y), ("x",), second=False),
+    "permuted": Case(permuted, (3, 4), (X, _rng.permutation(10), Y), ("y",)),
     "branches": Case(branches, (3, 4), (X, Y), device=False),  # numba 0.68 finds no max for a device without a driver
 }

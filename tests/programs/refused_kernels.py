@@ -67,6 +67,36 @@ def sum_without_atomics(x, y):
 
 
 @cuda.jit
+def counts_by_value(x, y):
+    i = cuda.grid(1)
+    if x[i] == 0.0:
+        y[0] += 1.0
+
+
+@cuda.jit
+def one_thread_of_each_block(x, y):
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    if t == 0 and i < x.size:
+        y[0] = x[i]
+
+
+@cuda.jit
+def chosen_row(m, n):
+    i = cuda.grid(1)
+    row, other = m[0], m[1]
+    for _ in range(n):
+        row[i] = 2.0 * other[i]
+        row, other = other, row
+
+
+@cuda.jit
+def bound_of_the_thread(k, x):
+    i = cuda.grid(1)
+    for j in range(k[i]):
+        x[j] = i
+
+
+@cuda.jit
 def one_index_of_two(m, y):
     i, j = cuda.grid(2)
     if i < m.shape[0] and j < m.shape[1]:
@@ -143,6 +173,10 @@ REFUSED = [
     (four_axes, (A,), "cuda.grid(4)", "1, 2 or 3", "cuda.grid(1)"),
     (local_of_unknown_size, (A, 3), "cuda.local.array(n", "have to be constants", "cuda.local.array(4, numba.float64)"),
     (sum_without_atomics, (A, A), "y[0] += x[i]", "write to one element", "cuda.atomic.add(y, index, value)"),
+    (counts_by_value, (A, A), "y[0] += 1.0", "write to one element", "cuda.atomic.add(y, index, value)"),
+    (one_thread_of_each_block, (A, A), "y[0] = x[i]", "differ in cuda.blockIdx.x write", "cuda.atomic.add"),
+    (chosen_row, (M, 2), "row[i] = 2.0 * other[i]", "a branch or a loop chooses the part", "m with all its indices"),
+    (bound_of_the_thread, (K, A), "x[j] = i", "write to one element", "an index for each thread"),
     (one_index_of_two, (M, A), "y[i] = m[i, j]", "differ in cuda.blockIdx.y and cuda.threadIdx.y", "cuda.atomic.add"),
     (neighbour, (A,), "x[i] = x[i - 1]", "another thread may write", "an array for the results"),
     (row_of_another_thread, (M,), "m[i, j] = m[i - 1, j]", "another thread may write", "an array for the results"),
