@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import linecache
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from numba.core import types
 from dualrev.compiler.types.aliases import NumbaType, NumbaTypes, UserValue
 from dualrev.cuda.derive_kernel import KernelText, kernel_text
 from dualrev.cuda.thread_function import is_kernel, thread_function
+from dualrev.diagnostics.quoting import execute, remember
 from dualrev.errors import LaunchError
 
 __all__ = ["Adjoint", "adjoint"]
@@ -239,7 +239,7 @@ _serial = itertools.count(1)
 def _compiled(made: KernelText) -> UserValue:
     """Define the kernel of a text, whose lines tracebacks and `inspect.getsource` find."""
     file = f"<dualrev.cuda {made.name} {next(_serial)}>"
-    linecache.cache[file] = len(made.text), None, made.text.splitlines(keepends=True), file
     space: dict[str, UserValue] = {**made.refs, "__name__": __name__}
-    exec(compile(made.text, file, "exec", dont_inherit=True), space)
+    remember(made.text, file)
+    execute(made.text, space, file)
     return space[made.name]

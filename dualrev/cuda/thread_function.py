@@ -29,6 +29,7 @@ from numba.core.registry import CPUDispatcher
 from dualrev.compiler.ad.custom.custom_rules import has_rule
 from dualrev.compiler.frontend.reading.source import Source, is_derivative, read
 from dualrev.compiler.types.aliases import Dispatcher, UserValue
+from dualrev.diagnostics.quoting import execute, unused
 
 __all__ = ["INDICES", "ThreadFunction", "is_kernel", "thread_function"]
 
@@ -134,7 +135,7 @@ def _made(kernel: UserValue, callers: tuple[UserValue, ...]) -> ThreadFunction:
     tree.args.args += [ast.arg(name) for name in indices.values()]
     ast.fix_missing_locations(tree)
     space = {**source.function.__globals__, **_closure(source.function), **rewriting.space}
-    exec(compile(ast.Module([tree], []), source.file, "exec", dont_inherit=True), space)
+    execute(ast.Module([tree], []), space, source.file)
     function = space[tree.name]
     function.__defaults__ = None  # a kernel takes none
     made = numba.njit(error_model="numpy")(function)
@@ -200,10 +201,9 @@ class _Rewriting(ast.NodeTransformer):
         return ast.Name(name, ast.Load())
 
     def _free(self, name: str) -> str:
-        while name in self._taken:
-            name += "_"
-        self._taken.add(name)
-        return name
+        found = unused(name, self._taken)
+        self._taken.add(found)
+        return found
 
     def index(self, key: str) -> ast.Name:
         """Parameter for an index."""
@@ -274,7 +274,7 @@ class _Rewriting(ast.NodeTransformer):
         if given.keys() != {"shape", "dtype"}:
             self.refuse(node, "local.array")
         shape, named = self._shape(given["shape"]), given["dtype"]
-        dtype = named.value if isinstance(named, ast.Constant) else self.value(named)
+        dtype: Any = named.value if isinstance(named, ast.Constant) else self.value(named)
         if shape is None or dtype is None:
             self.refuse(node, "local.array")
         kind = numba.np.numpy_support.as_dtype(dtype) if isinstance(dtype, numba.types.Type) else np.dtype(dtype)
