@@ -118,12 +118,21 @@ class Adjoint:
         if len(args) < len(parameters):
             why = f"it takes {', '.join(parameters)}, and shadows, got {len(args)} arguments"
             raise self.misfit(why, "*args, *shadows")
-        kinds = tuple(_type_of(x) for x in args[: len(parameters)])
+        kinds = tuple(self._type_of(name, x) for name, x in zip(parameters, args, strict=False))
         if kinds not in self._made:
             options = "fastmath=True" if _is_fast(self.kernel) else ""
             made = kernel_text(self._thread, kinds, self.tape, options)
             self._made[kinds] = made, _compiled(made)
         return self._made[kinds]
+
+    def _type_of(self, name: str, x: Any) -> NumbaType:
+        """Return numba's type of an argument; arrays on a device have that of arrays with their layout."""
+        try:
+            kind = numba.typeof(_on_host(x))
+        except ValueError:
+            cure = f"cuda.as_cuda_array({name})" if hasattr(x, "__cuda_array_interface__") else f"np.asarray({name})"
+            raise self.misfit(f"numba has no type for {name}, of class {type(x).__name__}", cure) from None
+        return types.Array(kind.dtype, kind.ndim, kind.layout) if isinstance(kind, types.Array) else kind
 
 
 class Launch:
@@ -198,17 +207,14 @@ class _Given(NamedTuple):
     is_shadow: bool
 
 
-def _type_of(x: Any) -> NumbaType:
-    """Return numba's type of an argument; arrays on a device have that of arrays with their layout."""
-    kind = numba.typeof(getattr(x, "_ary", x) if type(x).__name__ == "FakeCUDAArray" else x)
-    if isinstance(kind, types.Array):
-        return types.Array(kind.dtype, kind.ndim, kind.layout)
-    return kind
+def _on_host(x: Any) -> Any:
+    """Return the array behind one of numba's simulator; any other argument as it is."""
+    return getattr(x, "_ary", x) if type(x).__name__ == "FakeCUDAArray" else x
 
 
 def _span(x: Any) -> tuple[int, int] | None:
     """Return the addresses of an array's memory, first and last; None if there is no memory."""
-    x = getattr(x, "_ary", x) if type(x).__name__ == "FakeCUDAArray" else x
+    x = _on_host(x)
     given = getattr(x, "__cuda_array_interface__", None) or getattr(x, "__array_interface__", None)
     if given is None or 0 in given["shape"]:
         return None

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba import cuda
 from programs import refused_kernels
 from programs.cuda_kernels import CASES
 from programs.refused_kernels import REFUSED
@@ -25,9 +26,16 @@ def ran(*args, **environment):
     return done.stdout
 
 
+ADJOINTS = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", "-q", str(HERE / "adjoints.py")]
+
+
 def test_adjoints_in_the_simulator():
-    given = ["-p", "no:cacheprovider", "-p", "no:benchmark", "-q", str(HERE / "simulated.py")]
-    assert " passed" in ran("-m", "pytest", *given, NUMBA_ENABLE_CUDASIM="1")
+    assert "100%" in ran(*ADJOINTS, NUMBA_ENABLE_CUDASIM="1")
+
+
+@pytest.mark.skipif(not cuda.is_available(), reason="there is no GPU")
+def test_adjoints_on_a_gpu():
+    assert "100%" in ran(*ADJOINTS, NUMBA_ENABLE_CUDASIM="0")
 
 
 def test_numba_compiles_adjoints_for_a_device_as_far_as_that_goes_without_one():

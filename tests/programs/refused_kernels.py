@@ -193,5 +193,6 @@ REFUSED = [
     (digits, (A,), "math.lgamma", "no such function on a device", "elementary"),
     (complex_numbers, (A + 1j,), "def complex_numbers", "complex128", "float64"),
     (complex_numbers, (A.astype(np.float16),), "def complex_numbers", "float16", "float64, or float32"),
+    (complex_numbers, ([1.0],), "def complex_numbers", "list(float64)", "an array of float64"),
     (complex_numbers, ((A, A),), "def complex_numbers", "UniTuple", "an array of float64"),
 ]

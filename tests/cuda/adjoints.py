@@ -1,5 +1,6 @@
-"""Adjoints of kernels in numba's simulator, which test_cuda.py runs in a process of its own."""
+"""Adjoints of kernels, which test_cuda.py runs in processes of their own: in the simulator, and on a GPU if any."""
 
+import importlib
 import math
 import re
 import runpy
@@ -10,12 +11,12 @@ import numba
 import numpy as np
 import pytest
 from numba import cuda
-from numba.cuda.simulator import kernel as simulator
 from programs.cuda_kernels import CASES, elementwise, grid_stride, in_place, logistic, scatter, stencil
 
 import dualrev as dr
 from dualrev.errors import LaunchError
 
+SIMULATED = bool(numba.config.ENABLE_CUDASIM)
 rng = np.random.default_rng(1)
 
 
@@ -90,6 +91,7 @@ def test_arrays_that_are_not_needed_from_before_may_be_those_after(case):
         np.testing.assert_allclose(x, y, rtol=1e-12)  # threads add in another order
 
 
+@pytest.mark.skipif(not SIMULATED, reason="a GPU chooses the order itself")
 @pytest.mark.parametrize("name", ["stencil", "scatter", "histogram", "grid stride", "bodies", "wave"])
 def test_order_of_threads_does_not_matter(name, monkeypatch):
     case = CASES[name]
@@ -100,6 +102,7 @@ def test_order_of_threads_does_not_matter(name, monkeypatch):
     def shuffled(*shape):
         return iter(rng.permutation([*np.ndindex(*shape)]).tolist())
 
+    simulator = importlib.import_module("numba.cuda.simulator.kernel")
     monkeypatch.setattr(simulator, "np", types.SimpleNamespace(**vars(np) | {"ndindex": shuffled}))
     for _ in range(3):
         for x, y in zip(pulled(adjoint[case.grid], case.args, case.arrays, cts), expected, strict=True):
@@ -133,7 +136,7 @@ def test_adjoint_is_the_pullback_of_the_same_loop_over_prange(name, same):
     expected = pull(tuple(cts))
     found = pulled(dr.cuda.adjoint(case.kernel)[case.grid], case.args, case.arrays, cts)
     for k, x in zip(case.arrays, found, strict=True):
-        np.testing.assert_allclose(x, expected[k], rtol=1e-12)
+        np.testing.assert_allclose(x, expected[k], rtol=1e-11)
 
 
 def test_shadows_of_one_array_that_is_read_twice_may_be_one():
@@ -186,6 +189,10 @@ MISFITS = {
     "a shadow of what is written": (launched(elementwise, A, B, C, C), "d_x and d_y share memory"),
     "a shadow that is an argument": (launched(elementwise, A, B, A, D), "x and d_x share memory"),
     "parts of one array": (launched(elementwise, BIG[:3], BIG[2:5], C, D), "x and y share memory"),
+    "a class of no type": (
+        launched(elementwise, A, object(), C, D),
+        r"no type for y, of class object.*np.asarray\(y\)",
+    ),
     "an axis of threads": (launched(elementwise, A, B, C, D, grid=(1, (4, 2))), "does not ask for cuda.threadIdx.y"),
     "no grid": (lambda: dr.cuda.adjoint(elementwise)(A, B, C, D), "a launch needs a grid"),
     "no kernel": (lambda: dr.cuda.adjoint(math.sin), "takes a kernel of numba.cuda.jit, got builtin"),
