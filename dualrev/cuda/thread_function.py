@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
@@ -189,7 +190,12 @@ class _Rewriting(ast.NodeTransformer):
             node = node.value
             if _is_cuda(self.value(node)):
                 return ".".join(names)
-        return ""
+        found = self.value(node)
+        if found is None or isinstance(found, ModuleType):
+            return ""
+        parts = getattr(sys.modules.get("numba.cuda"), "__dict__", {})  # `from numba.cuda import grid`
+        first = [name for name, x in parts.items() if x is found]
+        return ".".join([*first[:1], *names]) if first else ""
 
     def refer(self, stem: str, x: UserValue) -> ast.Name:
         """Name for a value that the rewritten function refers to."""

@@ -10,7 +10,7 @@ import pytest
 from numba import cuda
 from programs import refused_kernels
 from programs.cuda_kernels import CASES
-from programs.refused_kernels import REFUSED
+from programs.refused_kernels import REFUSED, A, imported_names
 
 import dualrev as dr
 from dualrev.errors import UnsupportedError
@@ -66,3 +66,9 @@ def test_the_page_shows_the_kernel_and_its_adjoint():
     text = dr.cuda.adjoint(case.kernel).source(*case.args)
     assert inspect.getsource(case.kernel.py_func) in page
     assert text.partition("from numba import cuda\n")[2].strip() in page
+
+
+def test_parts_of_numba_cuda_may_be_imported_by_name():
+    text = dr.cuda.adjoint(imported_names).source(A, A)
+    for line in ("grid_x = cuda.grid(1)", "thread_x = np.int64(cuda.threadIdx.x)", "cuda.atomic.add(d_x, i, d_1)"):
+        assert line in text

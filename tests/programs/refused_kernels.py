@@ -5,6 +5,7 @@ import math
 import numba
 import numpy as np
 from numba import cuda
+from numba.cuda import atomic, grid, threadIdx
 
 A = np.ones(4)
 K = np.arange(4)
@@ -161,6 +162,13 @@ def digits(x):
 def complex_numbers(x):
     i = cuda.grid(1)
     x[i] = 2.0 * x[i]
+
+
+@cuda.jit
+def imported_names(x, y):
+    """Is not refused: what it calls has names of its own, which the simulator does not know."""
+    i = grid(1) + threadIdx.x
+    atomic.add(y, i, math.sin(x[i]))
 
 
 #: A kernel, its arguments, the line that the error names, and what it says.
