@@ -82,6 +82,7 @@ ANSWERS = {
     "docs/profile": "profile, profiling, slow compile, memory of a gradient, compile_info, tape_info, perf, py-spy",
     "docs/second_order": "hessian, newton, standard errors",
     "docs/many_machines": "dask, joblib, mpi, cluster",
+    "docs/cuda": "cuda, gpu, kernel, numba.cuda, atomic",
     "docs/benchmarks": "performance, speed, how fast",
     "docs/compiler": "timing of passes",
     "docs/learn/index": "course, learn, lecture, exercises, stepper, how reverse mode works",

@@ -32,7 +32,7 @@ from dualrev.errors import CheckError, ConversionError, DualrevError, Unsupporte
 from dualrev.tree import register_node
 
 if TYPE_CHECKING:
-    from dualrev import implicit, math
+    from dualrev import cuda, implicit, math
     from dualrev.api.report import report
     from dualrev.api.vmap import vmap
     from dualrev.compiler.bridge.profile.compile_info import compile_info
@@ -55,6 +55,7 @@ __all__ = [
     "check_grads",
     "checkpoint",
     "compile_info",
+    "cuda",
     "custom_jvp",
     "custom_vjp",
     "debug_nans",
@@ -90,6 +91,7 @@ __all__ = [
 #: What is imported when somebody asks for it, and from where: the compiler takes longer to import than all the rest.
 _LATE = {
     "compile_info": "dualrev.compiler.bridge.profile.compile_info",
+    "cuda": "dualrev.cuda",
     "derivative_source": "dualrev.compiler.bridge.tape_block",
     "implicit": "dualrev.implicit",
     "lift": "dualrev.compiler.bridge.tape_block",

@@ -40,6 +40,7 @@ __all__ = [
     "CustomRuleError",
     "DualrevError",
     "HashError",
+    "LaunchError",
     "LeafError",
     "LeakError",
     "LiftError",
@@ -596,6 +597,18 @@ class BridgeError(_MisfitError):
     """Function or start that a bridge of `dualrev.interop` cannot use.
 
     Examples are a third derivative in PyTensor, and a start of the chains in nutpie where the density is not finite.
+    """
+
+
+class LaunchError(_MisfitError):
+    """Arguments of an adjoint of a CUDA kernel that do not fit, or too short a tape for its threads.
+
+    `dualrev.cuda.adjoint` raises it, and so does the launch of an adjoint.
+
+    >>> import dualrev as dr
+    >>> dr.cuda.adjoint(len)
+    Traceback (most recent call last):
+    dualrev.errors.LaunchError: dr.cuda.adjoint at ...
     """
 
 

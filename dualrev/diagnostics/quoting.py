@@ -7,6 +7,7 @@ make of it, which cannot end early and become a statement.
 
 from __future__ import annotations
 
+import ast
 import keyword
 import linecache
 import unicodedata
@@ -67,8 +68,8 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\t" else c.encode("unicode_escape").decode() for c in text)
 
 
-def execute(text: str, space: dict[str, Any], file: str = "<string>") -> None:
-    """Run generated code, whose names are those in `space`."""
+def execute(text: str | ast.Module, space: dict[str, Any], file: str = "<string>") -> None:
+    """Run generated code, or its syntax tree, whose names are those in `space`."""
     exec(compile(text, file, "exec"), space)
 
 

@@ -27,6 +27,7 @@ PAGES = [
 ELSEWHERE = {
     **dict.fromkeys(["calculus", "numpy", "second_order", "sparse"], "test_docs"),
     "compiler": "test_docs_compiler",
+    "cuda": "test_cuda",
     "while_loop": "test_docs_compiler",
     "conventions": "test_conventions",
     "implicit": "test_implicit",

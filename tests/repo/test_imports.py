@@ -116,6 +116,11 @@ def test_only_the_public_functions_import_the_compiler():
         "dualrev/api/derivatives.py",
         "dualrev/api/checkpointing.py",
         "dualrev/api/report.py",
+        "dualrev/cuda/derive_kernel.py",
+        "dualrev/cuda/emit_kernel.py",
+        "dualrev/cuda/launch.py",
+        "dualrev/cuda/races.py",
+        "dualrev/cuda/thread_function.py",
         "dualrev/dask.py",
         "dualrev/implicit/solution.py",
         "dualrev/api/vmap.py",
@@ -162,7 +167,7 @@ def test_rooms_import_from_themselves_and_from_those_below():
         ["_version", "errors", "diagnostics", "transformed", "rules"],
         ["eager", "pytree", "tree", "math", "numpy", "outputs"],
         ["compiler"],
-        ["api", "implicit", "ode", "scipy", "sparse", "dask", "warm", "__init__"],
+        ["api", "cuda", "implicit", "ode", "scipy", "sparse", "dask", "warm", "__init__"],
         ["interop"],
     ]
     assert not upwards(rooms, 1, ROOT / "dualrev")

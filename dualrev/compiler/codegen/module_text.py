@@ -76,6 +76,7 @@ class FunctionText:
     code: list[CodeStatement]
     source: Source
     copied: bool = False  # into those that call it
+    decorator: str = "njit"
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -100,7 +101,7 @@ class FunctionText:
         head = renamed(f"def {self.name}({', '.join(self.parameters)}):", name)
         doc = docstring(retold(self.doc, name))
         options = f"{self.options}, forceinline=True" if self.copied else self.options
-        return "\n".join([f"@njit({options})", head, f"    {doc}", *lines_of(rows, self.source.line)])
+        return "\n".join([f"@{self.decorator}({options})", head, f"    {doc}", *lines_of(rows, self.source.line)])
 
 
 @dataclass(eq=False)

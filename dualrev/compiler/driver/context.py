@@ -60,8 +60,17 @@ class Front:
     refs     what its text uses and does not define, by name
     """
 
-    def __init__(self, sources: Mapping[int, Source] = MappingProxyType({}), passes: PassManager | None = None) -> None:
-        """Begin without functions; `sources` are known already, by the ids of functions."""
+    def __init__(
+        self,
+        sources: Mapping[int, Source] = MappingProxyType({}),
+        passes: PassManager | None = None,
+        inlines_all: bool = False,
+    ) -> None:
+        """Begin without functions; `sources` are known already, by the ids of functions.
+
+        If `inlines_all`, functions are inlined whatever their size.
+        """
+        self.inlines_all = inlines_all
         self.passes = passes or PassManager(LISTS)
         self.names = Names()
         self.refs: dict[str, anf.Ref] = {}
@@ -130,7 +139,8 @@ class Front:
         if f is None or has_rule(f) or is_derivative(f) or id(f) in self._reading:
             return None
         found = self.program.function(s)
-        if not is_small(found) or found.origin.looks_at_layout or found.checked != caller.checked:
+        chosen = is_small(found) or (self.inlines_all and not found.opaque)
+        if not chosen or found.origin.looks_at_layout or found.checked != caller.checked:
             return None
         one, other = (kept(x) | {"forceinline": True} for x in (f, caller.origin.dispatcher))
         return found if one == other else None

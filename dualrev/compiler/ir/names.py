@@ -27,7 +27,7 @@ MARK = "\u01c0"
 
 _EXCEPTIONS = {n for n, x in vars(builtins).items() if isinstance(x, type) and issubclass(x, BaseException)}
 _CALLED = {"abs", "bool", "divmod", "float", "int", "len", "max", "min", "pow", "print", "range", "round", "sum"}
-_RUNTIME = {"math", "np", "numba", "njit", "prange", "runtime", "tape", "words", "top", "ct", "BASE", "_"}
+_RUNTIME = {"math", "np", "numba", "njit", "prange", "runtime", "tape", "words", "top", "ct", "BASE", "_", "cuda"}
 
 #: The names that emitted code has for itself.
 FIXED = frozenset(_EXCEPTIONS | _CALLED | _RUNTIME)

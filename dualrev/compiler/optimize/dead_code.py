@@ -17,7 +17,7 @@ and callees may read all arrays that they have.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative, contents
@@ -56,11 +56,14 @@ from dualrev.compiler.ir.core.traverse import blocks, leaves, parts, reads, stat
 __all__ = ["acts", "without_dead_code"]
 
 
-def without_dead_code(f: Function, memory: Memory) -> Function:
-    """Eliminate stores into arrays that nothing reads, and the operations that only they need."""
+def without_dead_code(f: Function, memory: Memory, unread: Collection[Var] = ()) -> Function:
+    """Eliminate stores into arrays that nothing reads, and the operations that only they need.
+
+    `unread` are parameters whose last elements nobody reads after the function.
+    """
     if kept(f.origin.dispatcher).get("boundscheck"):  # a store may raise, and a load
         return f
-    return replace(f, body=_swept(f.body, _Needed(f, Classes(f, memory)).statements))
+    return replace(f, body=_swept(f.body, _Needed(f, Classes(f, memory), unread).statements))
 
 
 def acts(s: Statement) -> bool:
@@ -106,7 +109,7 @@ def _seen(s: Statement) -> list[Atom]:
 class _Needed:
     """Mark phase: the statements with effects, and those that they need."""
 
-    def __init__(self, f: Function, classes: Classes) -> None:
+    def __init__(self, f: Function, classes: Classes, unread: Collection[Var]) -> None:
         self.statements: set[Statement] = set()
         self._waiting: list[Statement] = []
         self._classes = classes
@@ -120,7 +123,7 @@ class _Needed:
             if isinstance(s, Store):
                 self._stores.setdefault(classes.find(s.array), []).append(s)
             self._owners |= dict.fromkeys((t for inner in blocks(s) for t in inner), s)
-        outside = [x for tree in (*f.parameters, f.result) for x in leaves(tree)]
+        outside = [x for tree in (*f.parameters, f.result) for x in leaves(tree) if x not in unread]
         self._variables(leaves(f.result))
         self._elements(filter(is_array, outside))
         for s in every:

@@ -20,7 +20,20 @@ from typing import TypeGuard, overload
 from dualrev.compiler.analysis.memory.alias import given
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Atom, Global, Var
-from dualrev.compiler.ir.core.nodes import Block, Call, Copy, Discrete, For, Function, If, Load, Real, Statement, Store
+from dualrev.compiler.ir.core.nodes import (
+    Block,
+    Call,
+    Copy,
+    Discrete,
+    For,
+    Function,
+    If,
+    Load,
+    Real,
+    Statement,
+    Store,
+    While,
+)
 from dualrev.compiler.ir.core.traverse import blocks, leaves, statements, substituted, with_blocks, writes
 from dualrev.compiler.ir.names import is_generated
 
@@ -78,7 +91,8 @@ class _Body:
         self.s, self.g = s, g
         self.times = Counter(x for t in statements(g.body) for x in writes(t))
         self.times.update(x for x in _parameters(g) if x in self.times)  # with what they are at the beginning
-        loops = [t for t in statements(g.body) if isinstance(t, For)]  # where one statement gives several values
+        # where one statement gives several values
+        loops = [t for t in statements(g.body) if isinstance(t, For | While)]
         self.times.update(x for loop in loops for t in statements((loop,)) for x in writes(t))
         self.new: dict[Var, Var] = {}
 
@@ -111,6 +125,8 @@ class _Body:
                 self.new[s.target] = self.variable(s.source)
             else:
                 changed = replace(substituted(s, self.variable, self.variable), line=self.s.line)
+                if isinstance(changed, For | While):
+                    changed = replace(changed, exits=tuple(map(self.variable, changed.exits)))
                 made.append(with_blocks(changed, map(self.block, blocks(s))))
         return tuple(made)
 

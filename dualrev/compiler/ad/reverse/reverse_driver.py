@@ -14,7 +14,7 @@ memory, and of what is known of zeros.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -85,6 +85,13 @@ class Reverse:
         wanted = frozenset(range(len(results)))
         fuses = all(isinstance(ct, Constant) for ct in seeds.values())
         return self._swept(Sweeps(self, f, [*varied], useful, seeds, wanted, known=known, fuses=fuses, fresh=fresh))
+
+    def of_arrays(self, f: Function, arrays: Sequence[Var], back: Sequence[Var] = ()) -> Sweeps:
+        """Both sweeps, as one, of a function whose results are the `arrays` among its parameters that it changes.
+
+        They are given the shadows of these. The reverse sweep restores the elements of the arrays in `back`.
+        """
+        return self._swept(Sweeps(self, f, arrays, arrays, {}, frozenset(), back=back))
 
     def fused_loops(self, sweeps: Sweeps) -> dict[Statement, Block]:
         """Replacement statements for the loops, and the calls of parallel loops, whose sweeps are fused."""

@@ -256,7 +256,10 @@ def plan_tape(s: Sweeps) -> None:
     given = frozenset[Value]() if s.joint else frozenset(v for v in results if v.kind != "param")
     spent = frozenset(map(find, s.spent)) - {find(x) for x in s.back}
     left = frozenset(map(find, s.left))
-    s.subject = Subject(facts.f, versions, facts.classes, facts.memory, s.reverse.cost, s.joint, given, spent, left)
+    back = frozenset(map(find, s.back))
+    s.subject = Subject(
+        facts.f, versions, facts.classes, facts.memory, s.reverse.cost, s.joint, given, spent, left, back
+    )
     s.crossing = _crossing(s)
 
 

@@ -45,6 +45,7 @@ class Subject:
     given: frozenset[Value]  # arrays that the reverse sweep gets from its caller
     spent: frozenset[Representative] = frozenset()  # classes of parameters whose old elements its caller does not need
     left: frozenset[Representative] = frozenset()  # classes of results whose shadows its caller makes
+    back: frozenset[Representative] = frozenset()  # classes of parameters that joint sweeps restore
 
     def changes(self) -> dict[Representative, list[int]]:
         """The positions at which the elements of each alias class may change."""

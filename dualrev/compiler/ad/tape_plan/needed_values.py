@@ -157,7 +157,8 @@ class Needs:
     def _is_read_before(self, s: Store | Call, x: Var) -> bool:
         """Whether the reverse sweep, or a caller, reads elements of `x` as they were before `s` changed them."""
         key = self._facts.classes.find(x)
-        if key in self._parameter_classes and not self._subject.joint and key not in self._subject.spent:
+        subject = self._subject
+        if key in self._parameter_classes and (key in subject.back if subject.joint else key not in subject.spent):
             return True
         if key not in self.content:
             return False

@@ -1,0 +1,311 @@
+"""Adjoint kernel of a kernel for argument types, as text: from its thread function to both sweeps of a thread.
+
+    thread function -> core -> races.py -> both sweeps -> without what only the primal needs -> emit_kernel.py
+
+Each thread runs the forward sweep of its own iteration again, and then its reverse sweep. So nothing is saved between
+the launch of the kernel and that of its adjoint. The shadows hold the cotangents of the arrays after the launch, and
+then of the arrays before it: what the kernel stores, it takes out of the shadow, and what it loads, it adds.
+
+The stores of the kernel are not repeated, as long as no thread reads again what it has stored. If it does, the reverse
+sweep restores the old elements. So the arrays are as they were after the adjoint.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from numba.core import types
+from numba.core.compiler_lock import global_compiler_lock
+
+from dualrev.compiler.ad.reverse.sweeps import Sweeps
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative, contents
+from dualrev.compiler.codegen.lines import Code, CodeStatement
+from dualrev.compiler.codegen.module_text import FunctionText
+from dualrev.compiler.driver.context import Front
+from dualrev.compiler.driver.passes import LISTS
+from dualrev.compiler.ir.core.atom_types import is_array, is_real_array
+from dualrev.compiler.ir.core.atoms import Constant, Global, Node, Var
+from dualrev.compiler.ir.core.nodes import Block, Call, Copy, Effect, For, Function, Make, Statement, Store, While
+from dualrev.compiler.ir.core.traverse import blocks, reads, replaced, statements, variables, with_blocks, writes
+from dualrev.compiler.ir.pass_manager import PassManager, Settings
+from dualrev.compiler.optimize.cse import without_repetition
+from dualrev.compiler.optimize.dead_code import without_dead_code
+from dualrev.compiler.types.aliases import NumbaType, NumbaTypes, UserValue
+from dualrev.cuda.emit_kernel import KernelEmission, Tape
+from dualrev.cuda.races import check_races
+from dualrev.cuda.thread_function import INDICES, ThreadFunction
+
+__all__ = ["KernelText", "kernel_text"]
+
+#: Passes over loops that keep an element of a shadow in a register, or move it: other threads may add to it meanwhile.
+_ALONE = {"split-loop", "sink-stores", "replace-by-scalars", "elide-rezeroing", "elide-zeroing", "fuse-sweeps"}
+
+#: Functions of math that numba has on a device, and others that a thread may call.
+_MATH = """
+acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc exp expm1 fabs floor fmod gamma hypot isfinite
+isinf isnan lgamma log log10 log1p log2 pow sin sinh sqrt tan tanh trunc
+"""
+_DTYPES = """
+bool_ float32 float64 int8 int16 int32 int64 intp uint8 uint16 uint32 uint64 uintp
+"""
+_DEVICE = {"abs", "bool", "float", "int", "len", "max", "min", "pow", "range", "round"}
+_DEVICE |= {f"math.{x}" for x in _MATH.split()} | {f"np.{x}" for x in _DTYPES.split()}
+_CALL = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
+#: What stands between the sweeps.
+_BETWEEN = Effect("pass", (), False, 0)
+_WORDS = {"if", "while", "and", "or", "not", "in", "else", "return"}
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """Adjoint kernel as text.
+
+    text      the module
+    name      the kernel in it
+    refs      what it refers to, by name
+    active    numbers of the parameters that have shadows
+    written   numbers of the parameters that are written to
+    before    numbers of those among them whose elements from before the launch are read
+    restored  numbers of those whose elements change while the adjoint runs
+    limit     words of tape of a thread, if threads look for room; else None
+    threads   coordinates by which threads have to differ: those that the kernel asks for, if it stores anything
+    """
+
+    text: str
+    name: str
+    refs: dict[str, UserValue]
+    active: tuple[int, ...]
+    written: tuple[int, ...]
+    before: tuple[int, ...]
+    restored: tuple[int, ...]
+    limit: int | None
+    threads: frozenset[str] | None
+
+
+def kernel_text(thread: ThreadFunction, argtypes: NumbaTypes, tape: int, options: str = "") -> KernelText:
+    """Emit the adjoint kernel for these types of the kernel's arguments; `tape` words for each thread."""
+    with global_compiler_lock:
+        return _Derivation(thread, argtypes, tape, options).made()
+
+
+class _Derivation:
+    def __init__(self, thread: ThreadFunction, argtypes: NumbaTypes, tape: int, options: str) -> None:
+        self.thread, self.limit, self.options, self.source = thread, tape, options, thread.source
+        settings = Settings.of(os.environ)
+        settings = replace(settings, left_out=settings.left_out | _ALONE)
+        self.front = Front(thread.sources, PassManager(LISTS, settings), inlines_all=True)
+        for name, kind in zip(thread.parameters, argtypes, strict=True):
+            self._check_type(name, kind)
+        given = (*argtypes, *(types.int64 for _ in thread.indices))
+        self.core = _with_arrays_first(self.front.entered(thread.dispatcher, given))
+        self._check_core()
+        leaves = [x for x in self.core.parameters if isinstance(x, Var)]
+        self.parameters = leaves[: len(thread.parameters)]
+        self.indices = dict(zip(thread.indices, leaves[len(thread.parameters) :], strict=True))
+        self.arrays = [x for x in self.parameters if is_array(x)]
+
+    @property
+    def memory(self) -> Memory:
+        """Effects of what is called on memory."""
+        return self.front.memory
+
+    def _check_type(self, name: str, kind: NumbaType) -> None:
+        is_array_with_axes = isinstance(kind, types.Array) and kind.ndim > 0
+        number = kind.dtype if is_array_with_axes else kind
+        if isinstance(number, types.Integer | types.Boolean) or number in (types.float32, types.float64):
+            return
+        what, why = f"{name}, an argument of numba type {kind}", "kernels take numbers, and arrays of these, here"
+        self.source.refuse(self.source.tree, what, why, "an array of float64, or float32, for each part of it")
+
+    def _check_core(self) -> None:
+        for s in statements(self.core.body):
+            if isinstance(s, Call):
+                what, why = "this call", "a kernel is differentiated with all that it calls inside"
+                self.source.refuse(s.line, what, why, "@cuda.jit(device=True) above the function, without recursion")
+
+    def made(self) -> KernelText:
+        """Emit the kernel."""
+        core = without_repetition(self.core, self.memory, ())
+        threads = {x: INDICES[name][1] for name, x in self.indices.items()}
+        self.stored, self.added = check_races(core, self.memory, threads)
+        active = [x for x in self.arrays if is_real_array(x)]
+        back: list[Var] = []
+        while True:
+            sweeps = self.front.reverse.of_arrays(self.core, active, back)
+            whole = self._needed(sweeps, active)
+            stored = self._stored(whole)
+            changed = [x for x in self.arrays if self._key(whole, x) in stored]
+            if {*changed} <= {*back}:
+                break
+            back = [x for x in self.arrays if x in back or x in changed]
+        return self._emitted(sweeps, whole, active)
+
+    # What the sweeps need of the primal
+
+    def _needed(self, sweeps: Sweeps, active: list[Var]) -> Function:
+        """Both sweeps as a function, without the stores into arrays of the kernel that no thread reads again."""
+        facts = sweeps.facts
+        shadows = tuple(facts.cotangent(x) for x in active if facts.has_shadow(x))
+        body = (*sweeps.forward_body, _BETWEEN, *sweeps.reverse_body)
+        f = replace(sweeps.f, parameters=(*self.core.parameters, *shadows), body=body, result=Node(()))
+        before, count = 0, -1
+        while before != count:
+            f = without_dead_code(f, self.memory, self.arrays)
+            f = replace(f, body=self._without_spent_stores(f))
+            before, count = count, sum(1 for _ in statements(f.body))
+        return f
+
+    def _key(self, f: Function, x: Var | Global) -> Representative:
+        return Classes(f, self.memory).find(x)
+
+    def _stored(self, f: Function) -> set[Representative]:
+        """Alias classes of the arrays of the kernel that a function stores into."""
+        classes = Classes(f, self.memory)
+        mine = {classes.find(x) for x in self.arrays}
+        return mine & {classes.find(s.array) for s in statements(f.body) if isinstance(s, Store)}
+
+    def _without_spent_stores(self, f: Function) -> Block:
+        """Leave out the stores into arrays of the kernel after which nothing of the same memory is loaded."""
+        classes = Classes(f, self.memory)
+        mine = {classes.find(x) for x in self.arrays}
+        stores: dict[Representative, list[_Place]] = {}
+        loads: dict[Representative, list[_Place]] = {}
+        for place, s in _placed(f.body):
+            if isinstance(s, Store) and classes.find(s.array) in mine:
+                stores.setdefault(classes.find(s.array), []).append(place)
+            for x in contents(s) if not isinstance(s, Store) else ():
+                loads.setdefault(classes.find(x), []).append(place)
+        spent = {classes.find(x) for x in self.added}  # what is loaded to add to it, is not read
+        for key, some in stores.items():
+            if not any(_may_follow(load, store) for load in loads.get(key, ()) for store in some):
+                spent.add(key)
+
+        def kept(body: Block) -> Block:
+            """Leave out stores in a block."""
+            return tuple(
+                with_blocks(s, map(kept, blocks(s)))
+                for s in body
+                if not (isinstance(s, Store) and classes.find(s.array) in spent)
+            )
+
+        return kept(f.body) if spent else f.body
+
+    # Text
+
+    def _refuse(self, line: int, what: str, why: str, instead: str) -> NoReturn:
+        self.source.refuse(line, what, why, instead)
+
+    def _emitted(self, sweeps: Sweeps, whole: Function, active: list[Var]) -> KernelText:
+        names, facts = self.front.names, sweeps.facts
+        tape = Tape(names, whole.body, self.limit)
+        own = [facts.cotangent(x) for x in active if x in self.stored]
+        emission = KernelEmission(names, whole.body, tape, own, self._refuse)
+        for x, name in zip(self.parameters, self.thread.parameters, strict=True):
+            emission.call_it(x, names.user(name))
+        emission.introduce(variables(self.core))
+        count = whole.body.index(_BETWEEN)
+        used = {x for s in statements(whole.body) for x in reads(s)}
+        code: list[CodeStatement] = [
+            Code(f"{emission.var(x)} = {INDICES[name][0]}", 0) for name, x in self.indices.items() if x in used
+        ]
+        code += tape.declared()
+        code += emission.block(whole.body[:count])
+        code += tape.checked()
+        code.append(Code("# the reverse sweep", 0))
+        emission.in_reverse = True
+        code += emission.block(whole.body[count + 1 :])
+        shadows = [emission.var(facts.cotangent(x)) for x in active]
+        parameters = [*map(emission.var, self.parameters), *shadows, *[tape.needed] * tape.is_checked]
+        return self._text(code, parameters, whole, tape)
+
+    def _text(self, code: list[CodeStatement], parameters: list[str], whole: Function, tape: Tape) -> KernelText:
+        names, word = self.front.names, self.source.tree.name
+        doc = f"Add to the shadows what the arguments of kernel {word} contribute to its results, backwards."
+        made = FunctionText(f"{word}_adjoint", parameters, self.options, doc, code, self.source)
+        made.decorator = "cuda.jit"
+        made.fold(names.is_temporary)
+        for row in made.rows:
+            for name in _CALL.findall(row.text.partition("#")[0]):
+                known = name in _DEVICE | _WORDS or name.startswith("cuda.")
+                if not known:
+                    what, why = f"{name} in the derivative of this line", "numba has no such function on a device"
+                    self.source.refuse(
+                        row.line or self.source.tree, what, why, "functions whose derivatives are elementary"
+                    )
+        found = made.words()
+        refs = {name: ref.value for name, ref in self.front.refs.items() if name in found}
+        printed = names.chosen([x for x in found if x in refs], {made.name, *found})
+        local = names.chosen([x for x in found if x not in printed], [*printed.values(), made.name, *found])
+        text = made.text(lambda x: (local | printed).get(x, x))
+        head = "import math\n\nimport numpy as np\nfrom numba import cuda\n\n\n"
+        core = [self._key(self.core, x) for x in self.parameters]
+        written = {self._key(self.core, s.array) for s in statements(self.core.body) if isinstance(s, Store)}
+        loaded = {self._key(whole, x) for s in statements(whole.body) if not isinstance(s, Store) for x in contents(s)}
+        numbers = range(len(self.parameters))
+        asked = frozenset(c for name in self.indices for c in INDICES[name][1])
+        restored = self._stored(whole)
+        return KernelText(
+            head + text + "\n",
+            made.name,
+            {printed.get(name, name): value for name, value in refs.items()},
+            tuple(k for k in numbers if is_real_array(self.parameters[k])),
+            tuple(k for k in numbers if core[k] in written),
+            tuple(k for k in numbers if core[k] in written and self._key(whole, self.parameters[k]) in loaded),
+            tuple(k for k in numbers if self._key(whole, self.parameters[k]) in restored),
+            tape.limit if tape.is_checked else None,
+            asked if self.stored else None,
+        )
+
+
+def _with_arrays_first(f: Function) -> Function:
+    """Hoist local arrays of constant shape to the beginning: a thread has each of them once, as on a device."""
+    every = list(statements(f.body))
+    times = Counter(x for s in every for x in writes(s))
+    known = {
+        s.target: s.source
+        for s in every
+        if isinstance(s, Copy) and isinstance(s.source, Constant) and times[s.target] == 1
+    }
+    made = {
+        s: replace(s, value=replaced(s.value, lambda x: known.get(x, x) if isinstance(x, Var) else x))
+        for s in every
+        if isinstance(s, Make)
+    }
+    hoisted = {s: t for s, t in made.items() if not any(isinstance(x, Var) for x in reads(t))}
+
+    def left(body: Block) -> Block:
+        """Leave the hoisted statements out of a block."""
+        return tuple(with_blocks(s, map(left, blocks(s))) for s in body if s not in hoisted)
+
+    return replace(f, body=(*hoisted.values(), *left(f.body))) if hoisted else f
+
+
+#: Where a statement stands: how many stand before it, and the loops around it.
+_Place = tuple[int, frozenset[Statement]]
+
+
+def _placed(body: Block) -> Iterator[tuple[_Place, Statement]]:
+    """Statements with their places, in program order."""
+    count = 0
+
+    def visit(some: Block, loops: frozenset[Statement]) -> Iterator[tuple[_Place, Statement]]:
+        """Visit the statements of a block."""
+        nonlocal count
+        for s in some:
+            count += 1
+            yield (count, loops), s
+            inside = loops | {s} if isinstance(s, For | While) else loops
+            for inner in blocks(s):
+                yield from visit(inner, inside)
+
+    yield from visit(body, frozenset())
+
+
+def _may_follow(load: _Place, store: _Place) -> bool:
+    """Whether a thread may run a statement after another one."""
+    return load[0] > store[0] or not load[1].isdisjoint(store[1])

@@ -1,0 +1,299 @@
+"""Emission of an adjoint kernel: both sweeps of a thread (core) as the text of a kernel for numba.cuda.
+
+Text for a processor and text for CUDA differ in these places:
+
+    d_x[i] += v             cuda.atomic.add(d_x, i, v)       several threads may read x[i], and so add to d_x[i]
+    runtime.scaled(a, b)    a * b if b != 0.0 else 0.0       there is no runtime library on a device
+    np.empty(3)             cuda.local.array(3, ...)         a thread has no heap
+    words, grown on demand  floats = cuda.local.array(n)     the tape of a thread has a fixed size
+
+No two threads access one element of an array that the kernel stores into (races.py), so no addition to its shadow is
+atomic.
+
+A thread that runs out of tape goes on counting, but saves nothing. Before its reverse sweep it reports how many words
+it would have needed, and stops: the launch raises an error then. If the number of words is known when the kernel is
+compiled, the tape has this size, and no thread looks.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterable
+from typing import NoReturn
+
+from numba.core import types
+
+from dualrev.compiler.codegen.lines import Assign, Code, CodeStatement, Suite
+from dualrev.compiler.codegen.statements import Emission
+from dualrev.compiler.codegen.tape_access import from_word
+from dualrev.compiler.ir.anf import to_python
+from dualrev.compiler.ir.core import nodes
+from dualrev.compiler.ir.core.atom_types import is_array
+from dualrev.compiler.ir.core.atoms import SCALED, Applied, Atom, Constant, Expr, Var
+from dualrev.compiler.ir.core.nodes import Block
+from dualrev.compiler.ir.core.traverse import blocks, statements, writes
+from dualrev.compiler.ir.names import Names
+from dualrev.cuda.races import is_atomic_view
+
+__all__ = ["KernelEmission", "Tape"]
+
+_TEMPLATES = {
+    "scaled": "a * b if b != 0.0 else 0.0",
+    "range_length": "len(range(a, b, c))",
+    "rounds": "len(range(a, b, c))",
+}
+
+Refuse = Callable[[int, str, str, str], NoReturn]
+
+
+class Tape:
+    """Tape of a thread: an array of floats, one of ints beside it if ints are saved, and how many words each has.
+
+    size     words, if it is known when the kernel is compiled; else None
+    limit    words that the thread has
+    """
+
+    def __init__(self, names: Names, body: Block, limit: int) -> None:
+        self.size = _size(body)
+        self.limit = limit if self.size is None else self.size
+        every = list(statements(body))
+        saved: list[Atom] = [x for s in every if isinstance(s, nodes.Push) for x in s.values]
+        columns = [x for s in every if isinstance(s, nodes.Columns) for x in s.targets]
+        kinds = [x.type for x in saved] + [x.type.dtype for x in columns]
+        self.used, self.ints = bool(kinds), any(isinstance(kind, types.Integer) for kind in kinds)
+        self.words, self.whole, self.top = names.shared("floats"), names.shared("ints"), names.shared("height")
+        self.needed = names.shared("needed")
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether threads look for room on the tape."""
+        return self.used and self.size is None
+
+    def of(self, kind: types.Type) -> str:
+        """The array that has values of a type."""
+        return self.whole if isinstance(kind, types.Integer) else self.words
+
+    def declared(self) -> list[CodeStatement]:
+        """Code that allocates the tape."""
+        if not self.used:
+            return []
+        code: list[CodeStatement] = [Code(f"{self.words} = cuda.local.array({self.limit}, np.float64)", 0)]
+        if self.ints:
+            code.append(Code(f"{self.whole} = cuda.local.array({self.limit}, np.int64)", 0))
+        return [*code, Code(f"{self.top} = 0", 0)]
+
+    def checked(self) -> list[CodeStatement]:
+        """Code that stops a thread whose tape is too short, between its sweeps."""
+        if not self.is_checked:
+            return []
+        report = Code(f"cuda.atomic.max({self.needed}, 0, {self.top})", 0)
+        return [Suite(f"if {self.top} > {self.limit}:", [report, Code("return", 0)], 0)]
+
+
+def _size(body: Block, inside: bool = False) -> int | None:
+    """Words that statements put on the tape, if that is known when they are compiled."""
+    total = 0
+    for s in body:
+        some: int | None = 0
+        if isinstance(s, (nodes.Push, nodes.Columns)) and inside:
+            return None
+        if isinstance(s, nodes.Push):
+            some = len(s.values)
+        elif isinstance(s, nodes.Columns) and not s.taken:
+            bounds = [x.value for x in (s.start, s.stop, s.step) if isinstance(x, Constant)]
+            some = len(range(*bounds)) * len(s.targets) if len(bounds) == 3 else None
+        else:
+            parts = [_size(inner, inside or not isinstance(s, nodes.If)) for inner in blocks(s)]
+            some = None if None in parts else sum(n for n in parts if n is not None)
+        if some is None:
+            return None
+        total += some
+    return total
+
+
+class KernelEmission(Emission):
+    """Emitter of the text of a kernel; `refuse` raises for what a device cannot do.
+
+    No two threads access one element of the arrays in `own`.
+    """
+
+    def __init__(self, names: Names, body: Block, tape: Tape, own: Iterable[Var], refuse: Refuse) -> None:
+        super().__init__(names, self._refuse_call, checked=False)
+        self.rebound = {x for s in statements(body) for x in writes(s)}
+        self.device_tape, self.refuse = tape, refuse
+        self.local = {*own}  # and arrays of the thread
+        self.columns: dict[Var, tuple[str, str]] = {}  # where a column begins
+        self.shapes: dict[Var, ast.expr] = {}  # of these
+        self.in_reverse = False
+        self.line = 0
+
+    def _refuse_call(self, s: object) -> NoReturn:
+        self._unsupported(getattr(s, "line", 0), "a call of a function that cannot be inlined")
+
+    def _unsupported(self, line: int, what: str) -> NoReturn:
+        self.refuse(line, what, "a thread cannot do it on a device", "loops over elements, and functions of math")
+
+    # Expressions
+
+    def expr(self, e: Expr) -> ast.expr:
+        """Syntax of an expression; functions of the runtime library are written out."""
+        if isinstance(e, Applied) and isinstance(e.function, str) and e.function.startswith("runtime."):
+            return self._written_out(e.function.removeprefix("runtime."), [self.expr(x) for x in e.args])
+        return super().expr(e)
+
+    def _written_out(self, name: str, args: list[ast.expr]) -> ast.expr:
+        if name not in _TEMPLATES:
+            self._unsupported(self.line, f"what numba's {name} does")
+        known = dict(zip("abc", args, strict=False))
+        return to_python.substitute(ast.parse(_TEMPLATES[name], mode="eval").body, known.get)
+
+    def _real(self, s: nodes.Real) -> ast.expr:
+        if s.rule is SCALED:
+            return self._written_out("scaled", [self.atom(x) for x in s.args])
+        function = s.rule.value.partition("(")[0]
+        if s.spelling.startswith("np.") and hasattr(math, function):
+            return to_python.call(f"math.{function}", *map(self.atom, s.args))
+        return super()._real(s)
+
+    # Statements
+
+    def block(self, body: Block) -> list[CodeStatement]:
+        """Code of a block."""
+        code: list[CodeStatement] = []
+        for s, after in zip(body, [*body[1:], None], strict=False):
+            self.line = s.line or self.line
+            if isinstance(s, nodes.Make) and isinstance(after, nodes.Hold) and after.source is s.target:
+                self.call_it(s.target, self.var(after.target))
+            code += self._statement(s)
+        return code
+
+    def _statement(self, s: nodes.Statement) -> list[CodeStatement]:
+        match s:
+            case nodes.Copy() if isinstance(s.target.type, types.NoneType):
+                return []
+            case nodes.Copy(target, source) | nodes.Hold(target, source) if is_array(target):
+                if isinstance(source, Var) and source in self.shapes:
+                    self.shapes[target] = self.shapes[source]
+                self.local |= {target} if source in self.local else set()
+                if self.var(target) == to_python.text(self.atom(source)):
+                    return []
+                return [self._assign(target, self.atom(source), s.line)]
+            case nodes.View(target, base):
+                self.local |= {target} if base in self.local else set()
+                if is_atomic_view(s) and isinstance(base, Var) and base not in self.rebound:
+                    self.call_it(target, self.var(base))
+                    return []
+                if is_atomic_view(s):
+                    return [self._assign(target, self.atom(base), s.line)]
+            case nodes.Make():
+                return self._make(s)
+            case nodes.Load(target, array) if array in self.columns:
+                word = self._column(array, s.index[0])
+                return [self._assign(target, _value(target.type, word), s.line)]
+            case nodes.Store(array, index, value) if array in self.columns:
+                return self._saved(self._column(array, index[0]), self.atom(value), s.line)
+            case nodes.Store(value=value) if is_array(value):
+                self._unsupported(s.line, "an assignment of a whole array")
+            case nodes.Store() if s.op != "=" and self.in_reverse and s.array not in self.local:
+                return [self._atomic(s)]
+            case nodes.Push():
+                return self._push(s)
+            case nodes.Pop():
+                return self._pop(s)
+            case nodes.Reserve():
+                return []
+            case nodes.Columns():
+                return self._columns(s)
+            case nodes.Effect(raises=False):
+                return []  # the primal has printed
+            case nodes.Effect():
+                self.refuse(s.line, "raise", "a kernel raises nothing on a device", "return, to end a thread")
+            case nodes.Opaque() | nodes.Whole() | nodes.Accumulate() | nodes.Keep() | nodes.Kept():
+                self._unsupported(s.line, "this line")
+        return super()._statement(s)
+
+    def _make(self, s: nodes.Make) -> list[CodeStatement]:
+        """Allocate an array of the thread: a local one, whose size is known."""
+        match s.value:
+            case Applied("np.empty" | "np.zeros" as function, (shape, *_)):
+                made = self.expr(shape)
+            case Applied("np.zeros_like" | "np.empty_like" as function, (Var() as of,)) if of in self.shapes:
+                made = self.shapes[of]
+            case _:
+                self._unsupported(s.line, "a new array")
+        extents = made.elts if isinstance(made, ast.Tuple) else [made]
+        if not all(isinstance(n, ast.Constant) for n in extents):
+            self._unsupported(s.line, "an array whose size is not a constant")
+        self.local.add(s.target)
+        self.shapes[s.target] = made
+        dtype = to_python.dtype_name(s.target.type.dtype)
+        name = self.var(s.target)
+        code: list[CodeStatement] = [Code(f"{name} = cuda.local.array({to_python.text(made)}, {dtype})", s.line)]
+        if "zeros" in function:
+            counters = [self.names.fresh("_k{k}") for _ in extents]
+            body: list[CodeStatement] = [Code(f"{name}[{', '.join(counters)}] = 0", s.line)]
+            for k, n in reversed([*zip(counters, extents, strict=True)]):
+                body = [Suite(f"for {k} in range({to_python.text(n)}):", body, s.line, loop=True)]
+            code += body
+        return code
+
+    def _atomic(self, s: nodes.Store) -> Code:
+        """Addition to a shadow, which other threads may add to."""
+        place = [self._entry(i) for i in s.index]
+        index = place[0] if len(place) == 1 else ast.Tuple(place, ast.Load())
+        value = self.atom(s.value)
+        value = ast.UnaryOp(ast.USub(), value) if s.op == "-=" else value
+        return Code(to_python.text(to_python.call("cuda.atomic.add", self.atom(s.array), index, value)), s.line)
+
+    # Tape
+
+    def _saved(self, word: ast.expr, value: ast.expr, line: int) -> list[CodeStatement]:
+        """Save a value, if there is room."""
+        store = Assign(word, value, line)
+        if not self.device_tape.is_checked:
+            return [store]
+        assert isinstance(word, ast.Subscript)
+        return [Suite(f"if {to_python.text(word.slice)} < {self.device_tape.limit}:", [store], line)]
+
+    def _word(self, kind: types.Type, place: str) -> ast.expr:
+        return to_python.name(f"{self.device_tape.of(kind)}[{place}]")
+
+    def _push(self, s: nodes.Push) -> list[CodeStatement]:
+        top = self.device_tape.top
+        code: list[CodeStatement] = []
+        for k, x in enumerate(s.values):
+            code += self._saved(self._word(x.type, f"{top} + {k}" if k else top), self.atom(x), s.line)
+        return [*code, Code(f"{top} += {len(s.values)}", s.line)]
+
+    def _pop(self, s: nodes.Pop) -> list[CodeStatement]:
+        top = self.device_tape.top
+        code: list[CodeStatement] = [Code(f"{top} -= {len(s.targets)}", s.line)]
+        for k, x in enumerate(s.targets):
+            word = self._word(x.type, f"{top} + {k}" if k else top)
+            code.append(self._assign(x, _value(x.type, word), s.line))
+        return code
+
+    def _columns(self, s: nodes.Columns) -> list[CodeStatement]:
+        """Columns of the tape, one after the other: each begins at a place of its own."""
+        top, count, base = self.device_tape.top, self.names.fresh("_n{k}"), self.names.fresh("_base{k}")
+        trips = self._written_out("rounds", [self.atom(x) for x in (s.start, s.stop, s.step)])
+        code: list[CodeStatement] = [Code(f"{count} = {to_python.text(trips)}", s.line)]
+        for k, x in enumerate(s.targets):
+            self.columns[x] = base, f"{base} + {k} * {count}" if k else base
+        total = f"{len(s.targets)} * {count}"
+        if s.taken:
+            return [*code, Code(f"{top} -= {total}", s.line), Code(f"{base} = {top}", s.line)]
+        return [*code, Code(f"{base} = {top}", s.line), Code(f"{top} += {total}", s.line)]
+
+    def _column(self, x: Var, index: object) -> ast.expr:
+        """Word of a column for an iteration."""
+        entry = to_python.text(self._entry(index))  # type: ignore[arg-type]
+        return self._word(x.type.dtype, f"{self.columns[x][1]} + ({entry})")
+
+
+def _value(kind: types.Type, word: ast.expr) -> ast.expr:
+    """Value of a type from its word."""
+    if isinstance(kind, types.Integer):
+        return word if kind == types.int64 else to_python.call(f"np.{kind}", word)
+    return from_word(kind)(word)

@@ -1,0 +1,310 @@
+"""Thread function of a CUDA kernel: the kernel's body as a numba function of one thread (syntax tree -> syntax tree).
+
+    @cuda.jit                                        def scatter(x, k, y, grid_x):
+    def scatter(x, k, y):                                i = grid_x
+        i = cuda.grid(1)                                 if i < x.size:
+        if i < x.size:                                       y[...][k[i]] += x[i]
+            cuda.atomic.add(y, k[i], x[i])
+
+What CUDA tells a thread about itself becomes an integer parameter, so the compiler can read the function as any other.
+A device function becomes a numba function in the same way. It takes the indices that it asks for from its caller.
+
+An atomic addition becomes `y[...][i] += v`: the view `y[...]` of the whole array tells races.py that the store is
+atomic, and means nothing to the derivative.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
+from typing import Any, NoReturn
+
+import numba
+import numpy as np
+from numba.core.registry import CPUDispatcher
+
+from dualrev.compiler.ad.custom.custom_rules import has_rule
+from dualrev.compiler.frontend.reading.source import Source, is_derivative, read
+from dualrev.compiler.types.aliases import Dispatcher, UserValue
+from dualrev.diagnostics.quoting import execute, unused
+
+__all__ = ["INDICES", "ThreadFunction", "is_kernel", "thread_function"]
+
+_AXES = "xyz"
+
+#: What a thread is told: the parameter, the expression in a kernel, and the coordinates that distinguish threads by it.
+INDICES: dict[str, tuple[str, frozenset[str]]] = {}
+for _k, _axis in enumerate(_AXES):
+    _item = "" if _k == 0 else f"[{_k}]"
+    _both = frozenset({f"thread_{_axis}", f"block_{_axis}"})
+    INDICES[f"grid_{_axis}"] = f"cuda.grid({_k + 1}){_item}", _both
+    INDICES[f"gridsize_{_axis}"] = f"cuda.gridsize({_k + 1}){_item}", frozenset()
+    INDICES[f"thread_{_axis}"] = f"np.int64(cuda.threadIdx.{_axis})", frozenset({f"thread_{_axis}"})
+    INDICES[f"block_{_axis}"] = f"np.int64(cuda.blockIdx.{_axis})", frozenset({f"block_{_axis}"})
+    INDICES[f"blockdim_{_axis}"] = f"np.int64(cuda.blockDim.{_axis})", frozenset()
+    INDICES[f"griddim_{_axis}"] = f"np.int64(cuda.gridDim.{_axis})", frozenset()
+
+_FIELDS = {"threadIdx": "thread", "blockIdx": "block", "blockDim": "blockdim", "gridDim": "griddim"}
+
+_BARRIER = (
+    "its threads wait for one another, and each thread is reversed alone",
+    ("a kernel for each part between two barriers, launched one after the other"),
+)
+_SHARED = "threads of a block share it, and each thread is reversed alone", "arrays that the kernel is given"
+_WARP = "threads of a warp exchange values, and each thread is reversed alone", "arrays that the kernel is given"
+
+#: Why parts of numba.cuda are refused, and what to write; by the first name.
+_REFUSED = {
+    "shared": _SHARED,
+    "syncthreads": _BARRIER,
+    "syncwarp": _BARRIER,
+    "threadfence": _BARRIER,
+    "cg": _BARRIER,
+    "shfl": _WARP,
+    "vote": _WARP,
+    "ballot": _WARP,
+    "all": _WARP,
+    "any": _WARP,
+    "match": _WARP,
+    "atomic": (
+        "only cuda.atomic.add and cuda.atomic.sub without their values do not depend on the order of threads",
+        "cuda.atomic.add(array, index, value) as a statement of its own",
+    ),
+    "const": ("it is not read yet", "an array that the kernel is given"),
+    "local": (
+        "its shape and dtype have to be constants",
+        "cuda.local.array(4, numba.float64), whose shape is an int or a tuple of ints",
+    ),
+    "grid": ("the number of axes has to be 1, 2 or 3", "cuda.grid(1)"),
+    "gridsize": ("the number of axes has to be 1, 2 or 3", "cuda.gridsize(1)"),
+}
+_UNKNOWN = "it has no derivative here", "functions of math, and what docs/cuda.md lists"
+
+
+def is_kernel(x: UserValue) -> bool:
+    """Whether `x` is what `numba.cuda.jit` returns, on a device or in numba's simulator."""
+    return type(x).__name__ in ("CUDADispatcher", "FakeCUDAKernel") and isinstance(x.py_func, FunctionType)
+
+
+def _is_callable_there(x: UserValue) -> bool:
+    """Whether a kernel can call `x`, and nothing says what its derivative is: numba compiles it for the device."""
+    return is_kernel(x) or (isinstance(x, CPUDispatcher) and not is_derivative(x) and not has_rule(x))
+
+
+def _is_cuda(x: UserValue) -> bool:
+    return isinstance(x, ModuleType) and x.__name__ in ("numba.cuda", "numba.cuda.simulator")
+
+
+@dataclass(eq=False)
+class ThreadFunction:
+    """Kernel, or device function, as a numba function of one thread.
+
+    indices     its last parameters: their names, by the keys of INDICES
+    sources     the sources of this function and of the device functions that it calls, by their ids
+    """
+
+    dispatcher: Dispatcher
+    source: Source
+    indices: dict[str, str]
+    sources: dict[int, Source]
+
+    @property
+    def parameters(self) -> list[str]:
+        """Parameters of the kernel."""
+        names = self.source.parameters
+        return names[: len(names) - len(self.indices)]
+
+
+def thread_function(kernel: UserValue) -> ThreadFunction:
+    """Return the thread function of a kernel; UnsupportedError names what it holds that has no derivative here."""
+    return _made(kernel, ())
+
+
+def _made(kernel: UserValue, callers: tuple[UserValue, ...]) -> ThreadFunction:
+    source = read(numba.njit(kernel.py_func))
+    if any(kernel is other for other in callers):
+        source.refuse(source.tree, "a device function that calls itself", "it is inlined", "a loop")
+    rewriting = _Rewriting(source, lambda called: _made(called, (*callers, kernel)))
+    tree = copy.deepcopy(source.tree)
+    tree.decorator_list = []
+    tree.body = [t for s in tree.body for t in rewriting.statement(s)]
+    indices = {key: rewriting.indices[key] for key in INDICES if key in rewriting.indices}
+    tree.args.args += [ast.arg(name) for name in indices.values()]
+    ast.fix_missing_locations(tree)
+    space = {**source.function.__globals__, **_closure(source.function), **rewriting.space}
+    execute(ast.Module([tree], []), space, source.file)
+    function = space[tree.name]
+    function.__defaults__ = None  # a kernel takes none
+    made = numba.njit(error_model="numpy")(function)
+    own = Source(made, function, tree, source.file, source.lines)
+    return ThreadFunction(made, own, indices, {**rewriting.sources, id(made): own})
+
+
+def _closure(f: FunctionType) -> dict[str, UserValue]:
+    cells = zip(f.__code__.co_freevars, f.__closure__ or (), strict=True)
+    return {name: cell.cell_contents for name, cell in cells}
+
+
+@dataclass(eq=False)
+class _Rewriting(ast.NodeTransformer):
+    """Rewriting of the body of a kernel, which collects the indices that it asks for, and what it refers to."""
+
+    source: Source
+    made: Callable[[UserValue], ThreadFunction]
+    indices: dict[str, str] = field(default_factory=dict)  # their names, by the keys of INDICES
+    space: dict[str, UserValue] = field(default_factory=dict)
+    sources: dict[int, Source] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._taken = {x.id for x in ast.walk(self.source.tree) if isinstance(x, ast.Name)} | {*self.source.parameters}
+        stored = (ast.Store, ast.Del)
+        self._locals = {*self.source.parameters} | {
+            x.id for x in ast.walk(self.source.tree) if isinstance(x, ast.Name) and isinstance(x.ctx, stored)
+        }
+
+    def statement(self, s: ast.stmt) -> list[ast.stmt]:
+        """Rewrite a statement of the kernel."""
+        made = self.visit(s)
+        return made if isinstance(made, list) else [made]
+
+    # Names
+
+    def value(self, node: ast.expr) -> Any:
+        """Value of a global name, or of an attribute of it; None for anything else."""
+        if isinstance(node, ast.Name) and node.id not in self._locals:
+            found = self.source.lookup(node.id, ())
+            return None if found is None else found.value
+        if isinstance(node, ast.Attribute):
+            return getattr(self.value(node.value), node.attr, None)
+        return None
+
+    def path(self, node: ast.expr) -> str:
+        """Path of an expression below numba.cuda: "atomic.add" for `cuda.atomic.add`; "" for any other expression."""
+        names: list[str] = []
+        while isinstance(node, ast.Attribute):
+            names.insert(0, node.attr)
+            node = node.value
+            if _is_cuda(self.value(node)):
+                return ".".join(names)
+        found = self.value(node)
+        if found is None or isinstance(found, ModuleType):
+            return ""
+        parts = getattr(sys.modules.get("numba.cuda"), "__dict__", {})  # `from numba.cuda import grid`
+        first = [name for name, x in parts.items() if x is found]
+        return ".".join([*first[:1], *names]) if first else ""
+
+    def refer(self, stem: str, x: UserValue) -> ast.Name:
+        """Name for a value that the rewritten function refers to."""
+        for name, known in self.space.items():
+            if known is x:
+                return ast.Name(name, ast.Load())
+        name = self._free(stem)
+        self.space[name] = x
+        return ast.Name(name, ast.Load())
+
+    def _free(self, name: str) -> str:
+        found = unused(name, self._taken)
+        self._taken.add(found)
+        return found
+
+    def index(self, key: str) -> ast.Name:
+        """Parameter for an index."""
+        if key not in self.indices:
+            self.indices[key] = self._free(key)
+        return ast.Name(self.indices[key], ast.Load())
+
+    def refuse(self, node: ast.AST, path: str) -> NoReturn:
+        """Refuse a part of numba.cuda."""
+        first = path.partition(".")[0].partition("_")[0]
+        why, instead = _REFUSED.get(first, _UNKNOWN)
+        self.source.refuse(node, f"cuda.{path}", why, instead)
+
+    # Syntax
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        """Rewrite an atomic addition, a statement of its own."""
+        call = node.value
+        path = self.path(call.func) if isinstance(call, ast.Call) else ""
+        if not isinstance(call, ast.Call) or path not in ("atomic.add", "atomic.sub") or len(call.args) != 3:
+            made = self.generic_visit(node)
+            assert isinstance(made, ast.stmt)
+            return made
+        array, place, value = (self.visit(x) for x in call.args)
+        whole = ast.Subscript(array, ast.Constant(...), ast.Load())
+        target = ast.Subscript(whole, place, ast.Store())
+        op = ast.Add() if path == "atomic.add" else ast.Sub()
+        return ast.copy_location(ast.AugAssign(target, op, value), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Rewrite a question for an index, a local array, or a call of a device function."""
+        path, called = self.path(node.func), self.value(node.func)
+        if path in ("grid", "gridsize"):
+            made = self._grid(node, path)
+        elif path == "local.array":
+            made = self._local_array(node)
+        elif path:
+            self.refuse(node, path)
+        elif _is_callable_there(called):
+            made = self._device_function(node, called)
+        else:
+            found = self.generic_visit(node)
+            assert isinstance(found, ast.expr)
+            return found
+        return ast.copy_location(made, node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Rewrite `cuda.threadIdx.x` and the like; refuse all else that is left of numba.cuda."""
+        path = self.path(node)
+        first, _, axis = path.partition(".")
+        if first in _FIELDS and axis in (*_AXES,):
+            return ast.copy_location(self.index(f"{_FIELDS[first]}_{axis}"), node)
+        if path:
+            self.refuse(node, path)
+        made = self.generic_visit(node)
+        assert isinstance(made, ast.expr)
+        return made
+
+    def _grid(self, node: ast.Call, path: str) -> ast.expr:
+        count = node.args[0].value if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) else None
+        if not isinstance(count, int) or not 1 <= count <= 3:
+            self.refuse(node, path)
+        parts: list[ast.expr] = [self.index(f"{path}_{axis}") for axis in _AXES[:count]]
+        return parts[0] if count == 1 else ast.Tuple(parts, ast.Load())
+
+    def _local_array(self, node: ast.Call) -> ast.expr:
+        given = dict(zip(("shape", "dtype"), node.args, strict=False)) | {str(k.arg): k.value for k in node.keywords}
+        if given.keys() != {"shape", "dtype"}:
+            self.refuse(node, "local.array")
+        shape, named = self._shape(given["shape"]), given["dtype"]
+        dtype: Any = named.value if isinstance(named, ast.Constant) else self.value(named)
+        if shape is None or dtype is None:
+            self.refuse(node, "local.array")
+        kind = numba.np.numpy_support.as_dtype(dtype) if isinstance(dtype, numba.types.Type) else np.dtype(dtype)
+        module = self.refer("np_", np)
+        extents = [ast.Constant(n) for n in shape]
+        made = extents[0] if len(extents) == 1 else ast.Tuple([*extents], ast.Load())
+        dtype_node = ast.Attribute(module, "bool_" if kind.kind == "b" else kind.name, ast.Load())
+        return ast.Call(ast.Attribute(module, "empty", ast.Load()), [made, dtype_node], [])
+
+    def _shape(self, node: ast.expr) -> tuple[int, ...] | None:
+        """Constant extents of a shape; None if they are not constants."""
+        if isinstance(node, ast.Tuple):
+            parts = [self._shape(x) for x in node.elts]
+            return None if None in parts else tuple(n for part in parts if part is not None for n in part)
+        found = node.value if isinstance(node, ast.Constant) else self.value(node)
+        if isinstance(found, int):
+            return (found,)
+        return found if isinstance(found, tuple) and all(isinstance(n, int) for n in found) else None
+
+    def _device_function(self, node: ast.Call, called: UserValue) -> ast.expr:
+        callee = self.made(called)
+        self.sources |= callee.sources
+        name = self.refer(f"{called.py_func.__name__}_", callee.dispatcher)
+        args = [self.visit(x) for x in node.args]
+        keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
+        more = [ast.keyword(name, self.index(key)) for key, name in callee.indices.items()]
+        return ast.Call(name, args, [*keywords, *more])

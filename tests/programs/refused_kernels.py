@@ -1,0 +1,206 @@
+"""Kernels that are refused, with what the error says: the line, the reason, the cure."""
+
+import math
+
+import numba
+import numpy as np
+from numba import cuda
+from numba.cuda import atomic, grid, threadIdx
+
+A = np.ones(4)
+K = np.arange(4)
+M = np.ones((4, 4))
+
+
+@cuda.jit
+def shared(x):
+    s = cuda.shared.array(4, numba.float64)
+    i = cuda.grid(1)
+    s[i] = x[i]
+    cuda.syncthreads()
+    x[i] = s[3 - i]
+
+
+@cuda.jit
+def barrier(x):
+    i = cuda.grid(1)
+    x[i] = 2.0 * x[i]
+    cuda.syncthreads()
+
+
+@cuda.jit
+def maximum(x, y):
+    i = cuda.grid(1)
+    cuda.atomic.max(y, 0, x[i])
+
+
+@cuda.jit
+def old_value(x, k):
+    i = cuda.grid(1)
+    j = cuda.atomic.add(k, 0, 1)
+    x[j] = 2.0 * i
+
+
+@cuda.jit
+def shuffle(x):
+    i = cuda.grid(1)
+    x[i] = cuda.shfl_down_sync(-1, x[i], 1)
+
+
+@cuda.jit
+def four_axes(x):
+    i = cuda.grid(4)
+    x[i] = 1.0
+
+
+@cuda.jit
+def local_of_unknown_size(x, n):
+    a = cuda.local.array(n, numba.float64)
+    a[0] = x[0]
+    x[cuda.grid(1)] = a[0]
+
+
+@cuda.jit
+def sum_without_atomics(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[0] += x[i]
+
+
+@cuda.jit
+def counts_by_value(x, y):
+    i = cuda.grid(1)
+    if x[i] == 0.0:
+        y[0] += 1.0
+
+
+@cuda.jit
+def one_thread_of_each_block(x, y):
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    if t == 0 and i < x.size:
+        y[0] = x[i]
+
+
+@cuda.jit
+def chosen_row(m, n):
+    i = cuda.grid(1)
+    row, other = m[0], m[1]
+    for _ in range(n):
+        row[i] = 2.0 * other[i]
+        row, other = other, row
+
+
+@cuda.jit
+def bound_of_the_thread(k, x):
+    i = cuda.grid(1)
+    for j in range(k[i]):
+        x[j] = i
+
+
+@cuda.jit
+def one_index_of_two(m, y):
+    i, j = cuda.grid(2)
+    if i < m.shape[0] and j < m.shape[1]:
+        y[i] = m[i, j]
+
+
+@cuda.jit
+def neighbour(x):
+    i = cuda.grid(1)
+    if i > 0:
+        x[i] = x[i - 1]
+
+
+@cuda.jit
+def row_of_another_thread(m):
+    i = cuda.grid(1)
+    if i > 0:
+        for j in range(m.shape[1]):
+            m[i, j] = m[i - 1, j]
+
+
+@cuda.jit
+def read_beside_atomics(x, y):
+    i = cuda.grid(1)
+    cuda.atomic.add(y, 0, x[i])
+    x[i] = y[1]
+
+
+@cuda.jit
+def stored_beside_atomics(x, y):
+    i = cuda.grid(1)
+    y[i] = 0.0
+    cuda.atomic.add(y, 0, x[i])
+
+
+@cuda.jit(device=True)
+def recursive(x, n):
+    return x if n == 0 else x * recursive(x, n - 1)
+
+
+@cuda.jit
+def calls_recursive(x):
+    i = cuda.grid(1)
+    x[i] = recursive(x[i], 3)
+
+
+@cuda.jit
+def raises(x):
+    i = cuda.grid(1)
+    if x[i] < 0.0:
+        raise ValueError
+    x[i] = math.sqrt(x[i])
+
+
+@cuda.jit
+def digits(x):
+    i = cuda.grid(1)
+    x[i] = math.lgamma(x[i])
+
+
+@cuda.jit
+def complex_numbers(x):
+    i = cuda.grid(1)
+    x[i] = 2.0 * x[i]
+
+
+@cuda.jit
+def imported_names(x, y):
+    """Is not refused: what it calls has names of its own, which the simulator does not know."""
+    i = grid(1) + threadIdx.x
+    atomic.add(y, i, math.sin(x[i]))
+
+
+#: A kernel, its arguments, the line that the error names, and what it says.
+REFUSED = [
+    (shared, (A,), "s = cuda.shared.array", "threads of a block share it", "arrays that the kernel is given"),
+    (barrier, (A,), "cuda.syncthreads()", "threads wait for one another", "a kernel for each part"),
+    (maximum, (A, A), "cuda.atomic.max", "order of threads", "cuda.atomic.add(array, index, value)"),
+    (old_value, (A, K), "j = cuda.atomic.add", "order of threads", "a statement of its own"),
+    (shuffle, (A,), "cuda.shfl_down_sync", "exchange values", "arrays that the kernel is given"),
+    (four_axes, (A,), "cuda.grid(4)", "1, 2 or 3", "cuda.grid(1)"),
+    (local_of_unknown_size, (A, 3), "cuda.local.array(n", "have to be constants", "cuda.local.array(4, numba.float64)"),
+    (sum_without_atomics, (A, A), "y[0] += x[i]", "write to one element", "cuda.atomic.add(y, index, value)"),
+    (counts_by_value, (A, A), "y[0] += 1.0", "write to one element", "cuda.atomic.add(y, index, value)"),
+    (one_thread_of_each_block, (A, A), "y[0] = x[i]", "differ in cuda.blockIdx.x write", "cuda.atomic.add"),
+    (chosen_row, (M, 2), "row[i] = 2.0 * other[i]", "a branch or a loop chooses the part", "m with all its indices"),
+    (bound_of_the_thread, (K, A), "x[j] = i", "write to one element", "an index for each thread"),
+    (one_index_of_two, (M, A), "y[i] = m[i, j]", "differ in cuda.blockIdx.y and cuda.threadIdx.y", "cuda.atomic.add"),
+    (neighbour, (A,), "x[i] = x[i - 1]", "another thread may write", "an array for the results"),
+    (row_of_another_thread, (M,), "m[i, j] = m[i - 1, j]", "another thread may write", "an array for the results"),
+    (
+        read_beside_atomics,
+        (A, A),
+        "x[i] = y[1]",
+        "a load from y, to which the kernel adds",
+        "a kernel for each of both",
+    ),
+    (stored_beside_atomics, (A, A), "y[i] = 0.0", "a store into y, to which the kernel adds", "a kernel for each"),
+    (calls_recursive, (A,), "def recursive", "a device function that calls itself", "a loop"),
+    (raises, (A,), "raise ValueError", "raises nothing on a device", "return"),
+    (digits, (A,), "math.lgamma", "no such function on a device", "elementary"),
+    (complex_numbers, (A + 1j,), "def complex_numbers", "complex128", "float64"),
+    (complex_numbers, (A.astype(np.float16),), "def complex_numbers", "float16", "float64, or float32"),
+    (complex_numbers, ([1.0],), "def complex_numbers", "list(float64)", "an array of float64"),
+    (complex_numbers, ((A, A),), "def complex_numbers", "UniTuple", "an array of float64"),
+]
