@@ -26,7 +26,7 @@ from stages.calculus.readable import readable
 
 PAGE = Path(__file__).parents[2] / "docs" / "calculus.md"
 UNSHRUNK = [phase for phase in Phase if phase != Phase.shrink]  # shrinking takes minutes: the seed is printed
-few = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), phases=UNSHRUNK)
+few = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), phases=UNSHRUNK)
 every = pytest.mark.parametrize("name", CHADS)
 
 
@@ -72,7 +72,7 @@ def test_if_t_has_type_s_then_d_t_has_type_d_s_and_a_linear_function_to_d_g(name
 
 
 @every
-@settings(few, max_examples=6)
+@settings(few, max_examples=4)
 @given(closed_programs(4))  # the text of tuples of environments is long
 def test_wrap_has_its_type_and_can_be_read_back_and_shortened(name, of):
     wrap_has_its_type(name, of)

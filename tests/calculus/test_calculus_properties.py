@@ -43,7 +43,7 @@ LARGE = 1e4  # beyond it, roundings are all that differences see
 STEPS = 5_000  # of a source program
 EXPONENTIAL = 30_000  # where D1 is given up
 
-few = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 many = settings(few, max_examples=10_000)
 
 
@@ -397,7 +397,7 @@ def test_names_of_the_program_are_not_captured(source, x, name):
     assert evaluate(derivative, x)[0] == evaluate(program, x)
 
 
-@settings(few, max_examples=8)
+@settings(few, max_examples=4)
 @given(closed_programs())
 def test_the_readable_form_means_the_same(of):
     run = Run(of)

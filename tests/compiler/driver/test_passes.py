@@ -99,15 +99,12 @@ def test_names_of_passes_are_checked():
     assert Settings.of({"DUALREV_TIMES": "1"}).watches
 
 
-PROGRAMS = 6  # random ones
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory):
+@pytest.fixture(scope="module", params=[3, pytest.param(20, marks=pytest.mark.slow)], ids="{} programs".format)
+def programs(request, tmp_path_factory):
     """Random programs, with their gradients on the tape; and one that meets every pass over loops."""
     folder, made = str(tmp_path_factory.mktemp("programs")), []
     seed = 0
-    while len(made) < PROGRAMS:
+    while len(made) < request.param:
         of = program(seed, 8)
         seed += 1
         try:
