@@ -72,7 +72,7 @@ def test_if_t_has_type_s_then_d_t_has_type_d_s_and_a_linear_function_to_d_g(name
 
 
 @every
-@settings(few, max_examples=4)
+@settings(few, max_examples=6)
 @given(closed_programs(4))  # the text of tuples of environments is long
 def test_wrap_has_its_type_and_can_be_read_back_and_shortened(name, of):
     wrap_has_its_type(name, of)

@@ -397,7 +397,7 @@ def test_names_of_the_program_are_not_captured(source, x, name):
     assert evaluate(derivative, x)[0] == evaluate(program, x)
 
 
-@settings(few, max_examples=4)
+@settings(few, max_examples=8)
 @given(closed_programs())
 def test_the_readable_form_means_the_same(of):
     run = Run(of)
