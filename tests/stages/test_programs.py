@@ -200,7 +200,7 @@ def test_loop_takes_both_branches_and_stays_bounded():
     assert len(operations(PROGRAMS["loop"].function, x, a, b, n)) == 200 * programs.LOOP_OPERATIONS
 
 
-@pytest.mark.parametrize(("n", "t"), [(1000, 100), (10, 1), (10, 5)])
+@pytest.mark.parametrize(("n", "t"), [(300, 30), (10, 1), (10, 5)])
 def test_wide_makes_t_products_of_inputs_and_t_minus_1_sums(n, t):
     primals = wide_inputs(n, t, 0)
     assert operations(PROGRAMS["wide"].function, *primals) == [2] * (2 * t - 1)

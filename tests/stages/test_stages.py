@@ -84,7 +84,7 @@ def deep_counts(stage, n):
 
 
 def test_staged_touches_the_whole_input_at_every_operation():
-    n, t = 1000, 100
+    n, t = 300, 30
     assert wide_counts("staged", n, t).scalars >= n * t
 
 
