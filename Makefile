@@ -28,6 +28,8 @@
 #   make eager                              times and memory of array operations on the tape, beside autograd, JAX and
 #                                           PyTorch (make peers)
 #   make gradbench                          times of the twelve evals of GradBench (bench/gradbench/README.md)
+#   make numbers                            all of these tables, one after another, in bench/runs/numbers (hours, on a machine
+#                                           that does nothing else); ARGS="sparse second": some of them
 #   make lantern ARGS="treelstm"            trains a model (treelstm, squeezenet, resnet50, deepspeech2) on generated data
 #   make lantern-table                      times and losses of all four, beside PyTorch and JAX (make peers)
 #   make docs                               the site, in site/: open site/index.html
@@ -36,7 +38,7 @@
 #   make figures                            paper_figures/ and docs/papers.md, made anew; some of it by ARGS="fig2 fig10"
 
 .PHONY: compare test quick campaign bench bench-quick bench-publish bench-compare compiled first-calls parallel machines second sparse ode styles eager \
-    gradbench lantern lantern-table peers figures docs dist release-check check format clean
+    gradbench numbers lantern lantern-table peers figures docs dist release-check check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -117,6 +119,9 @@ eager: $(SETUP)
 
 gradbench: $(SETUP)
 	$(RUN) bench.gradbench.table $(ARGS)
+
+numbers: $(SETUP)
+	$(RUN) bench.numbers $(ARGS)
 
 lantern: $(SETUP)
 	$(RUN) examples.lantern $(or $(ARGS),--help)

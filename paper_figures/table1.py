@@ -5,7 +5,8 @@ section 7 with 8.1 and 8.2), of Kmett's library `ad` 4.5, a tape in Haskell, and
 has reasonable constants, compared with a tuned library in the same language.
 
 Ours comes from the published run of the benchmarks, bench/published/run.json (`make bench`, `make bench-publish`). Its
-table has the paper's columns. In place of the ratio to `ad`, it has the ratios to Python libraries that tape scalars.
+table has the paper's columns. In place of the ratio to `ad`, it has the ratios to Python libraries that tape scalars:
+those of dualrev's tape, and that of `lists`, the paper's algorithm, to micrograd, if both ran on the paper's programs.
 """
 
 from __future__ import annotations
@@ -36,6 +37,16 @@ def published() -> Run:
     return load(RUN)
 
 
+def in_one_language(run: Run) -> dict[str, float]:
+    """function -> the time of the stage `lists` divided by micrograd's, for the functions that the run has both of."""
+    found: dict[str, float] = {}
+    for name in PAPER:
+        ours, theirs = (content.table1_slope(run, name, column) for column in ("lists", "micrograd"))
+        if ours and theirs:
+            found[name] = ours.value / theirs.value
+    return found
+
+
 def ratios(run: Run) -> dict[str, dict[str, float]]:
     """function -> library -> dualrev's tape time divided by the library's, for the pairs that the run has."""
     found: dict[str, dict[str, float]] = {}
@@ -54,18 +65,22 @@ def figure(run: Run | None = None) -> Figure:
     section = content.table1(run)
     if section is None:
         raise ValueError("the run has no times of Table 1")
-    found = ratios(run)
+    found, lists = ratios(run), in_one_language(run)
     body = ["\n\n".join(section.text), "\n".join(bench_table(section.tables[0]))]
     body += [f"{note}" for note in section.notes]
     rows = []
     for name, (th, ad, ratio) in PAPER.items():
         ours = [content.significant(found[name][k], 2) if k in found.get(name, {}) else "-" for k in TAPING]
-        rows.append([ROWS[name].title, th, ad, ratio, *ours])
-    titles = [f"dualrev / {LIBRARIES[library].title}" for library in TAPING]
+        algorithm = [content.significant(lists[name], 2) if name in lists else "-"] if lists else []
+        rows.append([ROWS[name].title, th, ad, ratio, *algorithm, *ours])
+    titles = ["lists / micrograd"] * bool(lists) + [f"dualrev / {LIBRARIES[library].title}" for library in TAPING]
     body += [
         "The paper's own table, with the ratio to `ad`, a library in the same language that also tapes operations on "
-        "scalars; then the same ratio for dualrev's tape and Python libraries, for functions in the comparison with "
-        "other libraries:",
+        "scalars; then "
+        + "the ratio of `lists`, the same algorithm in Python, to micrograd, and "
+        * bool(lists)
+        + "the same ratio for dualrev's tape and Python libraries, for functions in the comparison with other "
+        "libraries:",
         table(["", "TH us", "ad us", "TH / ad", *titles], rows, range(1, 4 + len(titles))),
     ]
     programs = ", ".join(f"*{PEERS[COUNTERPARTS[name]].title}*" for name in found)

@@ -2,10 +2,11 @@ r"""Taping of programs that fork and join: the reverse pass runs on threads.
 
 Paper:   Smeding and Vákár 2025, "Parallel dual-numbers reverse AD" (JFP 35, e16)
 D[R] =   (R, (Int, Int))                            the id: a job, and a number within it; every job has a tape
-Changed: fork(f, g) makes one job for f, one for g and one for the code after both; jobs draw ids independently.
-         In the reverse pass a job resolves after all jobs that follow it. The two sides of a fork resolve in
-         parallel, in compiled code that holds no lock, and add to the arguments atomically. The paper's reverse
-         pass is as parallel as the program, too; the details of this one are ours.
+Changed: fork(f, g) makes one job for f, one for g and one for the code after both; jobs draw ids independently,
+         so f and g may run on two threads: they do where the interpreter has no lock. In the reverse pass a job
+         resolves after all jobs that follow it. The two sides of a fork resolve in parallel, in compiled code that
+         holds no lock, and add to the arguments atomically. The paper's reverse pass is as parallel as the
+         program, too; the details of this one are ours.
 Cost:    work as before. The span, the longest chain of ids that wait for each other, is the program's.
 
     Block              = a list of jobs and forks (Block, Block), in program order
@@ -30,8 +31,8 @@ from numba.extending import register_jitable
 from dualrev.eager.numbers.overload import DualNumber, overload
 from dualrev.tree import inputs, outputs
 from stages.fork_join.atomic import add
-from stages.fork_join.forks import joining
-from stages.fork_join.jobs import Job, Jobs, beside, laid_out
+from stages.fork_join.jobs import Job, Jobs, laid_out
+from stages.fork_join.threads import beside, spare
 
 WORTH = 10_000  # the fewest ids for which a thread pays
 
@@ -79,7 +80,7 @@ overload(Dual, constant, op)
 
 def interleave(run, scalars, structure):
     """The input with a dual number for every scalar, and the rebuild function."""
-    (job,) = run.begin()
+    job = run.enter([])
     duals = [Dual(run, x, job.write([], [])) for x in scalars]
     return structure.rebuild(duals), lambda arguments: structure.cotangent(arguments[: len(duals)].tolist())
 
@@ -96,10 +97,10 @@ def deinterleave(run, y):
 def vjp(f, *primals):
     """Wrap[f] primals: f's value, and the map from a cotangent of it to a tuple of cotangents, one for every primal."""
     scalars, structure = inputs(primals)
-    with Jobs() as run, joining(run):
+    with Jobs() as run:
         dual_primals, rebuild = interleave(run, scalars, structure)
         y, duals, output = deinterleave(run, f(*dual_primals))
-    starts, ends, partials, ids = laid_out(run.jobs)
+    block, (starts, ends, partials, ids) = run.block, laid_out(run.jobs)
 
     def pullback(ct):
         """Map a cotangent of the output to the cotangents of the primals."""
@@ -111,7 +112,7 @@ def vjp(f, *primals):
             arguments[i] += zs[k]
             called[i] = True
         loop = resolve.py_func if nested else resolve
-        free, none = threading.Semaphore(0 if nested else (os.cpu_count() or 1) - 1), threading.Semaphore(0)
+        free, none = spare(os.cpu_count() or 1), threading.Semaphore(0)
 
         def reverse(block):
             """Resolve the parts of a block, the last first; the two sides of a fork resolve in parallel."""
@@ -119,11 +120,10 @@ def vjp(f, *primals):
                 if isinstance(part, Job):
                     loop(starts[part.number], starts[part.number + 1], ends, partials, ids, arguments, called)
                 else:
-                    first, second = part
-                    enough = starts[second[-1].number + 1] - starts[first[0].number] >= WORTH
-                    beside(partial(reverse, first), partial(reverse, second), free if enough else none)
+                    parallel = part.rows >= WORTH and not nested
+                    beside(partial(reverse, part.first), partial(reverse, part.second), free if parallel else none)
 
-        reverse(run.block)
+        reverse(block)
         return rebuild(arguments)
 
     return y, pullback

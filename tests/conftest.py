@@ -30,7 +30,7 @@ def _what_is_alive_stays_alive():
 def timed_once():
     """The comparison of stages runs each once to time it: times are shown, but do not matter in tests."""
 
-    def once(run, arguments=tuple, budget=0.0):
+    def once(run, arguments=tuple, **options):
         start = time.perf_counter()
         run(*arguments())
         return time.perf_counter() - start

@@ -37,6 +37,11 @@ def peak(program: str, library: str, size: int) -> int:
     return memory("VmHWM") - before
 
 
+def peak_elsewhere(program: str, library: str, size: int) -> float:
+    """The peak memory of a program in a new process, in bytes. ChildError if that fails."""
+    return elsewhere(__name__.removeprefix("bench."), f"peak({program!r}, {library!r}, {size})")
+
+
 def elsewhere(module: str, expression: str, **environment: str) -> float:
     """Evaluate an expression of a module of bench/ in a new process, as a float. ChildError if that fails."""
     return float(text_elsewhere(module, expression, **environment))
@@ -44,7 +49,7 @@ def elsewhere(module: str, expression: str, **environment: str) -> float:
 
 def text_elsewhere(module: str, expression: str, **environment: str) -> str:
     """Evaluate an expression of a module of bench/ in a new process, as text. ChildError if that fails."""
-    code = f"from bench import {module}; print({module}.{expression})"
+    code = f"from importlib import import_module; print(import_module('bench.{module}').{expression})"
     variables = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"} | environment
     folder = Path(__file__).parents[2]
     done = subprocess.run(

@@ -162,11 +162,18 @@ def casadi(version: Version, size: int) -> Prepared:
     return lambda: function()(*numbers), read
 
 
-def micrograd(version: Version, size: int) -> Prepared:
-    """Prepare micrograd's reverse pass, with comparisons, exp, log and the like added, which micrograd lacks.
+def walked(call: Callable[[], Any]) -> Any:
+    """Return `call()` under a high recursion limit: micrograd walks its graph by recursion."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(1_000_000)
+    try:
+        return call()
+    finally:
+        sys.setrecursionlimit(limit)
 
-    micrograd walks its graph by recursion, so the recursion limit is raised during a call.
-    """
+
+def micrograd(version: Version, size: int) -> Prepared:
+    """Prepare micrograd's reverse pass, with comparisons, exp, log and the like added, which micrograd lacks."""
     from micrograd.engine import Value
 
     def function(f: Callable[[float], float], derivative: Callable[[float, float], float]) -> Callable[[Any], Any]:
@@ -202,14 +209,9 @@ def micrograd(version: Version, size: int) -> Prepared:
 
     def run() -> Any:
         """Build the graph, run its reverse pass, and return the value and the inputs with their gradients."""
-        limit = sys.getrecursionlimit()
-        sys.setrecursionlimit(1_000_000)
-        try:
-            numbers = [convert(Value, x) if k in argnums else x for k, x in enumerate(inputs)]
-            y = f(*numbers)
-            y.backward()
-        finally:
-            sys.setrecursionlimit(limit)
+        numbers = [convert(Value, x) if k in argnums else x for k, x in enumerate(inputs)]
+        y = walked(lambda: f(*numbers))
+        walked(y.backward)
         return y, [numbers[k] for k in argnums]
 
     return run, lambda answer: (answer[0].data, convert(lambda x: x.grad, answer[1]))

@@ -2,81 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import statistics
 from collections.abc import Callable, Iterable
 
-from bench.measuring.laws import Law, expected_power, fit_law, fit_slope
+from bench.measuring.laws import Law, Slope, expected_power, fit_law, fit_slope
 from bench.measuring.runs import Measure, Run
 from bench.peers import LIBRARIES, PROGRAMS
 from bench.programs.families import CLAIMS, ENGINES, FAMILIES
 from bench.programs.table1 import COLUMNS, ROWS
+from bench.reporting.forks import fork_join
+from bench.reporting.parts import Picture, Section, Table, microseconds, significant, times
 
 REFERENCE = "compiled"  # whose times others are a multiple of
 WIDEST = 1.0  # an interval of a law that still tells n from n^2
 
 
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """A table of texts. Columns are aligned right, except those with their number in `left`."""
-
-    heading: list[str]
-    rows: list[list[str]]
-    caption: str = ""
-    left: tuple[int, ...] = (0,)
-
-
-@dataclasses.dataclass(frozen=True)
-class Picture:
-    """A plot of plots.py, with a text for readers who cannot see it."""
-
-    name: str
-    alt: str
-
-
-@dataclasses.dataclass
-class Section:
-    """A heading with texts, pictures, tables and notes below it."""
-
-    name: str
-    title: str
-    text: list[str]
-    pictures: list[Picture] = dataclasses.field(default_factory=list)
-    tables: list[Table] = dataclasses.field(default_factory=list)
-    notes: list[str] = dataclasses.field(default_factory=list)
-
-
 def sections(run: Run) -> list[Section]:
     """Return all sections: first those for users of a library, then those about the paper."""
-    made: list[Callable[[Run], Section | None]] = [peers, compiled, memory, families, table1, about]
+    made: list[Callable[[Run], Section | None]] = [peers, compiled, memory, families, table1, fork_join, about]
     return [section for make in made if (section := make(run))]
-
-
-# ---- numbers ---------------------------------------------------------------------------------------------------------
-
-
-def significant(x: float, digits: int = 3) -> str:
-    """Format a number to `digits` significant digits, without an exponent.
-
-    >>> [significant(x) for x in (0.01234, 1.0, 56.78, 1234567.0)]
-    ['0.0123', '1.00', '56.8', '1,230,000']
-    """
-    if x == 0.0:
-        return "0"
-    rounded = float(f"{x:.{digits - 1}e}")
-    decimals = max(0, digits - 1 - int(f"{rounded:e}".partition("e")[2]))
-    return f"{rounded:,.{decimals}f}"
-
-
-def microseconds(seconds: float) -> str:
-    """Format seconds as microseconds, to three digits."""
-    return significant(seconds * 1e6)
-
-
-def times(ratio: float) -> str:
-    """Format a ratio to two digits, as "4.8x"."""
-    return f"{significant(ratio, 2)}x"
 
 
 # ---- the stages ------------------------------------------------------------------------------------------------------
@@ -189,6 +134,7 @@ _COLUMNS = {
     "lists": "is the algorithm that the paper measured (section 7 with 8.1 and 8.2), in Python.",
     "contrib": "is the paper's algorithm of section 8.2, with flat lists and a compiled loop.",
     "tape": "is the taping of section 8.3, which the paper did not measure.",
+    "micrograd": "is a library of backpropagators as closures, in Python.",
     "dualrev": "is dualrev's own tape.",
     "njit": "are the functions in numba.",
     "compiled": "are dualrev's derivatives of numba functions.",
@@ -201,9 +147,14 @@ def table1_columns(run: Run) -> list[str]:
     return [column for column in COLUMNS if column in timed]
 
 
-def _slope(run: Run, row: str, column: str) -> str:
+def table1_slope(run: Run, row: str, column: str) -> Slope | None:
+    """Return the slope of a column's times over n, for a row of Table 1; None without times of two sizes."""
     measures = run.select("table1", row=row, column=column)
-    slope = fit_slope([m.labels["n"] for m in measures], [m.seconds for m in measures])
+    return fit_slope([m.labels["n"] for m in measures], [m.seconds for m in measures])
+
+
+def _slope(run: Run, row: str, column: str) -> str:
+    slope = table1_slope(run, row, column)
     if slope is None or slope.value <= 0.0:
         return "-"
     error = f" (±{significant(slope.error * 1e6, 2)})" if slope.error > 0.02 * slope.value else ""

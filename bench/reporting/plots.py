@@ -35,6 +35,7 @@ LINES = {
     "contrib": (GREEN, "X", "-"),
     "tape": (BLACK, "*", "-"),
     "parallel": (BLACK, "h", "-."),
+    "micrograd": (PURPLE, "P", ":"),
     "dualrev": (BLACK, "", "--"),
     "njit": (GREY, "", "-."),
     "compiled": (BLUE, "d", "--"),

@@ -23,6 +23,6 @@ def test_memory(record, quick, program, library):
     """Record the peak memory at each size, which grows with the size."""
     sizes = SIZES[library][:3] if quick else SIZES[library]
     operations = count_operations(PROGRAMS[program], 1000) / 1000
-    peaks = [memory.elsewhere("memory", f"peak({program!r}, {library!r}, {n})") for n in sizes]
+    peaks = [memory.peak_elsewhere(program, library, n) for n in sizes]
     record("memory", program=program, library=library, sizes=sizes, bytes=peaks, operations=operations)
     assert peaks[0] < peaks[-1]  # it is the call's, not that of the set-up

@@ -3,7 +3,7 @@
     model         data                   layers and model
     treelstm      trees.py, reviews.py   nodes.py, treelstm.py
     squeezenet    images.py              layers.py, squeezenet.py
-    resnet50      images.py              layers.py, resnet.py
+    resnet50      images.py              layers.py, resnet.py; imported.py reads both from ONNX files
     deepspeech2   speech.py              ctc.py, layers.py, deepspeech.py
 
 training.py has the training loop, the optimiser, checkpoints and the picture of the loss.

@@ -16,7 +16,7 @@ from dualrev import tree
 from stages.comparison.counting import count
 from stages.comparison.counts import Counts, LimitReached
 from stages.comparison.differences import distance, slopes
-from stages.comparison.space import kept
+from stages.comparison.space import reachable
 from stages.order import STAGES, algorithm
 from stages.programs import PROGRAMS, Program
 
@@ -102,12 +102,10 @@ def compare(
             except refusals(result.stage) as refused:
                 result.refused, result.cut_off = True, f"refused: {str(refused).partition(chr(10))[0]}"
                 continue
-            run = _value_and_gradient(result.stage, f, primals)
-            y, gradient = run()
-            result.value_deviation = _distance(np.array(tree.outputs(y)[0]), values)
-            gradients[result.stage] = np.array(gradient)
-            result.kept = kept(result.stage, f, *primals)
-            result.seconds = _best(run)
+            made = _first(result.stage, f, primals)
+            result.value_deviation = _distance(np.array(tree.outputs(made.y)[0]), values)
+            gradients[result.stage], result.kept = np.array(made.gradient), made.kept
+            result.seconds = _best(_value_and_gradient(result.stage, f, primals), first=made.seconds)
             result.ratio = result.seconds / plain_seconds
     if gradients:
         *_, reference = gradients.values()  # the last of the stages that ran
@@ -151,17 +149,52 @@ def refusals(name: str) -> tuple[type[Exception], ...]:
     return getattr(algorithm(name), "REFUSALS", ())
 
 
-def _value_and_gradient(stage: str, f: Callable[..., Any], primals: tuple[Any, ...]) -> Callable[[], Any]:
-    """Return a function for the value, and the gradient of the sum of its real scalars as a flat list."""
+class _Run(NamedTuple):
+    """A run of a stage: the value, the gradient as a flat list, the words kept between both passes, the time."""
+
+    y: Any
+    gradient: list[float]
+    kept: int
+    seconds: float
+
+
+def _value_and_gradient(
+    stage: str, f: Callable[..., Any], primals: tuple[Any, ...], between: Callable[[Any], None] = lambda pullback: None
+) -> Callable[[], Any]:
+    """Return a function for the value, and the gradient of the sum of its real scalars as a flat list.
+
+    `between` is called with the pullback before the reverse pass.
+    """
     _, input_structure = tree.inputs(primals)
 
     def run() -> tuple[Any, list[float]]:
         """Run one forward pass, and one pullback of ones."""
         y, pullback = algorithm(stage).vjp(f, *primals)
+        between(pullback)
         scalars, structure = tree.outputs(y)
         return y, input_structure.read(pullback(structure.cotangent([1.0] * len(scalars))))
 
     return run
+
+
+def _first(stage: str, f: Callable[..., Any], primals: tuple[Any, ...]) -> _Run:
+    """Run a stage once, for all that the comparison needs: slow ones need not run again."""
+    found = 0.0, 0
+
+    def measure(pullback: Any) -> None:
+        """Measure what the forward pass has kept, while the clock stands."""
+        nonlocal found
+        start = time.perf_counter()
+        words = reachable(pullback, f)
+        found = time.perf_counter() - start, words
+
+    run = _value_and_gradient(stage, f, primals, measure)
+    with _without_collection():
+        start = time.perf_counter()
+        y, gradient = run()
+        seconds = time.perf_counter() - start
+    paused, words = found
+    return _Run(y, gradient, words, seconds - paused)
 
 
 def _distance(found: np.ndarray, expected: np.ndarray) -> float:
@@ -172,19 +205,36 @@ def _distance(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.max(np.abs(found - expected))) / (scale or 1.0)
 
 
-def _best(run: Callable[..., Any], arguments: Callable[[], tuple[Any, ...]] = tuple, budget: float = 0.1) -> float:
-    """The shortest of at least 3 runs, in seconds, without garbage collection and without making the arguments.
-
-    Functions too short for the clock run many times per measurement.
-    """
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Collect garbage now, and not until the end."""
     enabled = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
-        times: list[float] = []
-        start = time.perf_counter()
-        repeats = 1
-        while len(times) < 3 or time.perf_counter() - start < budget:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _best(
+    run: Callable[..., Any],
+    arguments: Callable[[], tuple[Any, ...]] = tuple,
+    first: float = math.inf,
+    budget: float = 0.1,
+    most: float = 0.5,
+) -> float:
+    """The shortest of at least 3 runs, in seconds, without garbage collection and without making the arguments.
+
+    Functions too short for the clock run many times per measurement. `first` is the time of a run before: it may
+    include work that is done once, so at least one more is made. No further one begins after `most` seconds of runs.
+    """
+    times = [first] if first < math.inf else []
+    with _without_collection():
+        start = time.perf_counter() - sum(times)
+        repeats, least = 1, len(times) + 1
+        while len(times) < least or time.perf_counter() - start < (budget if len(times) >= 3 else most):
             made = [arguments() for _ in range(repeats)]
             before = time.perf_counter()
             for args in made:
@@ -192,9 +242,6 @@ def _best(run: Callable[..., Any], arguments: Callable[[], tuple[Any, ...]] = tu
             times.append((time.perf_counter() - before) / repeats)
             repeats = max(1, int(2e-5 / max(times[-1], 1e-9)))
         return min(times)
-    finally:
-        if enabled:
-            gc.enable()
 
 
 # ---- growth ----------------------------------------------------------------------------------------------------------

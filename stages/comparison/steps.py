@@ -41,6 +41,7 @@ from stages import ordered_map, pairs
 from stages.comparison.counting import Recorder, WatchedArray
 from stages.comparison.counts import Counts, LimitReached
 from stages.comparison.naming import input_names, operation
+from stages.fork_join.threads import threads
 from stages.order import STAGES
 
 __all__ = ["Area", "Scalar", "Step", "Walk", "walk"]
@@ -109,7 +110,10 @@ def walk(
     recorder = _Walker(limit, most, widest, f, input_names(f, primals))
     value, gradient = None, []
     try:
-        with np.errstate(all="ignore"):  # the copies of compiled loops compute with numpy's numbers, which warn
+        with (
+            threads(1),
+            np.errstate(all="ignore"),
+        ):  # the copies of compiled loops compute with numpy's numbers, which warn
             y, pullback = recorder.instrument(STAGES[name]).vjp(f, *primals)
             scalars, structure = tree.outputs(y)
             ct = pullback(structure.cotangent([1.0] * len(scalars)))

@@ -1,67 +1,55 @@
 """Fork and join: two parts of a program that do not depend on each other.
 
-`fork` calls both. The stage `parallel` has to know of forks: it registers its run with `joining`.
-
 >>> fork(lambda: 1 + 1, lambda: "two")
 (2, 'two')
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
-__all__ = ["Forking", "fork", "joining"]
+from dualrev.eager.numbers.overload import RUNNING
+from stages.fork_join.jobs import Block, Jobs
+from stages.fork_join.threads import beside
+
+__all__ = ["fork"]
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 
-class Forking(Protocol):
-    """A run that is told of forks. `block` is the part of the program that runs now."""
-
-    block: Any
-
-    def begin(self) -> Any:
-        """Begin a part, and return its block."""
-
-    def part(self, first: Any) -> Any:
-        """Begin the second part of a fork."""
-
-    def join(self, outer: Any, first: Any, second: Any) -> None:
-        """End both parts; the program goes on in the block around them."""
-
-
-_RUNS: ContextVar[tuple[Forking, ...]] = ContextVar("runs", default=())
-
-
 def fork(f: Callable[[], A], g: Callable[[], B]) -> tuple[A, B]:
     """Return (f(), g()); the stage `parallel` makes each a job, and runs their reverse passes in parallel.
 
-    The forward pass calls f and then g, in the current thread. g may not use numbers that f has computed: in the stage
-    `parallel` that is a ForkError. Compute what both need before the fork.
+    g may not use numbers that f has computed, nor f those of g: in the stage `parallel` that is a ForkError. Compute
+    what both need before the fork. In a free-threaded Python, `parallel` calls f and g at the same time, if no other
+    stage differentiates the program, too. Elsewhere f is called first.
     """
-    runs = _RUNS.get()
-    outer = [run.block for run in runs]
-    firsts = [run.begin() for run in runs]
-    seconds: list[Any] = []
+    running = RUNNING.get()
+    runs = [run for run in running if isinstance(run, Jobs)]
+    if not runs:
+        return f(), g()
+    outer: list[Block] = [run.block for run in runs]
+    firsts: list[Block] = [[] for _ in runs]
+    seconds: list[Block] = [[] for _ in runs]
+    paths = [run.split() for run in runs]
+    first = partial(_side, f, runs, firsts, [path for path, _ in paths])
+    second = partial(_side, g, runs, seconds, [path for _, path in paths])
+    safe = len(runs) == len(running)  # other runs have one tape, or one counter of ids, for all threads
     try:
-        first = f()
-        seconds = [run.part(block) for run, block in zip(runs, firsts, strict=True)]
-        return first, g()
+        return beside(first, second, runs[0].free if safe else threading.Semaphore(0))
     finally:
-        seconds = seconds or [run.part(block) for run, block in zip(runs, firsts, strict=True)]
         for run, *blocks in zip(runs, outer, firsts, seconds, strict=True):
             run.join(*blocks)
 
 
-@contextlib.contextmanager
-def joining(run: Forking) -> Iterator[None]:
-    """Tell the run of the forks inside of `with`."""
-    token = _RUNS.set((*_RUNS.get(), run))
-    try:
-        yield
-    finally:
-        _RUNS.reset(token)
+def _side(
+    function: Callable[[], A], runs: Sequence[Jobs], blocks: Sequence[Block], paths: Sequence[tuple[int, ...]]
+) -> A:
+    """Call one side of a fork, in a new job of each run."""
+    for run, block, path in zip(runs, blocks, paths, strict=True):
+        run.enter(block, path)
+    return function()

@@ -12,9 +12,9 @@ linear part of forward mode. Elliott 2018 interprets programs without variables 
 
 Beside them: states, reverse AD on machine states (Pearlmutter and Siskind 2008, section 2); karczmarczuk, lazy towers
 and deferred perturbations (its section 6); linear_negation, linear factoring in any order (Brunel et al. 2020);
-effects, reverse AD by effect handlers; fused and staging, functions as single operations and generated code; bulk, dual
-arrays (Smeding et al. 2025); futhark, forward sweeps that run again (Schenck et al. 2022); distributive, forward mode
-rewritten at compile time (Shaikhha et al. 2019).
+functions_as_keys, staged calls without ids; effects, reverse AD by effect handlers; fused and staging, functions as
+single operations and generated code; bulk, dual arrays (Smeding et al. 2025); futhark, forward sweeps that run again
+(Schenck et al. 2022); distributive, forward mode rewritten at compile time (Shaikhha et al. 2019).
 
 An algorithm that takes only some programs has REFUSALS: the exceptions by which it refuses the others.
 """

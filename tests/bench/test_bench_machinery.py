@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench.measuring import machine, runs
+from bench.measuring import machine, memory, runs
 
 ROOT = Path(__file__).parents[2]
 
@@ -421,3 +421,9 @@ def test_a_file_that_is_not_there(tmp_path):
     assert str(caught.value) == f"{tmp_path / 'missing.json'}: No such file or directory"
     with pytest.raises(runs.RunError, match="Is a directory"):
         runs.load(tmp_path)
+
+
+@pytest.mark.skipif(not memory.AVAILABLE, reason="memory is read from /proc")
+def test_the_peak_memory_of_a_program_is_measured_in_a_process_of_its_own():
+    steps = 20_000
+    assert memory.peak_elsewhere("oscillator", "dualrev", steps) > 8 * steps  # the tape holds some numbers of each

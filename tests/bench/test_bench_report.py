@@ -13,6 +13,7 @@ import pytest
 from bench.measuring import runs
 from bench.peers import LIBRARIES, PROGRAMS
 from bench.programs.families import CLAIMS, ENGINES, FAMILIES
+from bench.programs.fork_programs import FORKS
 from bench.programs.table1 import COLUMNS, ROWS
 from bench.reporting import __main__ as command
 from bench.reporting import content, plots, render
@@ -50,6 +51,15 @@ def made_up():
             else:
                 seconds = 1e-5 if version.library == "compiled" else 2e-5
                 benchmarks.append(entry("peers", seconds, **labels, size=program.quick, first_call=0.5))
+    for name in FORKS:
+        records.append({"suite": "fork_join", "what": "counts", "program": name, "n": 8, "work": 8000, "span": 1003})
+        for step, n in itertools.product(("forward", "reverse"), (1, 2)):
+            seconds = 4e-3 / (n if step == "reverse" else 1)
+            labels = {"program": name, "step": step, "threads": n}
+            benchmarks.append(entry("fork_join", seconds, **labels, locked=True))
+            records.append(
+                {"suite": "fork_join", "what": "processor", **labels, "joining": 4e-3 / n**0.5, "together": 4e-3}
+            )
     sizes = [1000, 2000, 4000]
     for library, cost in (("dualrev", 400), ("compiled", 16)):
         records.append(
@@ -126,7 +136,7 @@ def test_a_law_whose_interval_says_nothing_is_not_shown(tmp_path):
 
 def test_what_users_ask_for_comes_first(run):
     names = [section.name for section in content.sections(run)]
-    assert names == ["peers", "compiled", "memory", "families", "table1", "about"]
+    assert names == ["peers", "compiled", "memory", "families", "table1", "fork_join", "about"]
 
 
 def test_the_slope_is_per_unit_of_n_beside_the_papers(run):
@@ -134,6 +144,16 @@ def test_the_slope_is_per_unit_of_n_beside_the_papers(run):
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["dot product"] == ["entries", "2.21", "2.07", *["2.00"] * len(COLUMNS)]
     assert rows["neural"][:3] == ["weights", "-", "-"]
+
+
+def test_both_passes_of_programs_that_fork_have_work_and_span_and_a_speed_up(run):
+    section = content.fork_join(run)
+    assert "This one has the lock." in section.text[1]
+    (table,) = section.tables
+    assert table.rows[:2] == [
+        ["balanced tree of sines, forward pass", "8,000", "1,003", "4.00", "4.00", "1.00", "1.41"],
+        ["balanced tree of sines, reverse pass", "8,000", "1,003", "4.00", "2.00", "2.00", "1.41"],
+    ]
 
 
 def test_every_stage_is_in_the_report_or_named_as_left_out(run):
@@ -183,7 +203,7 @@ def test_the_machine_and_the_noise_are_said(run):
     assert "its two times differ by 10% in the median" in section.text[0]
 
 
-@pytest.mark.parametrize("suite", ["families", "table1", "peers", "memory", "compiled"])
+@pytest.mark.parametrize("suite", ["families", "table1", "peers", "memory", "compiled", "fork_join"])
 def test_a_run_of_one_suite_has_its_section_and_the_machine(tmp_path, suite):
     path = tmp_path / "run.json"
     path.write_text(json.dumps(only(**{suite: True})), encoding="utf-8")

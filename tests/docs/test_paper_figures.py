@@ -1,5 +1,6 @@
 """The checked-in figures of the papers equal what the code makes now."""
 
+import dataclasses
 import doctest
 import json
 import re
@@ -226,6 +227,25 @@ def test_table_1_has_the_papers_numbers():
     for name, (th, ad, ratio) in table1.PAPER.items():
         assert (float(th), float(ad)) == table1.ROWS[name].paper
         assert float(th) / float(ad) == pytest.approx(float(ratio), abs=0.06)  # sum-mat-vec: 1.55, printed as 1.50
+
+
+def test_table_1_has_the_ratio_of_the_papers_algorithm_to_a_library_in_the_same_language():
+    run = table1.published()
+    times = {("lists", "dot"): 3e-6, ("micrograd", "dot"): 2e-6, ("lists", "rotate"): 1e-6}
+    timed = [
+        dataclasses.replace(
+            run.measures[0], suite="table1", seconds=n * t, labels={"row": row, "column": column, "n": n}
+        )
+        for (column, row), t in times.items()
+        for n in (10, 20, 40)
+    ]
+    rest = [m for m in run.measures if m.labels.get("column") not in ("lists", "micrograd")]
+    both = Run(run.about, run.commit, run.date, rest + timed, run.records)
+    assert table1.in_one_language(both) == pytest.approx({"dot": 1.5})
+    page = table1.figure(both).body
+    assert "lists / micrograd" in page
+    assert "| dot product | 2.210 | 2.070 | 1.10 | 1.5 |" in page
+    assert "lists / micrograd" not in table1.figure(Run(run.about, run.commit, run.date, rest, run.records)).body
 
 
 def test_table_1_without_its_benchmarks_is_an_error():

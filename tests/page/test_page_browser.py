@@ -35,7 +35,7 @@ def url(tmp_path_factory):
     growths = list(measure.grow(family, list(STAGES)))
     shown = []
     with pytest.MonkeyPatch.context() as patch:  # times are shown, but do not matter here
-        patch.setattr("stages.comparison.measure._best", lambda run, *more: 1e-5)
+        patch.setattr("stages.comparison.measure._best", lambda run, *more, **options: 1e-5)
         for name in DEFAULTS:
             program, sizes = PROGRAMS[name], sample(name)
             primals = sizes.make(sizes.start)

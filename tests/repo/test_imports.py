@@ -267,8 +267,8 @@ def test_no_stage_imports_another_one(path):
         "stages.ordered_map",
         "stages.pairs",
         "stages.fork_join.atomic",
-        "stages.fork_join.forks",
         "stages.fork_join.jobs",
+        "stages.fork_join.threads",
     }
 
 

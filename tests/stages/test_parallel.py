@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from programs.forks import chain, gradient, program, tree
 
 import dualrev as dr
 from dualrev import math as dm
@@ -15,42 +16,6 @@ from stages.fork_join import atomic
 from stages.fork_join.jobs import ForkError, Jobs
 
 SCHEDULES = 40
-
-
-def gradient(stage, f, *primals):
-    y, pullback = STAGES[stage].vjp(f, *primals)
-    return y, pullback(1.0)
-
-
-def tree(xs):
-    """The sum of squares of a list: both halves, beside each other."""
-    if len(xs) == 1:
-        return xs[0] * xs[0]
-    half = len(xs) // 2
-    left, right = fork(lambda: tree(xs[:half]), lambda: tree(xs[half:]))
-    return left + right
-
-
-def chain(x, n):
-    for _ in range(n):
-        x = dm.sin(x)
-    return x
-
-
-def part(values, depth, choices):
-    """Operations and forks at random, on the values so far."""
-    values = list(values)
-    for _ in range(choices.randint(1, 4)):
-        u, v = choices.choice(values), choices.choice(values)
-        if depth and choices.random() < 0.6:
-            values += fork(lambda: part(values, depth - 1, choices), lambda: part(values, depth - 1, choices))  # noqa: B023
-        else:
-            values.append(choices.choice((lambda: dm.sin(u) + v, lambda: 0.5 * u * v, lambda: u - v))())  # noqa: B023
-    return values[-1] + 0.25 * choices.choice(values)
-
-
-def program(seed):
-    return lambda *xs: part(xs, 4, random.Random(seed))
 
 
 class Turnstile:

@@ -8,6 +8,7 @@ import pytest
 from support.oracle import assert_same, check_order_2, check_vjp, flat, rebuild, widen
 from support.stage_programs import SIZES, SIZES_OF_ORDER_2_IN_NAIVE, cotangent, small
 
+import dualrev as dr
 from dualrev.eager.numbers.overload import DualNumber, Run, overload
 from stages import STAGES, d2_staged, d4_arrays, programs
 from stages.programs import PROGRAMS, Quaternion, Vec3, rotate_vec_by_quat, wide_inputs
@@ -253,3 +254,23 @@ def test_neural_softmax_does_not_overflow():
     y, ct = gradient("tape", PROGRAMS["neural"], ([layers[0], huge], xs, label))
     assert y == 0.0
     assert np.isfinite(flat(ct)).all()
+
+
+def softmax_after_relus(layers, xs):
+    """The network of the authors' artifact: relu on every layer, then a softmax."""
+    for layer in layers:
+        sums = [programs.dot(row, xs) + bias for row, bias in zip(layer.weights, layer.biases, strict=True)]
+        xs = [s if s > 0.0 else 0.0 for s in sums]
+    powers = [dr.math.exp(x) for x in xs]
+    total = sum(powers[1:], powers[0])
+    return [power / total for power in powers]
+
+
+@in_every_stage
+def test_neural_as_in_the_artifact(stage):
+    """The artifact returns the sum of the softmax. That is 1, so its derivatives cancel."""
+    layers, xs, _ = PROGRAMS["neural"].make(3, 0)
+    check_vjp(STAGES[stage].vjp, softmax_after_relus, layers, xs)
+    y, pullback = STAGES[stage].vjp(lambda *primals: sum(softmax_after_relus(*primals), 0.0), layers, xs)
+    assert y == pytest.approx(1.0, rel=1e-15)
+    assert flat(pullback(1.0)) == pytest.approx(np.zeros(3 * 3 * 2 + 3 * 2 + 3), abs=1e-15)

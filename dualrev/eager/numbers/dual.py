@@ -13,11 +13,15 @@ from __future__ import annotations
 import itertools
 import math
 import numbers
+from contextvars import ContextVar
 from typing import Any
 
 from dualrev.errors import ConversionError, HashError, LeakError
 
-__all__ = ["DualNumber", "Run", "alive", "next_level", "value"]
+__all__ = ["RUNNING", "DualNumber", "Run", "alive", "next_level", "value"]
+
+#: The calls of class Run that are going on in this thread, the outermost first.
+RUNNING: ContextVar[tuple[Run, ...]] = ContextVar("running", default=())
 
 next_level = itertools.count().__next__  # only ever counts up: a run that starts later is an inner one
 
@@ -35,10 +39,12 @@ class Run:
         self.__dict__.update(state)
 
     def __enter__(self) -> Run:
+        RUNNING.set((*RUNNING.get(), self))
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.over = True
+        RUNNING.set(tuple([run for run in RUNNING.get() if run is not self]))
 
     def __getattr__(self, name: str) -> Any:  # tells type checkers that the state may have any name
         raise AttributeError(name)

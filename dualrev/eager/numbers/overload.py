@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from dualrev.eager.numbers.dual import DualNumber, Run, alive, value
+from dualrev.eager.numbers.dual import RUNNING, DualNumber, Run, alive, value
 from dualrev.eager.numbers.primitive_functions import (
     EDGE,
     SLOPES,
@@ -45,6 +45,7 @@ from dualrev.rules.primitives import PRIMITIVES, Primitive
 
 __all__ = [
     "EDGE",
+    "RUNNING",
     "DualNumber",
     "Run",
     "alive",

@@ -6,8 +6,12 @@ Two kinds of linearity are kept apart (appendix A). Monoid-linear: \_(z : s). b 
 preserves 0 and + (linear.py); using z twice is fine, b = z + z. Resource-linear: \R(x : s). t has type s ->R u if t
 uses x exactly once, however it does. All other constructs have their usual rules, with these on resources:
 
-    a pair, a constructor, a primitive's marked arguments, and the argument of a ->R split D between their parts;
-    the branches of a case use the same of it; no other part of a term may use any.
+    a pair, a constructor, a primitive's marked arguments, and an application split D between their parts, the argument
+    of -> and -o excepted; the branches of a case use the same of it; \R(x : s). t uses what t does, except x; no other
+    part of a term may use any.
+
+So \R(a : Array s). \R(b : Array t). dealloc(a, b) has Fig. 11's type. A function that holds a resource is one: its term
+uses `a`, so it stands only where resources may, is bound only by \R, letR and case, and is used exactly once.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from stages.calculus.language.arrays import ARRAYS
 from stages.calculus.language.declarations import Declarations, Program
 from stages.calculus.language.discrete import DISCRETE
 from stages.calculus.language.errors import IllTyped
-from stages.calculus.language.kinds import is_resource, same, unfold
+from stages.calculus.language.kinds import is_resource, may_capture, same, unfold
 from stages.calculus.language.languages import LANGUAGES, VECTORS_ELSEWHERE
 from stages.calculus.language.polymorphism import scheme
 from stages.calculus.language.staged import MAPS
@@ -45,6 +49,10 @@ OPERATORS = {**MAPS, **ARRAYS, **VECTORS}
 _OF = ((VECTORS, ty.Vector, "vectors"), (MAPS, ty.Map, "maps"), (ARRAYS, ty.Array, "arrays"))
 Used = frozenset[str]
 NONE: Used = frozenset()
+
+_CALLED = "a function that holds a resource can be called once"
+_CHANGED = "an array that was changed is gone"
+_MANY = "{} is a resource, and a function that may be called many times holds none: write \\R, and call it once"
 
 
 def check(program: Program, language: str = "D4") -> Type:
@@ -88,7 +96,7 @@ def _placed(checker: Checker, term: Term, environment: Environment) -> Type:
     held = {x: kind for x, kind in environment.items() if is_resource(kind, checker.declarations)}
     try:
         found, used = checker.rule(term, {x: kind for x, kind in environment.items() if x not in held}, held)
-        checker.all_used(term, set(held), used)
+        checker.all_used(term, held, used)
         return found
     except IllTyped as error:
         raise IllTyped(error.term, error.reason, mark(term, error.term)) from None
@@ -198,11 +206,10 @@ class Checker(Formation):
             case t.Primitive(name, arguments):
                 return self._primitive(term, name, arguments, env, held)
             case t.ResourceLambda(name, type_, body):
-                self.form(term, type_)
-                outer_names = {x: Hidden(f"{x} is a resource of an outer function") for x in held}
-                result, used = self.rule(body, {**env, **outer_names}, {name: type_})
-                self.all_used(term, {name}, used)
-                return ty.Resource(type_, result), NONE
+                mine = {name: self.form(term, type_)}
+                result, used = self.rule(body, env, {**held, **mine})
+                self.all_used(term, mine, used)
+                return ty.Resource(type_, result), used - {name}
             case t.ResourceLet():
                 return self._resource_let(term, env, held)
             case t.Of(content):
@@ -226,17 +233,28 @@ class Checker(Formation):
             if only is not None and k not in only:
                 found.append(self.closed(part, env, held, "this argument uses no resource"))
                 continue
-            gone = {x: Hidden(f"the resource {x} is used twice: an array that was changed is gone") for x in used}
-            rest = {x: type_ for x, type_ in held.items() if x not in used}
-            kind, more = self.rule(part, {**env, **gone}, rest)
+            kind, more = self.rule(part, *self.after(used, env, held))
             found.append(kind)
             used |= more
         return found, used
 
-    def all_used(self, term: Term, names: set[str], used: Used) -> None:
+    def after(self, used: Used, env: Environment, held: Environment) -> tuple[Environment, Environment]:
+        """The variables and the resources that are left after some resources are used."""
+        if not used:
+            return env, held
+        why = {x: _CALLED if self.calls(held[x]) else _CHANGED for x in used}
+        gone = {x: Hidden(f"the resource {x} is used twice: {why[x]}") for x in used}
+        return {**env, **gone}, {x: kind for x, kind in held.items() if x not in used}
+
+    def all_used(self, term: Term, held: Environment, used: Used) -> None:
         """Refuse a resource that is not used."""
-        for name in sorted(names - used):
-            raise IllTyped(term, f"the resource {name} is not used: use it exactly once (dealloc throws an array away)")
+        for name in sorted(set(held) - used):
+            how = "call it" if self.calls(held[name]) else "dealloc throws an array away"
+            raise IllTyped(term, f"the resource {name} is not used: use it exactly once ({how})")
+
+    def calls(self, kind: Type) -> bool:
+        """Whether a resource of the type is a function."""
+        return isinstance(self.declarations.expose(kind), (ty.Arrow, ty.Linear, ty.Resource))
 
     def _var(self, term: Term, name: str, env: Environment, held: Environment) -> tuple[Type, Used]:
         if name in held:
@@ -261,20 +279,22 @@ class Checker(Formation):
     def _apply(
         self, term: Term, function: Term, argument: Term, env: Environment, held: Environment
     ) -> tuple[Type, Used]:
-        kind = self.declarations.expose(self.closed(function, env, held, "a function holds no resource"))
+        found, used = self.rule(function, env, held)
+        kind = self.declarations.expose(found)
+        env, held = self.after(used, env, held)
         if isinstance(kind, ty.Resource):
-            found, used = self.rule(argument, env, held)
+            given, more = self.rule(argument, env, held)
         elif isinstance(kind, (ty.Arrow, ty.Linear)):
             why = f"an argument of {show_type(kind)} uses no resource: only ->R promises to use it once"
-            found, used = self.closed(argument, env, held, why), NONE
+            given, more = self.closed(argument, env, held, why), NONE
         else:
             raise IllTyped(function, f"only functions are applied, and this is {show_type(kind)}")
-        self.expect(argument, found, kind.argument, f"the argument of {show(function)}")
-        return kind.result, used
+        self.expect(argument, given, kind.argument, f"the argument of {show(function)}")
+        return kind.result, used | more
 
     def _lambda(self, term: Term, name: str, type_: Type, body: Term, env: Environment, held: Environment) -> Type:
         self.unrestricted(term, name, self.form(term, type_))
-        inner = {**env, **{x: Hidden(f"{x} is a resource, which no function may hold") for x in held}, name: type_}
+        inner = {**env, **{x: Hidden(_MANY.format(x)) for x in held}, name: type_}
         return ty.Arrow(type_, self.infer(body, inner))
 
     def _let(self, term: t.Let, env: Environment, held: Environment) -> tuple[Type, Used]:
@@ -303,7 +323,7 @@ class Checker(Formation):
         own = {f.name: scheme(f) for f in functions}
         if name := twice(f.name for f in functions):
             raise IllTyped(body, f"letrec defines {name} twice")
-        hidden = {x: Hidden(f"{x} is a resource, which no function may hold") for x in held}
+        hidden = {x: Hidden(_MANY.format(x)) for x in held}
         for f in functions:
             with self.quantified(f.body, f.parameters):
                 self.form(f.body, f.type)
@@ -320,16 +340,16 @@ class Checker(Formation):
 
     def _case(self, term: t.Case, env: Environment, held: Environment) -> tuple[Type, Used]:
         kind, used = self.rule(term.scrutinee, env, held)
-        gone = {x: Hidden(f"the resource {x} is used twice") for x in used}
-        rest = {x: type_ for x, type_ in held.items() if x not in used}
+        holds = may_capture if used else is_resource  # a function in the scrutinee may hold a resource that it uses
+        env, rest = self.after(used, env, held)
         result: Type | None = None
         before: Used = NONE
-        for branch, variables in self.branches(term, kind):
-            mine = {x: type_ for x, type_ in variables.items() if is_resource(type_, self.declarations)}
+        for branch, variables in self.branches(term, kind, holds):
+            mine = {x: type_ for x, type_ in variables.items() if holds(type_, self.declarations)}
             plain = {x: type_ for x, type_ in variables.items() if x not in mine}
             outer = {x: type_ for x, type_ in rest.items() if x not in variables}
-            found, more = self.rule(branch.body, {**env, **gone, **plain}, {**outer, **mine})
-            self.all_used(branch.body, set(mine), more)
+            found, more = self.rule(branch.body, {**env, **plain}, {**outer, **mine})
+            self.all_used(branch.body, mine, more)
             more -= set(mine)
             if result is None:
                 result, before = found, more
@@ -373,8 +393,8 @@ class Checker(Formation):
                 plain[name[1:]] = part.content
             else:
                 raise IllTyped(term.value, f"{name} takes a !t, and this is {show_type(part)}")
-        gone = {x: Hidden(f"the resource {x} is used twice: an array that was changed is gone") for x in used}
-        rest = {x: type_ for x, type_ in held.items() if x not in used and x not in plain and x not in mine}
-        result, more = self.rule(term.body, {**env, **gone, **plain}, {**rest, **mine})
-        self.all_used(term, set(mine), more)
+        env, rest = self.after(used, env, held)
+        rest = {x: type_ for x, type_ in rest.items() if x not in plain and x not in mine}
+        result, more = self.rule(term.body, {**env, **plain}, {**rest, **mine})
+        self.all_used(term, mine, more)
         return result, used | (more - set(mine))

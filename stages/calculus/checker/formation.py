@@ -5,7 +5,7 @@ r"""Well-formed types, and the checks on types and terms that do not depend on t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -207,8 +207,13 @@ class Formation:
                     return f": {name} is a constructor of {data.name}, so write {name}[{whole}]{fields}{example}"
         return ""
 
-    def branches(self, term: t.Case, kind: Type) -> list[tuple[t.Branch, dict[str, Type]]]:
-        """Each branch with the types of its variables; refuses missing and superfluous cases."""
+    def branches(
+        self, term: t.Case, kind: Type, holds: Callable[[Type, Declarations], bool] = is_resource
+    ) -> list[tuple[t.Branch, dict[str, Type]]]:
+        """Each branch with the types of its variables; refuses missing and superfluous cases.
+
+        `holds` says which types may be those of resources.
+        """
         constructors = self.declarations.constructors(kind)
         if constructors is None:
             raise IllTyped(term.scrutinee, f"case takes a sum or data type, and this is {show_type(kind)}")
@@ -227,6 +232,6 @@ class Formation:
             if name := twice(branch.variables):
                 raise IllTyped(branch.body, f"{branch.name} has the variable {name} twice")
             blank = [kind for x, kind in zip(branch.variables, fields[branch.name], strict=True) if x == "_"]
-            if len(blank) > 1 and any(is_resource(kind, self.declarations) for kind in blank):
+            if len(blank) > 1 and any(holds(kind, self.declarations) for kind in blank):
                 raise IllTyped(branch.body, f"{branch.name} drops a resource: name it, and use it once")
         return [(b, dict(zip(b.variables, fields[b.name], strict=True))) for b in term.branches]

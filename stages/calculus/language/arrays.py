@@ -11,7 +11,8 @@ r"""Fig. 11: mutable arrays, which the type system uses exactly once, so that th
     freeze      : Array t ->R !(IArray t)
     at          : IArray t -> Int -> t                          the paper's a @ i
 
-Here they take all their arguments at once. alloc and allocBeside count a step for every element, the others one step;
+Here they take all their arguments at once; a term such as \R(a : Array t). \R(b : Array s). dealloc(a, b) has the type
+above. alloc and allocBeside count a step for every element, the others one step;
 a growing array is copied at every power of two, which counts one more step for each element.
 """
 

@@ -4,6 +4,7 @@ r"""Predicates on types: equality, first-order types, commutative monoids, resou
                 | Map Int R | Map Int (R -o t, R)                           union, which adds arguments of one function
                 | t -> t | t ->R t                                          id and composition (section 5)
     resource    Array t, and pairs, sums and data that contain one
+    capturing   a resource, s ->R t, a type parameter, and pairs, sums and data that contain one
     first-order contains no function
 
 A sum m + m' has a formal zero, which belongs to neither side: the side depends on the input (the paper's note 8).
@@ -38,6 +39,7 @@ __all__ = [
     "is_collection",
     "is_monoid",
     "is_resource",
+    "may_capture",
     "names",
     "same",
     "unfold",
@@ -98,15 +100,22 @@ def first_order(type_: Type, known: Declarations) -> bool:
 
 def is_resource(type_: Type, known: Declarations) -> bool:
     """Whether a type contains an array, so that its values are used exactly once."""
+    return _contains((Array,), type_, known)
+
+
+def may_capture(type_: Type, known: Declarations) -> bool:
+    """Whether a value of the type may hold an array: in it, or as a variable of a function s ->R t."""
+    return _contains((Array, Resource, Parameter), type_, known)
+
+
+def _contains(kinds: tuple[type[Type], ...], type_: Type, known: Declarations) -> bool:
+    """Whether values of a type contain values of one of these kinds."""
 
     def free(t: Type) -> bool | None:
-        """Whether a type is free of arrays; None if that depends on its parts."""
-        match t:
-            case Array():
-                return False
-            case Pair() | Sum() | Named() | Map() | Vector():
-                return None
-        return True
+        """Whether a type is free of these kinds; None if that depends on its parts."""
+        if isinstance(t, kinds):
+            return False
+        return None if isinstance(t, (Pair, Sum, Named, Map, Vector)) else True
 
     return not _everywhere(free, type_, known, True)
 

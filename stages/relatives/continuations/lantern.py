@@ -6,8 +6,8 @@ Changed: in Fig. 8 (shift_reset.py) an operation computes, calls its continuatio
          computes, calls its continuation, which writes the rest of the program, and writes the lines that add. The
          value of a condition on numbers is unknown then, so branches, loops and recursion are IF, WHILE, FUN and TREE.
          They take their continuation by shift, too, and write it as a function. If no code adds to a cell, the lines
-         that would read it are not written: 0 times an infinite partial derivative would be NaN. It is NaN if only
-         a branch that is not taken adds to the cell.
+         that would read it are not written: 0 times an infinite partial derivative would be NaN. If only code of a
+         branch or function adds to it, the lines ask whether that has run; in second derivatives they do not ask.
 Needs:   overloading, delimited continuations (one-shot ones: greenlets, control.py), with a level for each generated
          program; for `stage`, numba
 Cost:    O(1) lines for an operation; each call of the pullback runs the code. f runs once. Python's control flow, a
@@ -86,7 +86,12 @@ def op(name: str, arguments: tuple[Any, ...], limit: bool = False) -> Dual:
         """Call the continuation, which writes the rest of the program, and then write the reverse step."""
         z = Dual(code, y, code.cell())
         k(z)
-        for i in moving if z.d in code.reached else ():
+        if z.d in code.reached:
+            code.called(z.d, lambda: steps(z))
+
+    def steps(z: Dual) -> None:
+        """Write the reverse step of each argument."""
+        for i in moving:
             visit(z, name, i, atoms, arguments[i])
 
     return shift(body, code)

@@ -28,7 +28,7 @@ from dualrev.tree import Structure
 from stages.comparison.counts import Counts, LimitReached
 from stages.relatives.elliott.categories import D, Dual, interpret
 from stages.relatives.elliott.linear import Linear, listed
-from stages.relatives.elliott.terms import balanced, compiled, size
+from stages.relatives.elliott.terms import balanced, combinators, compiled
 from stages.relatives.recording import Recording, record
 
 __all__ = ["count", "environment", "vjp"]
@@ -99,14 +99,19 @@ def count(f: Callable[..., Any], *primals: Any, limit: float = float("inf")) -> 
     Counts(created=7, calls=7, scalars=0, pairs=0, map_steps=0, array_writes=0, span=0)
     """
     recording = record(f, primals)
-    counts = Counts(created=size(compiled(recording)))
+    created = combinators(recording)
+    calls = 0
 
     def step() -> None:
         """Count a basic linear map."""
-        counts.calls += 1
-        if counts.work > limit:
+        nonlocal calls
+        calls += 1
+        if created + calls > limit:
             raise LimitReached(f"more than {limit:,.0f} steps")
+
+    if created > limit:  # before they are made
+        raise LimitReached(f"more than {limit:,.0f} steps")
 
     _, back = _run(recording, Linear(step))
     back([1.0] * len(recording.results))
-    return counts
+    return Counts(created=created, calls=calls)

@@ -32,6 +32,7 @@ __all__ = [
     "Op",
     "Term",
     "balanced",
+    "combinators",
     "compiled",
     "show",
     "size",
@@ -131,6 +132,27 @@ def compiled(recording: Recording) -> Term:
         position[u.result] = len(position)
     results = balanced([atom(a) for a in recording.results], Fork)
     return Compose((results, *reversed(lets))) if lets else results
+
+
+def combinators(recording: Recording) -> int:
+    """The size of the compiled run, without making it: a variable's path alone can be as long as the run.
+
+    >>> from stages.relatives.recording import record
+    >>> run = record(lambda x: x * x + 2.0, (3.0,))
+    >>> combinators(run) == size(compiled(run)) == 13
+    True
+    """
+    position: dict[Atom, int] = {x: k for k, x in enumerate(recording.names)}
+
+    def atoms(found: Sequence[Atom]) -> int:
+        """The size of the balanced pairs of these atoms."""
+        return sum(len(position) - position.get(a, len(position) - 1) for a in found) + max(0, len(found) - 1)
+
+    total = 0
+    for u in recording.operations:
+        total += atoms(u.arguments) + 3  # the fork, id and the operation
+        position[u.result] = len(position)
+    return total + atoms(recording.results)
 
 
 def size(term: Term) -> int:

@@ -5,6 +5,7 @@ r"""Generated code before it becomes text: what Wang et al. 2019 call pseudo LMS
                  | v = op(a1, .., an)                of tensors (tensors.py), and d += pullback k of op at !d'
                  | d = ref 0                         a cell for a cotangent
                  | d += p * !d'   | d += a           in the reverse pass; p: a partial derivative of op at a1, .., an
+                 | if (called d) statements          those that read d, if something was added to it
                  | b = ref (a1, .., an)              a box of them: a cell of a program that is differentiated
                  | (n1, .., nm) = !b   | b := (a1, .., an)
                  | f = (x, d, ..) => statements      a function, which may call itself
@@ -31,6 +32,7 @@ __all__ = [
     "Block",
     "Box",
     "Call",
+    "Called",
     "Cell",
     "Fun",
     "If",
@@ -109,10 +111,14 @@ class Item:
 
 @dataclass(slots=True)
 class Cell:
-    """name = ref 0, of this shape"""
+    """name = ref 0, of this shape
+
+    `unsure`: it may be that nothing is added to it. Then it starts with -0.0, which it is no more after an addition.
+    """
 
     name: Name
     shape: tuple[int, ...] = ()
+    unsure: bool = False
 
 
 @dataclass(slots=True)
@@ -210,19 +216,29 @@ class If:
 
 
 @dataclass(slots=True)
+class Called:
+    """if (called cell) body: what reads an unsure cell, where 0 times an infinite partial derivative would be NaN."""
+
+    cell: Name
+    body: Block
+
+
+Statement = Let | LetTensor | Item | Cell | Scaled | Pull | Add | Box | Load | Store | Fun | Call | If | Called
+
+
+@dataclass(slots=True)
 class Block:
     """Statements, one after the other."""
 
-    statements: list[Let | LetTensor | Item | Cell | Scaled | Pull | Add | Box | Load | Store | Fun | Call | If] = (
-        field(default_factory=list)
-    )
+    statements: list[Statement] = field(default_factory=list)
 
 
 class Code(Run):
     """The program that is being generated: the current block, and fresh names.
 
     `captured` maps names to numbers of an outer program that is being generated, too. `reached` has the cells that a
-    statement adds to, or hands on.
+    statement adds to, or hands on; `sure` those of them that a statement of the cell's own block adds to, which runs
+    whenever the block does. `homes` has the block of each cell.
     """
 
     def __init__(self) -> None:
@@ -231,6 +247,8 @@ class Code(Run):
         self.numbers = {kind: itertools.count() for kind in ("v", "d", "b", "k", "f", "t", "o")}
         self.captured: dict[Name, Any] = {}
         self.reached: set[Atom] = set()
+        self.sure: set[Atom] = set()
+        self.homes: dict[Atom, tuple[Block, Cell]] = {}
 
     def name(self, letter: str, kind: str) -> Name:
         """v0, v1, ..; d0, d1, ..; and so on"""
@@ -243,14 +261,26 @@ class Code(Run):
             match s:
                 case Scaled(cell) | Pull(cell) | Add(cell):
                     self.reached.add(cell)
+                    if cell in self.homes and self.homes[cell][0] is self.block:
+                        self.sure.add(cell)
                 case Call(_, atoms) | Box(_, atoms) | Store(_, atoms):
                     self.reached.update(atoms)
 
     def cell(self, shape: tuple[int, ...] = ()) -> Name:
         """d = ref 0"""
         d = self.name("d", "cell")
-        self.write(Cell(d, shape))
+        made = Cell(d, shape)
+        self.write(made)
+        self.homes[d] = self.block, made
         return d
+
+    def called(self, d: Name, make: Callable[[], Any]) -> None:
+        """Write what reads the cell d: for an unsure cell, so that it runs only if something was added."""
+        if d in self.sure:
+            make()
+            return
+        self.homes[d][1].unsure = True
+        self.write(Called(d, self.within(make)))
 
     def capture(self, u: Any, kind: str) -> Name:
         """The name of a number of an outer program."""
@@ -292,6 +322,8 @@ def inner(statement: object) -> tuple[Block, ...]:
             return (body,)
         case If(_, _, _, yes, no):
             return yes, no
+        case Called(_, body):
+            return (body,)
     return ()
 
 
@@ -336,6 +368,9 @@ def _used(statement: object) -> Iterator[Name]:
             yield from _names(left, right)
             yield from free(yes)
             yield from free(no)
+        case Called(cell, body):
+            yield cell
+            yield from free(body)
 
 
 def _names(*atoms: object) -> Iterator[Name]:

@@ -1,6 +1,7 @@
 """Running generated code: in Python, or compiled by numba, with memory that grows on demand.
 
 ieee_divide, ieee_power    division and power of partial derivatives: IEEE's limits where Python raises
+called                     whether something was added to a cell that started with -0.0
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def in_python(source: str, name: str, more: Mapping[str, Any] | None = None) -> 
     `more`: further functions that the text calls.
     """
     scope: dict[str, Any] = {**FUNCTIONS, "nan": math.nan, "inf": math.inf, **(more or {})}
-    scope |= {"ieee_divide": ieee_divide, "ieee_power": ieee_power}
+    scope |= {"ieee_divide": ieee_divide, "ieee_power": ieee_power, "called": called}
     exec(compile(source, f"<{name}, generated>", "exec"), scope)
     made = scope[name]
 
@@ -80,7 +81,7 @@ def in_numba(source: str, name: str) -> Callable[..., Any]:
     scope |= {"njit": njit, "abs": abs, "nan": math.nan, "inf": math.inf}
     scope |= {f: njit(FUNCTIONS[f]) for f in ("maximum", "minimum")} | {"power": njit(_power)}
     scope |= {"ieee_divide": njit(_quotient), "ieee_power": njit(_power)}
-    scope |= {f.__name__: njit(f) for f in (new_cell, new_record, enter)}
+    scope |= {f.__name__: njit(f) for f in (new_cell, new_record, enter, called)}
     exec(compile(source, f"<{name}, generated>", "exec"), scope)
     return scope[name]
 
@@ -115,6 +116,15 @@ def ieee_power(a: Any, b: Any) -> Any:
         return FUNCTIONS["power"](a, b)
     except EDGE:
         return at_edge(np.power, a, b)
+
+
+def called(z: float) -> bool:
+    """Whether something was added to a cell that started with -0.0: a sum is -0.0 only if all its terms are.
+
+    >>> called(-0.0), called(-0.0 + 0.0), called(2.0)
+    (False, True, True)
+    """
+    return z != 0.0 or math.copysign(1.0, z) > 0.0
 
 
 # The functions that compiled code calls. `top` has the first free place of ints, floats and cells, and the depth.

@@ -25,6 +25,7 @@ from stages.relatives.staging.code import (
     Block,
     Box,
     Call,
+    Called,
     Cell,
     Fun,
     If,
@@ -81,6 +82,8 @@ class Tangents:
                     self.tangent[name] = tangent
             case Item():
                 into.statements.append(s)
+            case Called(cell, body):
+                into.statements.append(Called(cell, self.block(body)))
             case Cell(name):
                 into.statements += [s, Cell(self.twin(name))]
             case Scaled(cell, op, k, arguments, y, source):

@@ -23,6 +23,7 @@ from stages.relatives.staging.code import (
     Block,
     Box,
     Call,
+    Called,
     Cell,
     Fun,
     If,
@@ -115,6 +116,8 @@ class Writer:
             case Add(cell, atom, times):
                 added = self.read(atom) if isinstance(atom, Name) and atom.kind == "cell" else self.atom(atom)
                 return [self.added(cell, added if times is None else self.product(added, self.read(times)))]
+            case Called(cell, body):
+                return [f"if called({self.read(cell)}):", *_indented(self.block(body))]
         raise AssertionError(s)
 
     def product(self, p: str, z: str) -> str:
@@ -150,7 +153,8 @@ class _Python(Writer):
         """The lines of a statement in Python."""
         match s:
             case Cell(name, shape):
-                return [f"{name.text} = [{f'zeros({shape})' if shape else '0.0'}]"]
+                start = f"zeros({shape})" if shape else "-0.0" if s.unsure else "0.0"
+                return [f"{name.text} = [{start}]"]
             case Box(name, held):
                 return [f"{name.text} = [{self.listed(held)}]"]
             case Load(names, box):
@@ -184,6 +188,8 @@ class _Paper(Writer):
         match s:
             case Cell(name):
                 return [f"{name.text} = ref 0"]
+            case Called(_, body):
+                return self.block(body)
             case Box(name, held):
                 return [f"{name.text} = ref ({self.listed(held)})"]
             case Load(names, box):
@@ -238,7 +244,8 @@ class _Compiled(Writer):
         """The lines of a statement on records and cells in arrays."""
         match s:
             case Cell(name):
-                return [f"{name.text} = new_cell(cells, top)"]
+                start = [f"{self.read(name)} = -0.0"] * s.unsure
+                return [f"{name.text} = new_cell(cells, top)", *start]
             case Box(name, held):
                 count = sum(map(_is_float, held))
                 made = f"new_record(ints, floats, top, -1, {len(held) - count}, {count})"

@@ -19,7 +19,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dualrev.diagnostics.user_lines import where
@@ -31,6 +31,7 @@ from stages.relatives.staging.code import (
     Block,
     Box,
     Call,
+    Called,
     Cell,
     Code,
     Fun,
@@ -86,7 +87,7 @@ class _Running:
     def block(self, block: Block) -> None:
         """Run the statements in order."""
         self.held |= dict.fromkeys(own_cells(block), 0.0)
-        for s in block.statements:
+        for s in unasked(block):
             self.statement(s)
 
     def ended(self, block: Block, m: Callable[[], None]) -> Block:
@@ -232,11 +233,17 @@ def _times(p: Any, z: Any) -> Any:
     return z if _is(p, 1.0) else p if _is(z, 1.0) else p * z
 
 
+def unasked(block: Block) -> Iterator[object]:
+    """The statements of a block, without the questions whether a cell was added to."""
+    for s in block.statements:
+        yield from unasked(s.body) if isinstance(s, Called) else (s,)
+
+
 def own_cells(block: Block) -> set[Name]:
     """The cells of a block that no function, call or box refers to."""
     made: set[Name] = set()
     given: set[Atom] = set()
-    for s in block.statements:
+    for s in unasked(block):
         match s:
             case Cell(name):
                 made.add(name)

@@ -22,6 +22,7 @@ from support.oracle import assert_same
 from support.twin import twin
 
 import dualrev as dr
+from dualrev.compiler.runtime.recursion import stack_guard
 
 ROOT = Path(__file__).parents[3]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
@@ -325,7 +326,7 @@ def test_an_array_has_a_shadow():
     assert written[1] < 16.6
 
 
-@pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="elsewhere the bounds of a stack are not known")
+@pytest.mark.skipif(not stack_guard.KNOWN, reason="elsewhere the bounds of a stack are not known")
 def test_recursion_that_does_not_fit_on_the_stack_is_refused():
     """If the stack is too small for them, the derivative raises `RecursionError`"""
     lines = [line.split(maxsplit=2) for line in program("recursion")]
@@ -342,7 +343,7 @@ def test_recursion_that_does_not_fit_on_the_stack_is_refused():
             )
 
 
-@pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="elsewhere the bounds of a stack are not known")
+@pytest.mark.skipif(not stack_guard.KNOWN, reason="elsewhere the bounds of a stack are not known")
 def test_a_thread_with_a_large_stack_goes_deeper():
     """Run the call in a thread with a larger `threading.stack_size`."""
     assert program("large_stack") == ["True refused"]

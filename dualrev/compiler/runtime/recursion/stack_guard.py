@@ -4,7 +4,8 @@ numba does not look, so a function crashes when it recurses too deep. Its deriva
 
 The bounds of a thread are asked for once (on Linux that takes a millisecond for the first thread). They are kept in
 the thread, and for the first thread in `_FIRST`, which compiled code reads at an address with a name. Only that thread
-writes there. Where the bounds are not known, as on Windows, nothing is refused.
+writes there. Windows tells a thread its bounds in nanoseconds: they are asked for at each look, and not kept. On any
+other system the bounds are not known, and nothing is refused.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -39,8 +40,10 @@ _INT, _SHORT, _BIT = ir.IntType(64), ir.IntType(32), ir.IntType(1)
 _NAME = "dualrev_first_stack"
 _FIRST = (ctypes.c_int64 * 4)()  # the lowest address to use, how many there are above it, a key, an address in it
 
-KNOWN = sys.platform in ("linux", "darwin")
-if KNOWN:
+HAS_PTHREADS = sys.platform in ("linux", "darwin")
+KNOWN = HAS_PTHREADS or sys.platform == "win32"
+_LIMITS = "GetCurrentThreadStackLimits"  # of Windows' kernel32
+if HAS_PTHREADS:
     _library = ctypes.CDLL(None)
     _key = (ctypes.c_uint32 * 2)()  # (a key has 64 bits on macOS, and is small)
     _library.pthread_key_create(_key, None)
@@ -49,17 +52,23 @@ if KNOWN:
         _FIRST[3] = ctypes.c_void_p.in_dll(_library, "__libc_stack_end").value or 0
     except ValueError:  # another C library
         _FIRST[3] = 0
+elif KNOWN:
+    _library = ctypes.CDLL("kernel32")
+    llvmlite.binding.add_symbol(_LIMITS, ctypes.cast(_library[_LIMITS], ctypes.c_void_p).value)
 llvmlite.binding.add_symbol(_NAME, ctypes.addressof(_FIRST))
 
 
-def _bounds(builder: IRBuilder) -> tuple[LLVMValue, LLVMValue]:
+def _bounds(builder: IRBuilder, platform: str = sys.platform) -> tuple[LLVMValue, LLVMValue]:
     """Lowest address of this thread's stack, and its size; 0, 0 if they are unknown."""
-    this = external(builder, "pthread_self", _INT)
-    if sys.platform == "darwin":
-        size = external(builder, "pthread_get_stacksize_np", _INT, this)
-        return builder.sub(external(builder, "pthread_get_stackaddr_np", _INT, this), size), size
     room = cgutils.alloca_once(builder, _INT, size=_SHORT(34))  # an address, a size, attributes (56 bytes or so)
     low, size, attributes = (builder.gep(room, [_SHORT(k)]) for k in range(3))
+    if platform == "win32":
+        external(builder, _LIMITS, ir.VoidType(), low, size)  # the lowest address, and the highest
+        return builder.load(low), builder.sub(builder.load(size), builder.load(low))
+    this = external(builder, "pthread_self", _INT)
+    if platform == "darwin":
+        stack = external(builder, "pthread_get_stacksize_np", _INT, this)
+        return builder.sub(external(builder, "pthread_get_stackaddr_np", _INT, this), stack), stack
     builder.store(_INT(0), low)
     builder.store(_INT(0), size)
     failed = external(builder, "pthread_getattr_np", _SHORT, this, attributes)
@@ -69,26 +78,29 @@ def _bounds(builder: IRBuilder) -> tuple[LLVMValue, LLVMValue]:
     return builder.load(low), builder.load(size)
 
 
-def _write_look(builder: IRBuilder, made: LLVMFunction) -> None:
+def _write_look(builder: IRBuilder, made: LLVMFunction, platform: str = sys.platform) -> None:
     """Emit the slow path of the guard: whether an address is too near to the end of this thread's stack."""
     (here,) = made.args
     lowest, above, key, inside = (builder.gep(_first(builder), [_SHORT(k)]) for k in range(4))
+    kept = platform != "win32"
     number = builder.trunc(builder.load(key), _SHORT)
-    known = external(builder, "pthread_getspecific", _INT, number)
-    enough = builder.icmp_unsigned(">=", here, known)
-    with builder.if_then(builder.and_(builder.icmp_unsigned("!=", known, _INT(0)), enough)):
-        builder.ret(_BIT(0))
-    low, size = _bounds(builder)  # also if it is known: the first thread's limit may have been raised
+    if kept:
+        known = external(builder, "pthread_getspecific", _INT, number)
+        enough = builder.icmp_unsigned(">=", here, known)
+        with builder.if_then(builder.and_(builder.icmp_unsigned("!=", known, _INT(0)), enough)):
+            builder.ret(_BIT(0))
+    low, size = _bounds(builder, platform)  # also if it is known: the first thread's limit may have been raised
     with builder.if_then(builder.icmp_unsigned("==", size, _INT(0))):
         builder.ret(_BIT(0))
     quarter = builder.udiv(size, _INT(4))
     margin = builder.select(builder.icmp_unsigned("<", quarter, _INT(_MARGIN)), quarter, _INT(_MARGIN))
     limit = builder.add(low, margin)
-    external(builder, "pthread_setspecific", _SHORT, number, limit)
-    ours = builder.icmp_unsigned("<", builder.sub(builder.load(inside), low), size)
-    with builder.if_then(ours):  # this is the first thread
-        builder.store(limit, lowest)
-        builder.store(builder.sub(builder.add(low, size), limit), above)
+    if kept:
+        external(builder, "pthread_setspecific", _SHORT, number, limit)
+        ours = builder.icmp_unsigned("<", builder.sub(builder.load(inside), low), size)
+        with builder.if_then(ours):  # this is the first thread
+            builder.store(limit, lowest)
+            builder.store(builder.sub(builder.add(low, size), limit), above)
     builder.ret(builder.icmp_unsigned("<", here, limit))
 
 

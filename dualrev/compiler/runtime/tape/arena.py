@@ -33,6 +33,9 @@ if KNOWN:
     _library = ctypes.CDLL(None)
     if _library.pthread_key_create(_key, ctypes.cast(_library.free, ctypes.c_void_p)) != 0:
         KNOWN = False
+elif sys.platform == "win32":  # a process has several C libraries there: what one allocates no other one may free
+    for _each in ("realloc", "free"):
+        llvmlite.binding.add_symbol(_each, ctypes.cast(ctypes.CDLL("ucrtbase")[_each], ctypes.c_void_p).value)
 llvmlite.binding.add_symbol(_NAME, ctypes.addressof(_key))
 
 

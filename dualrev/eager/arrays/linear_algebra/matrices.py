@@ -98,7 +98,8 @@ def quotient(p: Any, q: Any) -> Any:
 
 # The vectors of a repeated eigenvalue have no derivative: infinite or NaN, where the result depends on them. It does
 # where the cotangents turn one of them to another, even if both turns cancel: (v f(w)) v^T has a derivative, of which
-# the cotangents do not tell.
+# the cotangents do not tell. Where f(w) is 0 at a tie, the cotangent of v is 0, too, as for a function of w alone: then
+# the cotangents do not even tell that there is a turn (docs/conventions.md).
 
 
 def asked_for(p: Any, g: Any) -> Any:
