@@ -1,6 +1,7 @@
 """`make test` tries the same examples each time; `make campaign` looks for new ones."""
 
 import gc
+import time
 
 import pytest
 from hypothesis import settings
@@ -23,3 +24,17 @@ def _what_is_alive_stays_alive():
     """Numba keeps millions of objects: no collection has to look at those of earlier modules."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module")
+def timed_once():
+    """The comparison of stages runs each once to time it: times are shown, but do not matter in tests."""
+
+    def once(run, arguments=tuple, **options):
+        start = time.perf_counter()
+        run(*arguments())
+        return time.perf_counter() - start
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("stages.comparison.measure._best", once)
+        yield

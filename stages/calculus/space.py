@@ -18,7 +18,7 @@ from typing import Any
 
 from stages import ordered_map
 from stages.calculus.language.values import Cells, Closure, Composed, Made, Tree
-from stages.calculus.readable import free
+from stages.calculus.occurrences import free
 
 __all__ = ["reachable"]
 

@@ -26,7 +26,7 @@ from stages.calculus.readable import readable
 
 PAGE = Path(__file__).parents[2] / "docs" / "calculus.md"
 UNSHRUNK = [phase for phase in Phase if phase != Phase.shrink]  # shrinking takes minutes: the seed is printed
-few = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), phases=UNSHRUNK)
+few = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), phases=UNSHRUNK)
 every = pytest.mark.parametrize("name", CHADS)
 
 

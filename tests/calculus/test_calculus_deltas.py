@@ -46,7 +46,7 @@ MONADIC = [*SHARED, "triple-delta"]
 EXPONENTIAL = 300_000  # where Fig. 7 is given up
 
 UNSHRUNK = [phase for phase in Phase if phase != Phase.shrink]  # shrinking takes minutes: the seed is printed
-few = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), phases=UNSHRUNK)
+few = settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), phases=UNSHRUNK)
 many = settings(few, max_examples=1000)
 programs = st.one_of(closed_programs(), closed_programs_with_vectors())
 terms = st.one_of(open_terms(), open_terms_with_vectors())

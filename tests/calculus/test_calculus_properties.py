@@ -43,7 +43,7 @@ LARGE = 1e4  # beyond it, roundings are all that differences see
 STEPS = 5_000  # of a source program
 EXPONENTIAL = 30_000  # where D1 is given up
 
-few = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 many = settings(few, max_examples=10_000)
 
 

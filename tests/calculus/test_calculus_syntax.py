@@ -65,7 +65,7 @@ def test_parse_type_of_show_type_is_the_type(type_, ascii_):
     assert parse_type(show_type(type_, ascii_)) == type_
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(any_term, st.booleans(), st.sampled_from([1, 20, 60, 10**6]))
 def test_parse_of_show_is_the_term(term, ascii_, width):
     text = show(term, ascii_, width)

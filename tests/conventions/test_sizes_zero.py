@@ -15,8 +15,8 @@ from dualrev.rules.functions import TABLE
 # numpy 2.5 deprecates np.fix
 pytestmark = pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")
 
-#: Each call runs at every fifth shape, another one for the next call; the campaign takes all of them.
-STRIDE = 5
+#: Each call runs at every tenth shape, another one for the next call; the campaign takes all of them.
+STRIDE = 10
 
 
 def wrong(lines, shapes, offset, stride, writes=False):

@@ -5,7 +5,6 @@ import math
 import re
 import subprocess
 import sys
-import time
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -30,6 +29,8 @@ from stages.comparison.steps import walk
 from stages.order import STAGES as ORDER
 from stages.programs import PROGRAMS
 from stages.relatives import RELATIVES
+
+pytestmark = pytest.mark.usefixtures("timed_once")
 
 ROOT = Path(__file__).parents[2]
 FIELDS = list(words.COUNTS)
@@ -87,20 +88,6 @@ def recording(html):
     """The first program at the size that is shown first."""
     first = data(html)[0]
     return first["recordings"][first["start"]]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def taken_once():
-    """Times are shown, but do not matter here: each is taken once."""
-
-    def once(run, arguments=tuple, **options):
-        start = time.perf_counter()
-        run(*arguments())
-        return time.perf_counter() - start
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stages.comparison.measure._best", once)
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ from stages.comparison.page.site import STEPPED, write_steppers
 from stages.order import STAGES
 from stages.relatives import RELATIVES
 
+pytestmark = pytest.mark.usefixtures("timed_once")
+
 
 def test_a_page_for_a_program_and_one_for_the_related_algorithms(tmp_path):
     files = write_steppers(tmp_path / "steps", ("fig1",))

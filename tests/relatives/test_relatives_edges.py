@@ -18,6 +18,8 @@ from stages.relatives.continuations import lantern, shift_reset
 from stages.relatives.staging.running import ieee_divide, ieee_power
 from stages.relatives.staging.staged import REAL, stage
 
+pytestmark = pytest.mark.usefixtures("timed_once")
+
 inf, nan = math.inf, math.nan
 TINY = sys.float_info.min * sys.float_info.epsilon
 ALGORITHMS = {**STAGES, **{name: module for name, module in RELATIVES.items() if name != "cps"}}  # a style of its own

@@ -10,6 +10,8 @@ from stages.__main__ import main
 from stages.comparison import measure
 from stages.comparison.differences import RESOLVED, distance, slopes
 
+pytestmark = pytest.mark.usefixtures("timed_once")
+
 ROOT = lambda x: x**0.5  # noqa: E731
 MINUTE = lambda x, y: math.sqrt(x) + math.exp(y)  # noqa: E731
 

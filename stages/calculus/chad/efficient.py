@@ -34,7 +34,7 @@ from stages.calculus.language import types as ty
 from stages.calculus.language.sugar import let
 from stages.calculus.language.terms import Term, Var
 from stages.calculus.language.types import Type
-from stages.calculus.readable import free
+from stages.calculus.occurrences import free
 
 __all__ = ["Efficient"]
 

@@ -1,14 +1,12 @@
 """Numba functions with *args: bridge/variadic.py."""
 
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from numba import njit
 from support.oracle import assert_same
+from support.processes import run_program
 
 import dualrev as dr
 from dualrev.compiler.bridge.variadic import Compared
@@ -155,10 +153,7 @@ def test_pickled_and_compared(monkeypatch):
 def test_from_the_cache(tmp_path):
     text = "from numba import njit\nimport dualrev as dr\n@njit\ndef f(*xs): return xs[0] * xs[1]\n"
     (tmp_path / "main.py").write_text(text + "print(dr.grad(f)(1.0, 2.0), dr.grad(f).stats.cache_hits)\n")
-    environment = {**os.environ, "DUALREV_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join(sys.path)}
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "main.py"], cwd=tmp_path, env=environment, capture_output=True, text=True
-        )
+        done = run_program("main.py", cwd=tmp_path, DUALREV_CACHE_DIR=str(tmp_path / "cache"))
         assert done.stdout.startswith("2.0"), done.stderr
     assert len(list((tmp_path / "cache").glob("*.py"))) == 1

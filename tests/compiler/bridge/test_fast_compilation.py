@@ -260,5 +260,5 @@ def test_failures_share_the_release_of_references(monkeypatch):
         dr.grad(njit(space["f"]))(np.array([1.0, 2.0, 3.0]))
         return max(found)
 
-    short, long = released(3), released(9)
+    short, long = released(2), released(6)
     assert 3 < short < long < 5 * short

@@ -57,5 +57,5 @@ def calls_of(f):
     "loop", [pytest.param(False, id="straight", marks=pytest.mark.slow), pytest.param(True, id="in a loop")]
 )
 def test_the_calls_that_it_takes_are_proportional_to_the_lines(loop, tmp_path):
-    small, large = (calls_of(load(long_function(n, loop), tmp_path).f) for n in (60, 240))
+    small, large = (calls_of(load(long_function(n, loop), tmp_path).f) for n in (40, 160))
     assert large < 4.6 * small

@@ -99,15 +99,12 @@ def test_names_of_passes_are_checked():
     assert Settings.of({"DUALREV_TIMES": "1"}).watches
 
 
-PROGRAMS = 6  # random ones
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory):
+@pytest.fixture(scope="module", params=[3, pytest.param(20, marks=pytest.mark.slow)], ids="{} programs".format)
+def programs(request, tmp_path_factory):
     """Random programs, with their gradients on the tape; and one that meets every pass over loops."""
     folder, made = str(tmp_path_factory.mktemp("programs")), []
     seed = 0
-    while len(made) < PROGRAMS:
+    while len(made) < request.param:
         of = program(seed, 8)
         seed += 1
         try:
@@ -279,10 +276,10 @@ def test_such_a_derivative_is_not_kept(monkeypatch, tmp_path):
 def test_each_pass_is_a_stage():
     for p in PASSES:
         transform = "jvp" if p in LISTS["forward"] else "jacfwd" if p in LISTS["directions"] else "value_and_grad"
-        text = dr.derivative_source(swing, *ARGS, argnums=(0, 1, 2), transform=transform, stage=p.name)
-        assert "def swing" in text, p.name
-    emitted = dr.derivative_source(swing, *ARGS, argnums=(0, 1, 2))
-    last = dr.derivative_source(swing, *ARGS, argnums=(0, 1, 2), stage=PASSES[-1].name)
+        text = dr.derivative_source(recording, *ARGS, argnums=(0, 1, 2), transform=transform, stage=p.name)
+        assert "def recording" in text, p.name
+    emitted = dr.derivative_source(recording, *ARGS, argnums=(0, 1, 2))
+    last = dr.derivative_source(recording, *ARGS, argnums=(0, 1, 2), stage=PASSES[-1].name)
     assert last.partition("\n")[2] == emitted.partition("\n")[2]  # but for the docstring
     assert set(STAGES.values()) <= {p.name for p in PASSES}
 

@@ -32,7 +32,7 @@ def core_of(f, *args):
 
 
 # numba compiles each function: seconds
-EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 3 != 2 else []) for k, c in enumerate(CASES)]
+EACH = [pytest.param(c, id=c.name, marks=[pytest.mark.slow] if k % 6 != 5 else []) for k, c in enumerate(CASES)]
 
 
 @pytest.mark.parametrize("case", EACH)

@@ -111,7 +111,7 @@ def new_memory_is_nan(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("new_memory_is_nan")
-@pytest.mark.parametrize("first", range(0, 120, 60))
+@pytest.mark.parametrize("first", [0, pytest.param(60, marks=pytest.mark.slow)])
 def test_what_is_stored_is_all_there_is(first, tmp_path):
     """With some shadows covered, so that it is a test of something."""
     assert sum(holds(seed, tmp_path) for seed in range(first, first + 60)) > 0
