@@ -22,7 +22,7 @@ from dualrev.compiler.driver.context import Front
 from dualrev.compiler.ir.core.atom_types import is_real_array
 from dualrev.compiler.ir.core.traverse import leaves
 
-pytestmark = pytest.mark.usefixtures("checked")
+pytestmark = pytest.mark.usefixtures("checked", "unoptimized")
 
 
 #: Those that `make test` compiles, too: of the others it runs core.
