@@ -4,6 +4,7 @@ The docstrings of tests are sentences of docs/numba/limits.md and supported.md. 
 programs/memory.py.
 """
 
+import functools
 import gc
 import os
 import subprocess
@@ -39,17 +40,34 @@ def agrees(f, *args, argnums=0):
     return found
 
 
-def program(name, **environment):
+#: The programs of each process, since each has to load numba, and its environment. Freed memory goes back at once for
+#: the second one; else malloc keeps up to 64 MB (runtime/arrays/freed_pages.py).
+PROCESSES = [
+    (("recursion", "large_stack", "forked"), {}),
+    (("recorded", "shadowed"), {"MALLOC_TRIM_THRESHOLD_": "131072"}),
+    (("limited",), {}),
+]
+
+
+def program(name):
     """Return the output of a program of programs/memory.py, run in a new process."""
+    return next(outputs(k)[name] for k, (names, _) in enumerate(PROCESSES) if name in names)
+
+
+@functools.cache
+def outputs(process):
+    """The lines that each program of a process prints."""
+    names, environment = PROCESSES[process]
     paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     done = subprocess.run(
-        [sys.executable, "-m", "programs.memory", name],
+        [sys.executable, "-m", "programs.memory", *names],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": paths, **environment},
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    parts = [part.splitlines() for part in done.stdout.split("program ")[1:]]
+    return {name: lines for name, *lines in parts}
 
 
 def test_what_is_promised_is_tested():
@@ -306,10 +324,7 @@ def test_memory_errors_leave_a_process_that_can_go_on():
 @LINUX
 def test_a_recorded_value_takes_8_bytes():
     """A recorded value takes 8 bytes, and is freed when the gradient has been computed."""
-    freed = {
-        "MALLOC_TRIM_THRESHOLD_": "131072"
-    }  # at once; else malloc keeps up to 64 MB (runtime/arrays/freed_pages.py)
-    during, after = map(float, program("recorded", **freed)[0].split())
+    during, after = map(float, program("recorded")[0].split())
     assert 7.9 < during < 8.6
     assert after < 0.5
 
