@@ -431,7 +431,7 @@ def test_a_loop_that_may_end_early_records_as_it_goes(n):
     assert_same(dr.value_and_grad(breaks)(0.7, n), agrees(breaks, 0.7, 50), rtol=0.0)
     assert_same(dr.value_and_grad(returns)(0.7, n), agrees(returns, 0.7, 1000), rtol=0.0)
     with pytest.raises(ValueError, match="no"):
-        dr.grad(fails)(0.7, n)
+        dr.value_and_grad(fails)(0.7, n)
 
 
 @pytest.mark.parametrize("n", [-sys.maxsize - 1, -3, 0, 1, 4])
@@ -583,7 +583,7 @@ def test_a_written_argument_that_shares_memory_with_itself_is_refused(f, view):
     given = NUMBERS.copy()
     a = view(given)
     message = "an argument shares memory with itself and is written: pass a copy of it"
-    for g in (dr.grad(f), lambda x: dr.jvp(f, (x,), (np.ones(x.shape),))):
+    for g in (dr.value_and_grad(f), lambda x: dr.jvp(f, (x,), (np.ones(x.shape),))):
         with pytest.raises(ValueError, match=message):
             g(a)
         np.testing.assert_array_equal(given, NUMBERS)
