@@ -20,10 +20,10 @@ def checked(monkeypatch):
 
 @pytest.fixture(scope="module")
 def unoptimized(request):
-    """Compile with NUMBA_OPT=0, in about half the time: for modules that test values, not machine code or memory.
+    """Compile as with NUMBA_OPT=0, in up to half the time less: for modules that test values, not code or memory.
 
     LLVM keeps the order of floating-point operations at every level. `make campaign`, which runs the slow tests, too,
-    compiles these modules with optimization.
+    compiles these modules with optimisation.
     """
     from numba.core import config
 
