@@ -23,7 +23,8 @@ def unoptimized(request):
     """Compile as with NUMBA_OPT=0, in up to half the time less: for modules that test values, not code or memory.
 
     LLVM keeps the order of floating-point operations at every level. `make campaign`, which runs the slow tests, too,
-    compiles these modules with optimisation.
+    compiles these modules with optimisation. Not for ufuncs by `vectorize`: dualrev compares their kernels, which other
+    modules may have compiled.
     """
     from numba.core import config
 
