@@ -19,6 +19,23 @@ def checked(monkeypatch):
     monkeypatch.setenv("DUALREV_CHECK", "1")
 
 
+@pytest.fixture(scope="module")
+def unoptimized(request):
+    """Compile as with NUMBA_OPT=0, in up to half the time less: for modules that test values, not code or memory.
+
+    LLVM keeps the order of floating-point operations at every level. `make campaign`, which runs the slow tests, too,
+    compiles these modules with optimisation. Not for ufuncs by `vectorize`: dualrev compares their kernels, which other
+    modules may have compiled.
+    """
+    from numba.core import config
+
+    before = config.OPT
+    if request.config.option.markexpr == "not slow":
+        config.OPT = type(before)(0)
+    yield
+    config.OPT = before
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _what_is_alive_stays_alive():
     """Numba keeps millions of objects: no collection has to look at those of earlier modules."""

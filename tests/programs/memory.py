@@ -1,4 +1,4 @@
-"""Functions that raise, recurse or take much memory; `python -m programs.memory NAME` runs one of the programs below.
+"""Functions that raise, recurse or take much memory; `python -m programs.memory NAME ...` runs programs below in turn.
 
 The programs are for processes of their own: a limit on the memory, a crash, or a fork concerns nobody else there.
 """
@@ -204,4 +204,6 @@ def shadowed() -> None:
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]]()
+    for name in sys.argv[1:]:
+        print(f"program {name}")
+        globals()[name]()

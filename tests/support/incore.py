@@ -13,6 +13,7 @@ import numpy as np
 from fuzzing.agreeing import RTOL, Engine, coarse
 from fuzzing.running import Discarded, Failed, arguments, eager, load, same
 from numba.core import types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 from programs.generators.generator import Program
 
@@ -22,6 +23,7 @@ from dualrev.compiler.ad.reverse.reverse_driver import Reverse
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.memory.alias import Memory
 from dualrev.compiler.analysis.values.nonzero_cotangents import Known
+from dualrev.compiler.bridge.fast_compilation import fast_compilation
 from dualrev.compiler.driver.emit import core_program
 from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core import traverse
@@ -41,6 +43,8 @@ def reverse_mode(program: CoreProgram, passes: PassManager | None = None) -> Rev
     return Reverse(program, memory, Forward(program, memory, passes), passes)
 
 
+@global_compiler_lock
+@fast_compilation()
 def pullback(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
     """The pullback of a numba function in core by some parameters, checked; its program, and what it is by."""
     defaults = tuple(p.default for p in inspect.signature(f.py_func).parameters.values())[len(args) :]
@@ -53,6 +57,8 @@ def pullback(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
     return made, program, varied, defaults
 
 
+@global_compiler_lock
+@fast_compilation()
 def gradient(f: Any, args: tuple[Any, ...], numbers: Sequence[int], passes: PassManager | None = None) -> Any:
     """The gradient in core of a numba function with a real result, checked; and what it is for these arguments."""
     core, program = core_program(f, tuple(map(numba.typeof, args)), passes)
@@ -67,6 +73,8 @@ def gradient(f: Any, args: tuple[Any, ...], numbers: Sequence[int], passes: Pass
     return made.function, [shadows[x] if is_array(x) else next(numbers_back) for x in varied]
 
 
+@global_compiler_lock
+@fast_compilation()
 def gradient_by_stores(f: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], set[Any]]:
     """The gradient by arrays, whose first contributions are stored, and the shadows that need not be zeros.
 

@@ -6,6 +6,8 @@ from numba import njit
 
 from dualrev.compiler import runtime
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 VECTORS = [((3,), (3,)), ((0,), (0,)), ((2,), (3,)), ((4, 3), (3,)), ((4, 0), (0,)), ((0, 3), (3,)), ((3, 4), (5,))]
 MATRICES = [((3, 4), (4, 5)), ((1, 4), (4, 5)), ((3, 4), (4, 1)), ((1, 4), (4, 1)), ((20, 30), (30, 25))]
 EMPTY = [((4, 0), (0, 5)), ((0, 3), (3, 2)), ((2, 3), (3, 0)), ((2, 3), (2, 3))]

@@ -4,6 +4,7 @@ The docstrings of tests are sentences of docs/numba/limits.md and supported.md. 
 programs/memory.py.
 """
 
+import functools
 import gc
 import os
 import subprocess
@@ -40,17 +41,34 @@ def agrees(f, *args, argnums=0):
     return found
 
 
-def program(name, **environment):
+#: The programs of each process, since each has to load numba, and its environment. Freed memory goes back at once for
+#: the second one; else malloc keeps up to 64 MB (runtime/arrays/freed_pages.py).
+PROCESSES = [
+    (("recursion", "large_stack", "forked"), {}),
+    (("recorded", "shadowed"), {"MALLOC_TRIM_THRESHOLD_": "131072"}),
+    (("limited",), {}),
+]
+
+
+def program(name):
     """Return the output of a program of programs/memory.py, run in a new process."""
+    return next(outputs(k)[name] for k, (names, _) in enumerate(PROCESSES) if name in names)
+
+
+@functools.cache
+def outputs(process):
+    """The lines that each program of a process prints."""
+    names, environment = PROCESSES[process]
     paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     done = subprocess.run(
-        [sys.executable, "-m", "programs.memory", name],
+        [sys.executable, "-m", "programs.memory", *names],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": paths, **environment},
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    parts = [part.splitlines() for part in done.stdout.split("program ")[1:]]
+    return {name: lines for name, *lines in parts}
 
 
 def test_what_is_promised_is_tested():
@@ -307,10 +325,7 @@ def test_memory_errors_leave_a_process_that_can_go_on():
 @LINUX
 def test_a_recorded_value_takes_8_bytes():
     """A recorded value takes 8 bytes, and is freed when the gradient has been computed."""
-    freed = {
-        "MALLOC_TRIM_THRESHOLD_": "131072"
-    }  # at once; else malloc keeps up to 64 MB (runtime/arrays/freed_pages.py)
-    during, after = map(float, program("recorded", **freed)[0].split())
+    during, after = map(float, program("recorded")[0].split())
     assert 7.9 < during < 8.6
     assert after < 0.5
 
@@ -417,7 +432,7 @@ def test_a_loop_that_may_end_early_records_as_it_goes(n):
     assert_same(dr.value_and_grad(breaks)(0.7, n), agrees(breaks, 0.7, 50), rtol=0.0)
     assert_same(dr.value_and_grad(returns)(0.7, n), agrees(returns, 0.7, 1000), rtol=0.0)
     with pytest.raises(ValueError, match="no"):
-        dr.grad(fails)(0.7, n)
+        dr.value_and_grad(fails)(0.7, n)
 
 
 @pytest.mark.parametrize("n", [-sys.maxsize - 1, -3, 0, 1, 4])
@@ -569,7 +584,7 @@ def test_a_written_argument_that_shares_memory_with_itself_is_refused(f, view):
     given = NUMBERS.copy()
     a = view(given)
     message = "an argument shares memory with itself and is written: pass a copy of it"
-    for g in (dr.grad(f), lambda x: dr.jvp(f, (x,), (np.ones(x.shape),))):
+    for g in (dr.value_and_grad(f), lambda x: dr.jvp(f, (x,), (np.ones(x.shape),))):
         with pytest.raises(ValueError, match=message):
             g(a)
         np.testing.assert_array_equal(given, NUMBERS)

@@ -9,6 +9,8 @@ from numba import njit
 import dualrev as dr
 from dualrev.compiler.runtime.linalg.gemm import _distance, add_product
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 SHAPES = [(9, 8, 11), (1, 40, 20), (30, 1, 20), (30, 20, 1), (1, 1, 1), (2, 0, 3), (0, 3, 2)]
 
 

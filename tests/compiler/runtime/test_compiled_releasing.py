@@ -112,8 +112,9 @@ TRANSFORMS = {
     "jacfwd": lambda f: dr.jacfwd(f),
 }
 CASES = [(f, name) for f in PROGRAMS for name in ("grad", "jvp")]
-CASES += [(f, name) for f in (recurses, even, loops) for name in ("hvp", "jacobian", "jacfwd")]
+CASES += [(f, name) for f in (recurses, loops) for name in ("hvp", "jacobian", "jacfwd")]
 CASES += [(recurses, "hessian")]
+CASES += [pytest.param(even, name, marks=pytest.mark.slow) for name in ("hvp", "jacobian", "jacfwd")]
 
 
 @pytest.fixture

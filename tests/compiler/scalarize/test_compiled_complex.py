@@ -13,16 +13,18 @@ import numba
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
 from programs.constructs.numbers.constructs_complex import COMPLEX
 from support.oracle import assert_same
 
 import dualrev as dr
 from dualrev.compiler.analysis.activity import carries
+from dualrev.compiler.bridge.fast_compilation import fast_compilation
 from dualrev.compiler.driver.context import Front
 from dualrev.compiler.ir.core.atom_types import is_real_array
 from dualrev.compiler.ir.core.traverse import leaves
 
-pytestmark = pytest.mark.usefixtures("checked")
+pytestmark = pytest.mark.usefixtures("checked", "unoptimized")
 
 
 #: Those that `make test` compiles, too: of the others it runs core.
@@ -84,6 +86,8 @@ def parts(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("k", range(len(COMPLEX)), ids=[e.function.py_func.__name__ for e in COMPLEX])
+@global_compiler_lock
+@fast_compilation()
 def test_core_has_the_derivative_of_differences(k):
     """Both modes, by the evaluator of core: nothing is compiled."""
     entry = COMPLEX[k]

@@ -10,6 +10,8 @@ from support.oracle import assert_same
 import dualrev as dr
 from dualrev.errors import UnsupportedError
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 
 @njit
 def taken(x, n):

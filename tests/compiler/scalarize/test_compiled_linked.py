@@ -11,6 +11,8 @@ from numba.experimental import jitclass
 
 import dualrev as dr
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 _link = deferred_type()
 
 

@@ -19,6 +19,8 @@ from dualrev.rules.library.rule_definitions import rule_of
 from dualrev.rules.library.special import SPECIAL, addresses, with_rule
 from dualrev.rules.scipy import UNKNOWN, lines
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 MODULE, FUNCTION = "scipy.special.cython_special", ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
 
 

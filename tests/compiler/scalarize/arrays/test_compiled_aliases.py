@@ -18,6 +18,8 @@ import dualrev as dr
 from dualrev.eager.copies import copied
 from dualrev.rules.functions import TABLE
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 BASE = np.linspace(0.5, 2.5, 48)
 
 
@@ -222,7 +224,8 @@ def test_the_pullback_runs_on_memory_like_that_of_the_arguments():
 
 def test_jacobian_and_grad_of_a_strided_argument_agree():
     x = BASE[:10:2]
-    assert_same(dr.jacobian(turned_twice)(*copied((x,))), dr.grad(turned_twice)(*copied((x,))), rtol=1e-15)
+    gradient = dr.value_and_grad(turned_twice)(*copied((x,)))[1]  # compiled already
+    assert_same(dr.jacobian(turned_twice)(*copied((x,))), gradient, rtol=1e-15)
 
 
 @njit

@@ -14,6 +14,8 @@ from support.oracle import assert_same, differences
 import dualrev as dr
 from dualrev.errors import UnsupportedError
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 A = np.array([0.3, 0.5, -0.2, 0.9])
 
 

@@ -15,6 +15,8 @@ from support.oracle import assert_same, differences
 import dualrev as dr
 from dualrev.rules.library.linalg.systems import solve, solve_each
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 SQUARE = np.array([[2.5, -1.2, 0.8], [1.5, 3.3, -0.7], [0.2, 0.9, 2.1]])
 TALL = np.array([[0.5, -1.2, 0.8], [1.5, 0.3, -0.7], [0.2, 0.9, 2.1], [-0.4, 0.6, 1.3]])
 UNEVEN = np.array([[2.5, 0.4, 0.1], [0.3, 1.2, 0.2], [0.5, -0.1, -0.7]])

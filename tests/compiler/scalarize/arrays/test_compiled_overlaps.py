@@ -11,6 +11,8 @@ from support.oracle import assert_same
 
 import dualrev as dr
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 X = np.linspace(0.3, 1.9, 15).reshape(3, 5)
 V = np.cos(np.arange(15.0)).reshape(3, 5)
 W = np.linspace(0.5, 1.7, 15).reshape(3, 5)
@@ -81,14 +83,20 @@ def test_values_and_derivatives_are_those_of_numba(f):
     assert abs(np.sum(pull(W)[0] * V) - np.sum(W * slope)) < 1e-6 * np.sum(np.abs(W * slope))
 
 
+def gradient_of_product(x):
+    """The gradient of np.sum(parts_of_rows(x, -1) * x), by the pullback that is compiled already."""
+    y, pull = dr.vjp(parts_of_rows, x, -1)
+    return pull(x)[0] + y
+
+
 def test_second_derivatives():
     @njit
     def f(x):
         return np.sum(parts_of_rows(x, -1) * x)
 
     h = 1e-5
-    expected = (dr.grad(f)(X + h * V) - dr.grad(f)(X - h * V)) / (2.0 * h)
-    assert_same(dr.hvp(f)(X, V), expected, rtol=1e-6, floor=1e-6)
+    up, down = (gradient_of_product(X + step * V) for step in (h, -h))
+    assert_same(dr.hvp(f)(X, V), (up - down) / (2.0 * h), rtol=1e-6, floor=1e-6)
 
 
 def test_a_product_into_an_array_that_it_reads():

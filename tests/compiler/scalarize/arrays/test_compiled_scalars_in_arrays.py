@@ -7,6 +7,8 @@ import pytest
 from numba import njit
 from support.checks import agrees
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 POINT = np.array(0.7)
 
 

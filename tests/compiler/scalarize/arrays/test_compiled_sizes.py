@@ -16,15 +16,22 @@ from support.sizes_of_numba import OF_ONE, OF_TWO, SHAPES, SHAPES_OF_TWO
 
 import dualrev as dr
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
+#: Two programs each: `make test` compiles the second one, which has each kind of call, and `make campaign` both.
 VECTOR = """
-np.sum(x), np.mean(x), np.var(x), np.max(x), np.median(x), np.nanstd(x), np.std(x), np.cumsum(x), np.diff(x)
-np.quantile(x, 0.3), np.percentile(x, 100.0), np.quantile(x, np.array([0.0, 0.7])), np.nanquantile(x, 0.3)
-np.interp(x, x, x), np.interp(x, np.array([0.0, 1.0]), np.array([1.0, 3.0])), np.sort(x), np.concatenate((x, x[:0]))
-np.dot(x, x), x[5:], x[:-1] * x[1:], np.linalg.norm(x, -1), np.linalg.norm(x, 1.5), np.resize(x, 3)
+np.sum(x), np.median(x), np.std(x), np.diff(x), np.nanquantile(x, 0.3), np.mean(x), np.nanstd(x), np.quantile(x, 0.3)
+np.quantile(x, np.array([0.0, 0.7])), np.interp(x, x, x), np.sort(x), np.dot(x, x), x[:-1] * x[1:]
+np.linalg.norm(x, 1.5)
+
+np.max(x), np.var(x), np.cumsum(x), np.percentile(x, 100.0), np.concatenate((x, x[:0])), x[5:]
+np.interp(x, np.array([0.0, 1.0]), np.array([1.0, 3.0])), np.linalg.norm(x, -1), np.resize(x, 3)
 """
 MATRIX = """
-np.sum(x, axis=0), np.mean(x), np.prod(x), x @ x.T, x.T @ x, np.linalg.det(x), np.linalg.inv(x), np.cov(x)
-np.linalg.norm(x), np.concatenate((x, x), axis=1), np.trace(x), x[:, :0], np.ravel(x), np.resize(x, 3), np.cross(x, x)
+np.prod(x), np.linalg.norm(x), np.trace(x), np.ravel(x), np.cross(x, x), np.mean(x), x @ x.T, np.linalg.det(x)
+np.cov(x), x[:, :0]
+
+np.sum(x, axis=0), x.T @ x, np.linalg.inv(x), np.concatenate((x, x), axis=1), np.resize(x, 3)
 """
 
 
@@ -46,9 +53,9 @@ def weighted(made):
     return total
 
 
-def program(text, first):
-    """A numba function of k and x: the k-th call's sum of squares, with its shape; every second call, from first on."""
-    calls = [call for line in text.strip().splitlines() for call in split(line)][first::2]
+def program(text):
+    """A numba function of k and x: the k-th call's sum of squares, with its shape."""
+    calls = [call for line in text.strip().splitlines() for call in split(line)]
     lines = ["def f(k, x):"]
     for k, call in enumerate(calls):
         lines += [f"    if k == {k}:", f"        r{k} = {call}"]
@@ -75,7 +82,7 @@ def outcome(f):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("first", [0, pytest.param(1, marks=pytest.mark.slow)])  # it compiles for a minute
+@pytest.mark.parametrize("part", [pytest.param(0, marks=pytest.mark.slow), 1])  # it compiles for a minute
 @pytest.mark.parametrize(
     ("text", "shapes"),
     [
@@ -84,8 +91,8 @@ def outcome(f):
     ],
     ids=["vector", "matrix"],
 )
-def test_values_and_errors_are_numba_s(text, shapes, first, tmp_path):
-    calls, source = program(text, first)
+def test_values_and_errors_are_numba_s(text, shapes, part, tmp_path):
+    calls, source = program(text.split("\n\n")[part])
     path = tmp_path / "sizes.py"
     path.write_text(source)
     names = {"np": np, "shape_of": shape_of}
@@ -145,9 +152,10 @@ def at_places(y, x):
 
 def test_a_trapezoid_of_other_places_broadcasts():
     """As numba's; it read behind the end, or left out steps."""
+    derivative = dr.value_and_grad(at_places, (0, 1))
     for n, m in [(3, 2), (2, 3), (2, 1), (1, 0), (3, 3), (0, 0)]:
         y, x = numbers((n,)), numbers((m,), 0.7)
-        value, (d_y, d_x) = dr.value_and_grad(at_places, (0, 1))(y, x)
+        value, (d_y, d_x) = derivative(y, x)
         np.testing.assert_allclose(value, at_places(y, x), rtol=1e-14)
         np.testing.assert_allclose(value, np.trapezoid(y, x), rtol=1e-14)
         for k, (slope, a) in enumerate(((d_y, y), (d_x, x))):
@@ -160,7 +168,7 @@ def test_a_trapezoid_of_other_places_broadcasts():
                 np.testing.assert_allclose(slope[j], (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-9)
     for n, m in [(0, 3), (1, 3), (3, 0), (3, 1)]:
         with pytest.raises(ValueError, match="broadcast"):
-            dr.grad(at_places)(numbers((n,)), numbers((m,)))
+            derivative(numbers((n,)), numbers((m,)))
 
 
 @njit
@@ -170,12 +178,13 @@ def to_the_power(x, n):
 
 def test_the_power_0_of_a_wide_matrix():
     """It has the matrix's shape, in numba; of a high one, numba writes behind its end, which is an error here."""
+    derivative = dr.value_and_grad(to_the_power)
     for shape in [(1, 3), (0, 3), (2, 2), (0, 0)]:
-        value, gradient = dr.value_and_grad(to_the_power)(numbers(shape), 0)
+        value, gradient = derivative(numbers(shape), 0)
         assert value == to_the_power(numbers(shape), 0)
         assert np.array_equal(gradient, np.ones(shape))
     with pytest.raises(ValueError, match="square"):
-        dr.grad(to_the_power)(numbers((3, 1)), 0)
+        derivative(numbers((3, 1)), 0)
 
 
 @njit

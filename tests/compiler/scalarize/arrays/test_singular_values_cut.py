@@ -6,15 +6,17 @@ from numba import njit
 
 import dualrev as dr
 
-
-@njit
-def of_pinv(a, c):
-    return np.sum(c * np.linalg.pinv(a, 0.5))
+pytestmark = pytest.mark.usefixtures("unoptimized")
 
 
 @njit
-def of_lstsq(a, c):
-    return np.sum(np.linalg.lstsq(a, c[0].copy(), 0.5)[0] ** 2)
+def of_pinv(a, c, cuts):
+    return np.sum(c * np.linalg.pinv(a, 0.5 if cuts else 1e-15))
+
+
+@njit
+def of_lstsq(a, c, cuts):
+    return np.sum(np.linalg.lstsq(a, c[0].copy(), 0.5 if cuts else -1.0)[0] ** 2)
 
 
 FUNCTIONS = [of_pinv, of_lstsq]
@@ -53,19 +55,36 @@ def slope(f, a, t):
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_gradients_and_directions(f, shape):
     a, c, t = inputs(shape)
-    expected = slope(lambda a: f(a, c), a, t)
+    expected = slope(lambda a: f(a, c, 1), a, t)
     for g in (f, f.py_func):
-        assert np.sum(dr.grad(g)(a, c) * t) == pytest.approx(expected, rel=1e-7, abs=1e-8)
-        assert dr.jvp(g, (a, c), (t, np.zeros_like(c)))[1] == pytest.approx(expected, rel=1e-7, abs=1e-8)
+        assert np.sum(dr.grad(g)(a, c, 1) * t) == pytest.approx(expected, rel=1e-7, abs=1e-8)
+        found = dr.jvp(g, (a, c, 1), (t, np.zeros_like(c), None))[1]
+        assert found == pytest.approx(expected, rel=1e-7, abs=1e-8)
 
 
 @pytest.mark.parametrize("shape", DISTINCT, ids=str)
 @pytest.mark.parametrize("f", TWICE, ids=["pinv traced", "lstsq", "lstsq traced"])
 def test_second_derivatives(f, shape):
     a, c, t = inputs(shape)
-    expected = slope(lambda a: np.sum(dr.grad(f)(a, c) * t), a, t)
-    _, forward = dr.jvp(dr.grad(f), (a, c), (t, np.zeros_like(c)))
+    expected = slope(lambda a: np.sum(dr.grad(f)(a, c, 1) * t), a, t)
+    if f is of_lstsq:
+        forward = np.tensordot(dr.hessian(f)(a, c, 1), t)
+    else:
+        _, forward = dr.jvp(dr.grad(f), (a, c, 1), (t, np.zeros_like(c), None))
     assert np.sum(forward * t) == pytest.approx(expected, rel=1e-7)
+
+
+def by_the_normal_equations(a, b):
+    x = np.linalg.solve(a.T @ a, a.T @ b)
+    return np.sum(x**2)
+
+
+@pytest.mark.parametrize("a", [np.eye(3, 2), np.array([[1.0, 1.0], [1.0, -1.0], [1.0, 1.0], [1.0, -1.0]])])
+def test_second_derivatives_of_lstsq_with_orthogonal_columns(a):
+    """A design with equal singular values, none of which is cut, as a factorial experiment has it."""
+    b = np.array([1.0, 2.0, -0.5, 0.7])[: len(a)]
+    expected = dr.hessian(by_the_normal_equations)(a, b)
+    np.testing.assert_allclose(dr.hessian(of_lstsq)(a, b[None], 0), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", SINGULAR_VALUES, ids=str)
