@@ -14,10 +14,10 @@ from support.oracle import assert_same, direction
 
 from dualrev.errors import UnsupportedError
 from dualrev.math import cos, exp, sin
-from stages import STAGES, count
+from stages import STAGES, LimitReached, count
 from stages.comparison import measure
 from stages.programs import PROGRAMS
-from stages.relatives import tagged_forward
+from stages.relatives import elliott, tagged_forward
 from stages.relatives.elliott import environment, vjp
 from stages.relatives.elliott.categories import Cont, D, Dual, interpret
 from stages.relatives.elliott.curry import App, Calls, Captured, Lam, Prim, Var, gradient
@@ -248,3 +248,19 @@ def test_calls_run_bodies_again_and_captured_environments_do_not():
 
 def test_the_examples_on_the_page_run():
     assert doctest.testfile(str(PAGE), module_relative=False, optionflags=doctest.ELLIPSIS).failed == 0
+
+
+def test_a_program_above_the_limit_is_not_made(monkeypatch):
+    """The path of a variable is as long as the program after it, so that a program can be too large to make."""
+
+    def chain(x):
+        y = x
+        for _ in range(100):
+            y = y * x
+        return y
+
+    made = count("elliott", chain, 1.0)
+    assert made.created == size(compiled(record(chain, (1.0,))))
+    monkeypatch.setattr(elliott, "compiled", lambda recording: pytest.fail("the program was made"))
+    with pytest.raises(LimitReached, match="more than 1,000 steps"):
+        count("elliott", chain, 1.0, limit=1000)

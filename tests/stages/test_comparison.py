@@ -15,6 +15,7 @@ from dualrev import value
 from stages import STAGES
 from stages.__main__ import main
 from stages.comparison import measure, report
+from stages.comparison.space import kept
 from stages.programs import PROGRAMS
 from stages.relatives import RELATIVES
 
@@ -377,3 +378,19 @@ def test_every_stage_has_its_four_fields():
         fields = report.fields(stage)
         assert list(fields) == ["Paper", "D[R]", "Changed", "Cost"]
         assert all(fields.values())
+
+
+def test_a_slow_algorithm_runs_once_more_for_its_time_and_a_fast_one_at_least_three_times():
+    calls = []
+    assert measure._best(lambda: calls.append(1), first=10.0) < 10.0  # the first run may have compiled something
+    assert len(calls) == 1
+    measure._best(lambda: calls.append(1))
+    assert len(calls) >= 1 + 3
+
+
+def test_one_run_has_the_value_the_gradient_and_the_words_kept():
+    program = PROGRAMS["doublings"]
+    found = measure._first("staged", program.function, (1.5, 3))
+    assert (found.y, found.gradient) == (12.0, [8.0])
+    assert found.kept == kept("staged", program.function, 1.5, 3)
+    assert found.seconds > 0.0

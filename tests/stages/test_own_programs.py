@@ -11,6 +11,7 @@ import pytest
 from programs.own import CASES, Dual
 from programs.own.data import Body
 
+import dualrev as dr
 from stages import STAGES, LimitReached, count
 from stages.relatives import RELATIVES
 
@@ -65,8 +66,8 @@ def expected(name):
     return value, list(zip(*columns, strict=True))
 
 
-#: Those that take programs in Python's own style.
-ALGORITHMS = {**STAGES, **{name: module for name, module in RELATIVES.items() if name != "cps"}}
+#: The public API, and all algorithms that take programs in Python's own style.
+ALGORITHMS = {"dualrev": dr, **STAGES, **{name: module for name, module in RELATIVES.items() if name != "cps"}}
 SHARING_LOST = ("naive", "delta")  # exponential where values are shared
 LIMIT = 20_000
 
@@ -89,3 +90,14 @@ def test_value_and_all_partial_derivatives_are_those_of_dual_numbers(name, algor
     for j, row in enumerate(jacobian):
         one_hot = built(y, iter([float(j == k) for k in range(len(jacobian))]))
         assert read(pullback(one_hot)) == pytest.approx(row, rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_forward_mode_gives_the_columns(name):
+    f, primals = CASES[name]
+    _, jacobian = expected(name)
+    for k, column in enumerate(zip(*jacobian, strict=True)):
+        one_hot = built(primals, iter([float(j == k) for j in range(len(read(primals)))]))
+        tangents = tuple(None if isinstance(part, int) else part for part in one_hot)
+        _, found = dr.jvp(f, primals, tangents)
+        assert read(found) == pytest.approx(column, rel=1e-10, abs=1e-10)

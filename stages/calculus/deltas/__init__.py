@@ -11,6 +11,7 @@ differentiation", as transformations of terms: Figs. 5 to 11 and 16, sections 5.
     triple, second                   section 8.6: triple numbers, forward and reverse
     tower                            section 8.6: derivatives of all orders
     separate, fusing, straight       sections 8.1 and 8.7: libraries that are compiled once, and fused functions
+    products                         Figs. 1 and 16: the dot product at each type
     relation, world                  section 7: Fig. 13's logical relation, which checks Theorem 8
     table                            all of them by name
 
