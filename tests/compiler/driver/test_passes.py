@@ -99,7 +99,7 @@ def test_names_of_passes_are_checked():
     assert Settings.of({"DUALREV_TIMES": "1"}).watches
 
 
-@pytest.fixture(scope="module", params=[3, pytest.param(20, marks=pytest.mark.slow)], ids="{} programs".format)
+@pytest.fixture(scope="module", params=[3, pytest.param(6, marks=pytest.mark.slow)], ids="{} programs".format)
 def programs(request, tmp_path_factory):
     """Random programs, with their gradients on the tape; and one that meets every pass over loops."""
     folder, made = str(tmp_path_factory.mktemp("programs")), []
