@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numba
 from numba.core import types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 from dualrev.compiler.bridge import plain_arguments
@@ -17,6 +18,7 @@ from dualrev.compiler.bridge.check_arguments import check_taken
 from dualrev.compiler.bridge.check_mode import check_compiled as check
 from dualrev.compiler.bridge.complex_values import alike, apart, holds_complex
 from dualrev.compiler.bridge.dispatcher import Derivative
+from dualrev.compiler.bridge.fast_compilation import fast_compilation
 from dualrev.compiler.bridge.linear_map import Linear, linearize, linearize_at
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.compiler.bridge.object_values import taken_apart, tangent_of
@@ -261,6 +263,7 @@ def derivative_source(
         kinds += [types.Omitted(x) for x in defaults]
     else:
         kinds += map(numba.typeof, defaults)
-    if stage == "emitted":
-        return emit(f, transform, chosen, tuple(kinds)).source
-    return shown(f, stage, transform, chosen, tuple(kinds))
+    with global_compiler_lock, fast_compilation():
+        if stage == "emitted":
+            return emit(f, transform, chosen, tuple(kinds)).source
+        return shown(f, stage, transform, chosen, tuple(kinds))

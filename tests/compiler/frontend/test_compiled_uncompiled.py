@@ -79,6 +79,26 @@ def test_neither_callees_nor_implementations_are_compiled(compiled):
     assert gradients[0] == pytest.approx(slope, rel=1e-8)
 
 
+@njit
+def over_a_dict(x, n):
+    d = {0: x}
+    for k in range(n):
+        d[k + 1] = halved(d[k] * x, k)
+    s = 0.0
+    for k, y in d.items():
+        s += y * k
+    for k in d:
+        s += k * x
+    return s
+
+
+def test_a_loop_over_a_dict_is_typed_as_one_over_a_list_before_anything_is_compiled(compiled):
+    """The items of a dict have no indices: inference fails first, and numba has no say yet."""
+    dr.derivative_source(over_a_dict, 0.7, 3)
+    assert {"over_a_dict", "halved"}.isdisjoint(compiled)
+    assert not over_a_dict.signatures
+
+
 def test_what_is_compiled_around_it_keeps_its_implementations():
     """A function is typed, then a derivative that it calls is made, and then the function becomes machine code."""
 
