@@ -38,15 +38,27 @@ from dualrev.rules.primitives import PRIMITIVES
 pytestmark = pytest.mark.usefixtures("checked")
 
 
+#: Cases that numba compiles for three to ten seconds each, and what compiles their kind in less.
+LONG = {
+    "arrays.broadcasting": "arrays.three_axes-2 and, in forward mode, arrays.array_arithmetic",
+    "arrays.constructors": "its product with the Hessian in test_compiled_second.py",
+    "catalogue.equal_numbers": "test_compiled_catalogue.py",
+    "collections.dicts_of_floats": "wild.dicts_and_sets_that_never_change-2, test_dicts_by_pairs in test_compiled_wild.py",
+    "lists.lists_that_are_passed": "its product with the Hessian in test_compiled_second.py",
+    "opaque.containers_are_passed_on": "the products of opaque.dicts_are_made and lists.lists_that_are_passed there",
+}
+
+
 def some(sixth: int) -> Any:
     """Parametrise by all cases: `make test` compiles a sixth of them, as each takes seconds, `make campaign` all.
 
-    Forward mode takes another sixth. test_core_*.py run more of them in the evaluator of core, without numba.
+    Forward mode takes others. test_forward_mode.py and test_reverse_mode.py run more of them, and nearly all that are
+    LONG, in the evaluator of core, without numba.
     """
     parameters = []
     for k, case in enumerate(CASES):
         marks: list[Any] = [pytest.mark.xfail(reason=case.differs)] * bool(case.differs)
-        if k % 6 != sixth or re.match(r"functions\..*-\d+$", case.name):
+        if k % 6 != sixth or case.name in LONG or re.match(r"functions\..*-\d+$", case.name):
             marks.append(pytest.mark.slow)
         parameters.append(pytest.param(k, id=case.name, marks=marks))
     return pytest.mark.parametrize("number", parameters)
@@ -128,7 +140,7 @@ def shared(gradient: Any, args: Any) -> bool:
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(k, id=case.name, marks=[] if k % 4 == 1 else [pytest.mark.slow])
+        pytest.param(k, id=case.name, marks=[] if k % 4 == 1 and case.name not in LONG else [pytest.mark.slow])
         for k, case in enumerate(CASES)
         if case.forward
     ],
