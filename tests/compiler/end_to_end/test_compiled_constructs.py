@@ -49,8 +49,8 @@ LONG = {
 def some() -> Any:
     """Parametrise by all cases: `make test` compiles a twelfth of them, as each takes seconds, `make campaign` all.
 
-    Forward mode takes others. test_forward_mode.py and test_reverse_mode.py run more of them, these and those that are
-    LONG among them, in the evaluator of core, without numba.
+    Forward mode takes others. test_forward_mode.py and test_reverse_mode.py run more of them in the evaluator of core,
+    without numba.
     """
     parameters = []
     for k, case in enumerate(CASES):

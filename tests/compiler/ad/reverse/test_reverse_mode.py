@@ -20,7 +20,7 @@ from dualrev.compiler.ir.core.traverse import statements
 from dualrev.tree import flatten_leaves
 
 EACH = [
-    pytest.param(c, id=c.name, marks=[] if k % 5 == 1 or k % 6 == 0 else [pytest.mark.slow])
+    pytest.param(c, id=c.name, marks=[] if k % 5 == 1 or k % 12 == 6 else [pytest.mark.slow])
     for k, c in enumerate(CASES)
 ]
 
