@@ -28,13 +28,20 @@ from dualrev.compiler.driver.emit import core_program
 from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.atom_types import is_array
+from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.program import Program as CoreProgram
 from dualrev.compiler.ir.core.verify import check
 from dualrev.compiler.ir.pass_manager import PassManager
 from dualrev.compiler.optimize.elide_zeroing import Storing
 from support.oracle import flat
 
-__all__ = ["check_core", "gradient", "gradient_by_stores", "pullback", "reverse_mode"]
+__all__ = ["check_core", "core_of", "gradient", "gradient_by_stores", "pullback", "reverse_mode"]
+
+
+def core_of(f: Any, kinds: tuple[Any, ...], passes: PassManager | None = None) -> tuple[Function, CoreProgram]:
+    """A numba function in core, with its program: by numba's inference as derivatives have it, which is faster."""
+    with global_compiler_lock, fast_compilation():
+        return core_program(f, kinds, passes)
 
 
 def reverse_mode(program: CoreProgram, passes: PassManager | None = None) -> Reverse:
@@ -48,7 +55,7 @@ def reverse_mode(program: CoreProgram, passes: PassManager | None = None) -> Rev
 def pullback(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
     """The pullback of a numba function in core by some parameters, checked; its program, and what it is by."""
     defaults = tuple(p.default for p in inspect.signature(f.py_func).parameters.values())[len(args) :]
-    core, program = core_program(f, (*map(numba.typeof, args), *map(types.Omitted, defaults)))
+    core, program = core_of(f, (*map(numba.typeof, args), *map(types.Omitted, defaults)))
     varied = [x for k in numbers for x in traverse.leaves(core.parameters[k]) if carries(x)]
     reached = Known(tuple(True for _ in traverse.leaves(core.result)))  # the cotangents are not 0
     made = reverse_mode(program).pullback(core, varied, reached)
@@ -61,7 +68,7 @@ def pullback(f: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> Any:
 @fast_compilation()
 def gradient(f: Any, args: tuple[Any, ...], numbers: Sequence[int], passes: PassManager | None = None) -> Any:
     """The gradient in core of a numba function with a real result, checked; and what it is for these arguments."""
-    core, program = core_program(f, tuple(map(numba.typeof, args)), passes)
+    core, program = core_of(f, tuple(map(numba.typeof, args)), passes)
     varied = [x for k in numbers for x in traverse.leaves(core.parameters[k]) if carries(x)]
     made = joint(reverse_mode(program, passes), core, varied, ())
     for g in [made.function, *program.made_functions()]:
@@ -80,7 +87,7 @@ def gradient_by_stores(f: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], 
 
     These are full of NaN before the sweeps run.
     """
-    core, program = core_program(f, tuple(map(numba.typeof, args)))
+    core, program = core_of(f, tuple(map(numba.typeof, args)))
     inputs = [x for p in core.parameters for x in traverse.leaves(p)]
     made = joint(reverse_mode(program), core, inputs, ())
     storing = Storing(made.shadows.values())

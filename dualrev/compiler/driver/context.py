@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 
 from numba.core import types
+from numba.core.errors import NumbaError
 
 from dualrev.compiler.ad.custom.custom_forward import CustomPushforwards
 from dualrev.compiler.ad.custom.custom_reverse import RuleSweeps
@@ -182,20 +184,30 @@ class Front:
         """Lower a function to ANF, with the types of its variables."""
         caller = caller or Caller(self.f)
 
-        def attempt(listed: bool) -> Reading:
+        def attempt(listed: bool, in_haste: bool = False) -> Reading:
             """Run the passes up to type inference; if `listed`, loops over iterables without indices go over lists."""
-            reading = Reading(self, f, argtypes, path, functions, caller, apart, listed)
+            reading = Reading(self, f, argtypes, path, functions, caller, apart, listed, in_haste)
             self.passes.run("read", reading)
             return reading
 
+        def hasty() -> Reading | None:
+            """Attempt both without numba's last word, for which numba compiles f and what f calls."""
+            for listed in (False, True):
+                with suppress(NumbaError, UnsupportedError):
+                    return attempt(listed, in_haste=True)
+            return None
+
+        tree = self.source(f).tree
+        loops = any(isinstance(x, (ast.For, ast.comprehension)) for x in ast.walk(tree)) or iterates(tree)
+        found = hasty() if loops else None
         try:
-            found = attempt(False)
+            found = found or attempt(False)
         except UnsupportedError:  # a loop over a set or the like has no types, until that is a list
-            tree = self.source(f).tree
-            loops = any(isinstance(x, (ast.For, ast.comprehension)) for x in ast.walk(tree))
-            if not (loops or iterates(tree)):
+            if not loops:
                 raise
-            return attempt(True)
+            found = attempt(True)
+        if found.listed:
+            return found
         kinds, lowered = found.typed.of, found.lowered
         have_places = all(isinstance(kinds.get(x), _PLACES) for x in lowered.iterated)
         lengths = (s for s in anf.walk(lowered.body) if isinstance(s, anf.CallKnown) and s.target in lowered.lengths)

@@ -77,6 +77,7 @@ class Reading:
     caller      what it takes from its callers
     apart       whether arrays of different parameters never share memory, which is checked
     listed      whether loops may go over what has no places: frontend/lowering/iterables.py
+    in_haste    whether type inference fails with numba's error, without a compilation: frontend/typing/infer.py
     """
 
     front: ReadContext
@@ -87,6 +88,7 @@ class Reading:
     caller: Caller
     apart: bool = True
     listed: bool = False
+    in_haste: bool = False
     holds: set[str] = field(default_factory=set)
 
     source: Source = field(init=False)
@@ -161,7 +163,8 @@ def drop_dead_flags(r: Reading) -> None:
 def infer_types(r: Reading) -> None:
     """Infer types with numba; split names of several types (web splitting)."""
     options, uncompiled = r.f.targetoptions, r.front.uncompiled
-    r.lowered, r.typed = infer.infer(r.lowered, r.argtypes, options, uncompiled, lambda: r.f.compile(r.argtypes))
+    itself = None if r.in_haste else lambda: r.f.compile(r.argtypes)
+    r.lowered, r.typed = infer.infer(r.lowered, r.argtypes, options, uncompiled, itself)
 
 
 # Lower: ANF of scalars, and core

@@ -9,6 +9,7 @@ import pytest
 from numba import njit
 from numba.core import types
 from programs.constructs.collected import CASES
+from support.incore import core_of
 from support.oracle import assert_same, differences, direction, flat
 from support.twin import twin
 
@@ -16,7 +17,6 @@ import dualrev as dr
 from dualrev.compiler.ad.forward.forward_driver import Forward
 from dualrev.compiler.analysis.activity import carries
 from dualrev.compiler.analysis.memory.alias import Memory
-from dualrev.compiler.driver.emit import core_program
 from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core import traverse
 from dualrev.compiler.ir.core.verify import check
@@ -34,7 +34,7 @@ class Core:
 
     def __init__(self, f, args):
         self.defaults = tuple(p.default for p in inspect.signature(f.py_func).parameters.values())[len(args) :]
-        self.core, self.program = core_program(f, (*map(numba.typeof, args), *map(types.Omitted, self.defaults)))
+        self.core, self.program = core_of(f, (*map(numba.typeof, args), *map(types.Omitted, self.defaults)))
         self.forward = Forward(self.program, Memory(self.program), PassManager(LISTS))
 
     def with_tangents(self, f, wanted):

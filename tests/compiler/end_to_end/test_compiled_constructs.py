@@ -38,15 +38,24 @@ from dualrev.rules.primitives import PRIMITIVES
 pytestmark = pytest.mark.usefixtures("checked")
 
 
-def some(sixth: int) -> Any:
-    """Parametrise by all cases: `make test` compiles a sixth of them, as each takes seconds, `make campaign` all.
+#: Cases that numba compiles for three to ten seconds each, and what compiles their kind in less.
+LONG = {
+    "arrays.constructors": "its product with the Hessian, in test_compiled_second.py",
+    "collections.dicts_of_floats": "test_dicts_by_pairs in test_compiled_wild.py, and a product of dicts and sets",
+    "lists.lists_that_are_passed": "its product with the Hessian, in test_compiled_second.py",
+}
 
-    Forward mode takes another sixth. test_core_*.py run more of them in the evaluator of core, without numba.
+
+def some() -> Any:
+    """Parametrise by all cases: `make test` compiles a twelfth of them, as each takes seconds, `make campaign` all.
+
+    Forward mode takes others. test_forward_mode.py and test_reverse_mode.py run more of them in the evaluator of core,
+    without numba.
     """
     parameters = []
     for k, case in enumerate(CASES):
         marks: list[Any] = [pytest.mark.xfail(reason=case.differs)] * bool(case.differs)
-        if k % 6 != sixth or re.match(r"functions\..*-\d+$", case.name):
+        if k % 12 != 0 or case.name in LONG or re.match(r"functions\..*-\d+$", case.name):
             marks.append(pytest.mark.slow)
         parameters.append(pytest.param(k, id=case.name, marks=marks))
     return pytest.mark.parametrize("number", parameters)
@@ -61,7 +70,7 @@ def test_numba_takes_every_case():
     assert not LEFT_OUT or numba.version_info.short < (0, 68)
 
 
-@some(0)
+@some()
 def test_the_references_agree(number):
     """The twin has the function's value, and the tape has the derivative of differences."""
     ref = reference(number)
@@ -88,7 +97,7 @@ def check_along(case: Any, ct: Any, slopes: list[float], gradient: Any, v: Any) 
 
 
 @compiled
-@some(0)
+@some()
 def test_the_gradient_is_that_of_the_tape(number):
     """With the function's value and its changes of the arguments; twice, because the first call may leave something."""
     ref = reference(number)
@@ -128,7 +137,7 @@ def shared(gradient: Any, args: Any) -> bool:
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(k, id=case.name, marks=[] if k % 4 == 1 else [pytest.mark.slow])
+        pytest.param(k, id=case.name, marks=[] if k % 4 == 1 and case.name not in LONG else [pytest.mark.slow])
         for k, case in enumerate(CASES)
         if case.forward
     ],

@@ -1,10 +1,29 @@
-"""Compiled gradients of whole programs, beside differences and the tape."""
+"""Gradients of whole programs, in core and compiled, beside differences and the tape.
+
+Numba compiles these programs, and their gradients, for many seconds: most tests run core by its evaluator, and compare
+with the same program in plain Python.
+"""
 
 import numpy as np
 import pytest
+from numba import njit
 from programs.finite_volume import euler
 from programs.particle_filter import summary
-from programs.root_finders import roots
+from programs.root_finders import (
+    bisected,
+    bracketed,
+    brent,
+    cubic,
+    cubic_slope,
+    halley,
+    kepler,
+    kepler_curvature,
+    kepler_slope,
+    newton,
+    roots,
+    secant,
+    steffensen,
+)
 from support.incore import gradient
 from support.oracle import assert_same, differences
 from support.twin import twin
@@ -40,7 +59,7 @@ def fresh(args):
 
 
 def slope_of(f, args, directions):
-    """The slope of f in a direction of its first arguments, by differences of the numba function."""
+    """The slope of f in a direction of its first arguments, by differences."""
 
     def along(*some):
         return f(*fresh((*some, *args[len(some) :])))
@@ -58,6 +77,35 @@ def check(f, args, directions, rtol=1e-6):
     return gradients
 
 
+@njit
+def roots_of_one_unknown(x, y):
+    """`roots` without the two equations, whose linear algebra the evaluator does not run."""
+    args = x, y
+    methods = (
+        brent(cubic, 0.0, 3.0, args),
+        newton(cubic, cubic_slope, 2.0, args),
+        secant(kepler, 1.0, (0.3 * x, y)),
+        steffensen(kepler, 1.2, (0.2 * y, x)),
+        halley(kepler, kepler_slope, kepler_curvature, 1.0, (0.5, x * y)),
+    )
+    total = 0.0
+    for k, method in enumerate(methods):
+        if not method.converged:
+            return 0.0
+        total += (k + 1) * method.root**2
+    short = bisected(cubic, bracketed(cubic, 0.0, 0.5, args), args)
+    last = brent(kepler, -1.0, 4.0, (0.5, methods[2].root), tolerance=1e-12)
+    return total + newton(cubic, cubic_slope, 0.5 * (short.low + short.high), args).root * last.root
+
+
+def test_root_finders_in_core():
+    plain, args = twin(roots_of_one_unknown), (0.8, 1.3)
+    _, found = gradient(roots_of_one_unknown, args, (0, 1))
+    assert_same(float(found[0] - 0.6 * found[1]), slope_of(plain, args, (1.0, -0.6)), rtol=1e-6)
+    assert_same(tuple(map(float, found)), dr.grad(plain, (0, 1))(*args), rtol=1e-6, types=False)
+
+
+@pytest.mark.slow
 def test_root_finders():
     gradients = check(roots, (0.8, 1.3), (1.0, -0.6))
     assert_same(gradients, dr.grad(twin(roots), (0, 1))(0.8, 1.3), rtol=1e-6, types=False)
@@ -65,17 +113,18 @@ def test_root_finders():
 
 @pytest.mark.parametrize("options", FILTERS, ids=lambda options: options[2])
 def test_a_particle_filter_in_core(options):
-    """Numba and numpy draw the same numbers, and so does the tape."""
+    """The tape draws the same numbers, and so does numba (test_a_particle_filter)."""
     direction = np.array([0.7, -0.4, 1.0, 0.2])
     _, (found,) = gradient(summary, (THETA, *options), (0,))
-    assert_same(float(found @ direction), slope_of(summary, (THETA, *options), (direction,)), rtol=1e-6)
+    assert_same(float(found @ direction), slope_of(twin(summary), (THETA, *options), (direction,)), rtol=1e-6)
     assert_same(found, dr.grad(twin(summary))(THETA, *options), rtol=1e-9)
 
 
 @pytest.mark.parametrize("options", FLOWS, ids=lambda options: options[3])
 def test_a_finite_volume_method_in_core(options):
+    plain = twin(euler)
     _, (found,) = gradient(euler, (gas(), *options), (0,))
-    assert_same(float(np.sum(found * DIRECTION)), slope_of(euler, (gas(), *options), (DIRECTION,)), rtol=1e-6)
+    assert_same(float(np.sum(found * DIRECTION)), slope_of(plain, (gas(), *options), (DIRECTION,)), rtol=1e-6)
     expected = dr.grad(lambda u: twin(euler)(dr.numpy.array(u), *options))(gas())
     assert_same(found, expected, rtol=1e-9, floor=1e-9)
 

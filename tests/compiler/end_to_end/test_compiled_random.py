@@ -33,7 +33,8 @@ def _square(x):
 COMPILER = isinstance(dr.grad(_square), Dispatcher)
 compiled = pytest.mark.skipif(not COMPILER, reason="dualrev does not compile gradients of numba functions yet")
 few = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-fewer = settings(few, max_examples=6, phases=[Phase.generate])  # the campaign makes smaller what fails, in less time
+fewer = settings(few, max_examples=8, phases=[Phase.generate])  # the campaign makes smaller what fails, in less time
+fewest = settings(fewer, max_examples=3)  # numba compiles each for five seconds
 
 SMALL = Program(
     """import math
@@ -82,6 +83,17 @@ def test_the_tape_s_gradient_of_a_random_program_is_that_of_differences(of):
 
 @compiled
 @fewer
+@given(programs())
+def test_the_gradient_in_core_of_a_random_program_is_the_tape_s(of):
+    """Both sweeps, run by the evaluator."""
+    try:
+        check(dataclasses.replace(of, variant="core"))
+    except (Discarded, dr.errors.UnsupportedError):
+        assume(False)
+
+
+@compiled
+@fewest
 @given(programs())
 def test_compiled_gradient_of_a_random_program_is_the_tape_s(of):
     try:

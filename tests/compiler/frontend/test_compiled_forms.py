@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from numba import njit
+from support.incore import gradient
 from support.oracle import assert_same
 
 import dualrev as dr
@@ -105,9 +106,19 @@ def starred(x):
     return (u[2] * u[4] + u[5]) * v[1] * len(v) * w[1]
 
 
+def test_partitions_have_derivatives_in_core():
+    """Numba compiles its partitions for seconds."""
+    plain = parted.py_func
+    slope = np.array([(plain(X + 1e-5 * e) - plain(X - 1e-5 * e)) / 2e-5 for e in np.eye(len(X))])
+    np.testing.assert_allclose(gradient(parted, (X,), (0,))[1][0], slope, rtol=1e-6)
+
+
+SLOW = pytest.param(parted, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     "f",
-    [starred, limits, named, limits_by_type, parted, declared, of_several_types, at_places],
+    [starred, limits, named, limits_by_type, SLOW, declared, of_several_types, at_places],
     ids=lambda f: f.__name__,
 )
 def test_derivatives_and_values_are_those_of_the_function(f):

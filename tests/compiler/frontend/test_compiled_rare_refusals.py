@@ -9,7 +9,7 @@ from numba.core.errors import TypingError
 from numba.experimental import jitclass, structref
 from numba.extending import overload, overload_attribute, overload_method
 from numba.typed import Dict
-from test_compiled_each_refusal import SPACE, V, function_of, row
+from test_compiled_each_refusal import SPACE, V, check_compiled, check_in_core, function_of, row
 
 import dualrev as dr
 from dualrev.errors import ArgumentError, CotangentError, UnsupportedError
@@ -519,20 +519,35 @@ def test_a_refusal_names_its_line_its_reason_and_a_cure(name):
         assert words in text
 
 
-def differences(f, x, *args):
-    h, found = 1e-6, np.zeros(x.shape)
-    for k in np.ndindex(x.shape):
-        e = np.zeros(x.shape)
-        e[k] = h
-        found[k] = (f(x + e, *args) - f(x - e, *args)) / (2.0 * h)
-    return found
+CURED = [name for name, given in ROWS.items() if given.cured]
+
+#: Programs whose derivative is compiled at every run: the evaluator of core runs neither rules nor derivatives inside.
+NOT_IN_CORE = {
+    "a starred derivative",
+    "a rule with a dict",
+    "a residual with a name",
+    "a gradient with a dict",
+    "a Hessian with a dict",
+}
 
 
-@pytest.mark.parametrize("name", [name for name, given in ROWS.items() if given.cured])
+def compiled(names):
+    """A test of compiled derivatives, slow where another one runs them in core."""
+    return pytest.mark.parametrize(
+        "name", [pytest.param(name, marks=[] if name in NOT_IN_CORE else [pytest.mark.slow]) for name in names]
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in CURED if name not in NOT_IN_CORE])
+def test_the_cure_has_a_derivative_in_core(name):
+    given = ROWS[name]
+    check_in_core(function_of(given.cured, f"cured: {name}", given.parameters)[0], given.args)
+
+
+@compiled(CURED)
 def test_the_cure_has_a_derivative(name):
     given = ROWS[name]
-    f, _ = function_of(given.cured, f"cured: {name}", given.parameters)
-    assert dr.grad(f)(*given.args) == pytest.approx(differences(f, *given.args), rel=1e-7, abs=1e-8)
+    check_compiled(function_of(given.cured, f"cured: {name}", given.parameters)[0], given.args)
 
 
 #: What ended in an error of the compiler's own, or in a refusal without need, and has its derivative now.
@@ -547,10 +562,14 @@ MENDED = {
 }
 
 
-@pytest.mark.parametrize("name", MENDED)
+@pytest.mark.parametrize("name", [name for name in MENDED if name not in NOT_IN_CORE])
+def test_what_has_a_derivative_now_in_core(name):
+    check_in_core(function_of(MENDED[name], name, "x, y")[0], (V, V))
+
+
+@compiled(MENDED)
 def test_what_has_a_derivative_now(name):
-    f, _ = function_of(MENDED[name], name, "x, y")
-    assert dr.grad(f)(V, V) == pytest.approx(differences(f, V, V), rel=1e-7, abs=1e-8)
+    check_compiled(function_of(MENDED[name], name, "x, y")[0], (V, V))
 
 
 def test_a_cotangent_with_other_axes_is_refused_where_it_is_differentiated():

@@ -79,6 +79,26 @@ def test_neither_callees_nor_implementations_are_compiled(compiled):
     assert gradients[0] == pytest.approx(slope, rel=1e-8)
 
 
+@njit
+def over_a_dict(x, n):
+    d = {0: x}
+    for k in range(n):
+        d[k + 1] = halved(d[k] * x, k)
+    s = 0.0
+    for k, y in d.items():
+        s += y * k
+    for k in d:
+        s += k * x
+    return s
+
+
+def test_a_loop_over_a_dict_is_typed_as_one_over_a_list_before_anything_is_compiled(compiled):
+    """The items of a dict have no indices: inference fails first, and numba has no say yet."""
+    dr.derivative_source(over_a_dict, 0.7, 3)
+    assert {"over_a_dict", "halved"}.isdisjoint(compiled)
+    assert not over_a_dict.signatures
+
+
 def test_what_is_compiled_around_it_keeps_its_implementations():
     """A function is typed, then a derivative that it calls is made, and then the function becomes machine code."""
 
@@ -183,13 +203,13 @@ def test_threads_that_compile_at_the_same_time():
         source = dr.derivative_source(f, v)
         found[k] = source, g(v), dr.grad(f)(v), f(v)
 
-    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(2)]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
     v = np.arange(1.0, 7.0)
-    for k in range(4):
+    for k in range(2):
         _, g, gradient, value = found[k]
         sums = v.reshape(2, -1).sum(axis=k % 2)
         assert g == pytest.approx(sums.max() + np.std(v), rel=1e-12)

@@ -60,13 +60,14 @@ def infer(
     argtypes: NumbaTypes,
     options: dict[str, object],
     uncompiled: Uncompiled,
-    compile_itself: Callable[[], object],
+    compile_itself: Callable[[], object] | None,
 ) -> tuple[Lowered, Typed]:
     """Infer the types of all variables with numba; return the function with names that hold several types split.
 
     `options` are those of the function: what it calls, and numba compiles here for good, inherits some of them.
     `uncompiled` has what it calls and numba need not compile. Where numba finds no types, `compile_itself` raises its
-    error for the user's function unchanged; if numba does compile that, UnsupportedError.
+    error for the user's function unchanged; if numba does compile that, UnsupportedError. With compile_itself=None,
+    nothing is compiled: numba's error of the inference is raised.
     """
     listing = Listing(lowered)
     space: dict[str, UserValue] = {"np": np, "math": math, "cmath": cmath, "runtime": runtime, "range": range}
@@ -94,6 +95,8 @@ def infer(
             space.update(functions)
             failed.clear()
             failed.update(before)
+            if compile_itself is None:
+                raise
             found = inferred(space["function"], argtypes, flags, {})
     made, split, result = _webs(lowered, argtypes, listing, uncompiled.returned, renamed, *found)
     body = drop_pruned(lowered.body, listing, found[0], split)
@@ -104,11 +107,13 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 @contextmanager
-def _refusing(lowered: Lowered, listing: Listing, compile_itself: Callable[[], object]) -> Iterator[None]:
+def _refusing(lowered: Lowered, listing: Listing, compile_itself: Callable[[], object] | None) -> Iterator[None]:
     """Translate numba's typing errors to UnsupportedError, at the line of the user's function."""
     try:
         yield
     except NumbaError as error:
+        if compile_itself is None:
+            raise
         compile_itself()
         text = [x.strip() for x in str(error).splitlines() if x.strip() and not x.startswith("Failed in ")]
         reason = " ".join(text[: 2 if text and text[0].endswith(":") else 1]) or type(error).__name__

@@ -180,13 +180,30 @@ PROGRAMS = {
 }
 
 
+def arguments(f):
+    """New arguments, and tangents for them."""
+    args = tuple(np.array(x) if isinstance(x, np.ndarray) else x for x in PROGRAMS[f])
+    return args, (np.cos(args[0]), *(0.5 if isinstance(x, float) else None for x in args[1:]))
+
+
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_derivatives_are_those_of_the_tape(f):
-    args, plain = tuple(np.array(x) if isinstance(x, np.ndarray) else x for x in PROGRAMS[f]), twin(f)
+    (args, tangents), plain = arguments(f), twin(f)
     expected = dr.value_and_grad(plain)(*args)
     assert_same(dr.value_and_grad(f)(*args), expected)
-    tangents = (np.cos(args[0]), *(0.5 if isinstance(x, float) else None for x in args[1:]))
     assert_same(dr.jvp(f, args, tangents)[1], dr.jvp(plain, args, tangents)[1])
+
+
+#: Recursion with two calls, with one, with arrays that get shorter, with several results, and in a circle.
+SECOND = of_tree, one, of_slices, of_pair, of_sines
+
+
+@pytest.mark.parametrize(
+    "f",
+    [pytest.param(f, marks=[] if f in SECOND else [pytest.mark.slow], id=f.__name__) for f in PROGRAMS],
+)
+def test_second_derivatives_are_those_of_the_tape(f):
+    (args, tangents), plain = arguments(f), twin(f)
     assert_same(dr.hvp(f)(args[0], tangents[0], *args[1:]), dr.hvp(plain)(args[0], tangents[0], *args[1:]))
 
 

@@ -259,11 +259,23 @@ POINTS = [(0.8, 1.3), (0.3, -0.4), (-0.6, 0.9)]
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_values_after_branches_in_core(f):
+    for x, y in POINTS:
+        expected = dr.value_and_grad(f.py_func, (0, 1, 2))(A, x, y)
+        assert_same(tuple(gradient(f, (A, x, y), (0, 1, 2))[1]), expected[1], rtol=1e-12, types=False)
+
+
+#: With one branch, in inner loops, in a loop that is left, in a recursion, and of elements that change.
+COMPILED = truncated, around_loops, with_exits, by_recursion, of_elements_that_change
+
+
+@pytest.mark.parametrize(
+    "f", [pytest.param(f, marks=[] if f in COMPILED else [pytest.mark.slow], id=f.__name__) for f in PROGRAMS]
+)
 def test_values_after_branches(f):
     for x, y in POINTS:
         expected = dr.value_and_grad(f.py_func, (0, 1, 2))(A, x, y)
         assert_same(dr.value_and_grad(f, (0, 1, 2))(A, x, y), expected, rtol=1e-12, types=False)
-        assert_same(tuple(gradient(f, (A, x, y), (0, 1, 2))[1]), expected[1], rtol=1e-12, types=False)
 
 
 @pytest.mark.parametrize("f", [truncated, written_over, in_branches])
