@@ -16,6 +16,7 @@ import ast
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 __all__ = ["Mutant", "mutants"]
 
@@ -64,13 +65,13 @@ class Mutant:
         return f"{self.line}: {' '.join(self.before.split())} -> {' '.join(self.after.split())}"
 
 
-def mutants(source: str) -> list[Mutant]:
-    """Return every mutant of a module's source, in the order of the text.
+def mutants(source: str, mode: Literal["exec", "eval"] = "exec") -> list[Mutant]:
+    """Return every mutant of a module's source, or of an expression's (`mode="eval"`), in the order of the text.
 
     >>> [str(m) for m in mutants("y = -a * f(b, 2)")]
     ['1: -a * f(b, 2) -> (-a / f(b, 2))', '1: -a -> (a)', '1: f(b, 2) -> f(2, b)', '1: 2 -> (3)']
     >>> [str(m) for m in mutants("SIN = 'sin(x)', '-x * x'")]
-    ["1: '-x * x' -> '-x / x'", "1: '-x * x' -> 'x * x'"]
+    ["1: '-x * x' -> '(-x / x)'", "1: '-x * x' -> '(x) * x'"]
     """
     starts = [0]
     for line in source.encode().splitlines(keepends=True):
@@ -81,7 +82,7 @@ def mutants(source: str) -> list[Mutant]:
         return len(data[: starts[line - 1] + column].decode())  # the parser counts bytes
 
     found = set()
-    for node in _nodes(ast.parse(source)):
+    for node in _nodes(ast.parse(source, mode=mode)):
         for old, text in _replacements(node):
             start = position(old.lineno, old.col_offset)
             end = position(old.end_lineno or 0, old.end_col_offset or 0)
@@ -133,7 +134,7 @@ def _mutated_text(text: str) -> list[str]:
         return []
     if isinstance(tree, ast.Constant):
         return [ast.unparse(x) for x in _expressions(tree)]
-    return [m.applied(text) for m in mutants(text)] if text == text.strip() else []
+    return [m.applied(text) for m in mutants(text, "eval")] if text == text.strip() else []
 
 
 def _expressions(node: ast.expr) -> Iterator[ast.expr]:
