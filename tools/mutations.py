@@ -7,7 +7,7 @@
     d[k] = x    pass; so are d += x, and a call without a use of its result
 
 Text in string literals is mutated, too, if it is a Python expression: the partial derivatives in dualrev/rules are
-such text. Annotations, f-strings, docstrings, assertions and `__all__` stay.
+such text. Annotations, decorators, f-strings, docstrings, assertions and `__all__` stay.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OPERATORS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.In: (ast.NotIn,),
     ast.NotIn: (ast.In,),
 }
-_UNTOUCHED = {"annotation", "returns"}
+_UNTOUCHED = {"annotation", "decorator_list", "returns"}
 
 
 @dataclass(frozen=True)
