@@ -94,20 +94,3 @@ def test_no_division_waits_for_a_cotangent():
     assert below == {divisions[0].args[1], Constant(3.0, numba.float64)}
     slope = math.cos(0.4 / -0.3)
     assert_same(np.array(found), np.array([slope / -0.3, -slope * 0.4 / 0.09 + 1 / 3.0]), rtol=1e-14)
-
-
-@njit
-def turned(x, y):
-    s = math.sin(x)
-    if y > 0.0:
-        c = math.cos(x)
-        s = s * c
-    return s
-
-
-@pytest.mark.parametrize(("y", "slope"), [(1.0, math.cos(1.4)), (-1.0, math.cos(0.7))])
-def test_a_cosine_of_a_branch_is_no_partial_outside_of_it(y, slope):
-    """The partial of the sine is a cosine, which the branch has computed only if it ran."""
-    _, found = gradient(turned, (0.7, y), (0,))
-    assert_same(np.array(found), np.array([slope]), rtol=1e-14)
-    assert_same(dr.grad(turned)(0.7, y), slope, rtol=1e-14)
