@@ -48,9 +48,16 @@ class Target:
 TARGETS = {
     "rules": Target(
         ("dualrev/rules/*.py", "dualrev/eager/arrays/*.py"),
-        ("tests/rules", "tests/conventions", "tests/tape", "tests/integrations/test_scipy_special.py"),
+        (
+            "tests/rules",
+            "tests/conventions",
+            "tests/tape",
+            "tests/integrations/test_scipy_functions.py",
+            "tests/integrations/test_scipy_special.py",
+            "tests/compiler/scalarize/test_compiled_complex.py",
+        ),
     ),
-    "tape": Target(("dualrev/eager/tape/*.py",), ("tests/tape", "tests/api", "tests/conventions", "tests/stages")),
+    "tape": Target(("dualrev/eager/tape/*.py",), ("tests/tape", "tests/api", "tests/conventions", "tests/diagnostics")),
     "reverse pass": Target(
         ("dualrev/compiler/ad/reverse/adjoint.py",),
         ("tests/compiler/ad", "tests/compiler/codegen", "tests/compiler/end_to_end"),

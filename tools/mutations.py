@@ -146,10 +146,10 @@ def _expressions(node: ast.expr) -> Iterator[ast.expr]:
             yield from (_with(node, ops=[other()]) for other in _OPERATORS.get(type(op), ()))
         case ast.UnaryOp(op=ast.USub() | ast.Not()):
             yield node.operand
-        case ast.Constant(value=bool()):
-            yield ast.Constant(not node.value)
-        case ast.Constant(value=int() | float()):
-            yield ast.Constant(node.value + 1)
+        case ast.Constant(value=bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(value=(int() | float()) as value):
+            yield ast.Constant(value + 1)
         case ast.IfExp():
             yield _with(node, body=node.orelse, orelse=node.body)
         case ast.Call(ast.Name("isinstance")):
