@@ -10,6 +10,9 @@
 #                                           (ARGS="--variants special,raise": some of the ways to check them;
 #                                           ARGS="--order 2": second derivatives;
 #                                           ARGS="--generator idioms": programs made of idioms)
+#   make mutants                            small changes of the rules, the tape and two passes: which does make quick find?
+#                                           (ARGS="--sample 100 --suite": more of them, and what the suite finds;
+#                                           ARGS="--targets tape --sample 0": all of the tape)
 #   make check                              format, lint, types      make format    mend the first two
 #   make bench                              times and memory, by pytest-benchmark; then the report bench/report/index.html
 #   make bench-quick                        a part of it, in less than a minute
@@ -37,7 +40,7 @@
 #   make release-check                      ... of the last commit, checked for a release: docs/releasing.md
 #   make figures                            paper_figures/ and docs/papers.md, made anew; some of it by ARGS="fig2 fig10"
 
-.PHONY: compare test quick campaign bench bench-quick bench-publish bench-compare compiled first-calls parallel machines second sparse ode styles eager \
+.PHONY: compare test quick campaign mutants bench bench-quick bench-publish bench-compare compiled first-calls parallel machines second sparse ode styles eager \
     gradbench numbers lantern lantern-table peers figures docs dist release-check check format clean
 .DEFAULT_GOAL := compare
 
@@ -65,6 +68,9 @@ ifeq ($(FOR),)
 else
 	cd tests && ../$(RUN) fuzzing.campaign --seconds $(FOR) --seed "$$(date +%s)" --save ../failures $(ARGS)
 endif
+
+mutants: $(SETUP)
+	$(RUN) tools.mutants $(ARGS)
 
 # The report is written even if a benchmark fails, and says which have no time.
 BENCH = $(RUN) pytest bench/suite -q -p no:xdist --benchmark-disable-gc --benchmark-quiet

@@ -2,6 +2,7 @@
 
 import pickle
 
+import numba
 import numpy as np
 import pytest
 import scipy.special
@@ -265,6 +266,13 @@ def test_a_cotangent_that_is_too_large():
     for x, ct in ((1.5, 10**400), (V, np.array([10**400, 1, 1], dtype=object))):
         with pytest.raises(CotangentError, match="a real scalar, of double precision"):
             dr.vjp(lambda u: u * 2.0, x)[1](ct)
+
+
+def test_a_ufunc_without_a_rule_has_its_full_name():
+    own = numba.vectorize(["float64(float64)"])(lambda x: x * x)
+    for f, name in ((scipy.special.kolmogorov, "^scipy.special.kolmogorov of"), (own, "^the ufunc '<lambda>' of")):
+        with pytest.raises(UnsupportedError, match=name):
+            dr.grad(lambda x, f=f: np.sum(f(x)))(V)
 
 
 def test_a_rule_of_a_function_in_c_takes_no_names():

@@ -120,3 +120,18 @@ def test_in_the_same_block_nothing_is_computed_twice():
     made, _ = gradient(f, (X,), (0,))
     loads = [s for s in statements(made.body) if isinstance(s, Load) and s.array.type.ndim == 1]
     assert len(loads) == 1  # both sweeps are one loop
+
+
+def test_a_stored_element_is_not_loaded_again():
+    @njit
+    def f(x):
+        y, t = np.zeros(len(x)), 0.0
+        for i in range(len(x)):
+            a = x[i] * 3.0
+            y[i] = a
+            t += y[i] * y[i]
+        return t
+
+    made, found = gradient(f, (X,), (0,))
+    assert {s.array for s in statements(made.body) if isinstance(s, Load)} == {made.parameters[0]}  # and none of y
+    assert_same(found[0], 18.0 * X)
