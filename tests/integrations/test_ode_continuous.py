@@ -37,7 +37,7 @@ def by_adjoint(y0, rates, damping, decay, times, weights):
     return np.sum(weights * continuous.rk45(both, (0.0, times[-1]), y0, times, args, TOLERANCE, TOLERANCE))
 
 
-@pytest.mark.slow  # a gradient takes numba a minute or two to compile
+@pytest.mark.slow  # numba compiles the two gradients for half a minute
 @pytest.mark.parametrize("times", [np.array([0.0, 0.7, 2.0]), np.array([15.0])])
 @pytest.mark.parametrize("scale", [1.0, 1e-9])
 def test_gradients_agree_with_those_of_the_steps(times, scale):
