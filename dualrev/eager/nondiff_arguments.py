@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.core.dispatcher import Dispatcher
-from numba.core.registry import CPUDispatcher
 
 from dualrev.diagnostics.quoting import execute, remember
 from dualrev.diagnostics.signatures import signature
 from dualrev.eager.arguments import Argnums, argument_numbers, several
 from dualrev.errors import ArgumentNumberError, CustomRuleError
+from dualrev.rules.library.njit_internal import WITHOUT_WRAPPERS, Inner
 
 __all__ = ["check_nondiff", "compiled_jvp", "compiled_vjp", "merged", "others"]
 
@@ -99,6 +99,6 @@ def _numba_function(name: str, lines: list[str], rule: Any) -> Any:
     text, file = "\n".join(lines) + "\n", f"<{name} of all arguments {uuid.uuid4().hex}>"
     space = {"rule": rule, "__name__": rule.py_func.__module__}
     execute(text, space, file)
-    made = CPUDispatcher(space[name], {}, {"nopython": True})
+    made = Inner(space[name], {}, {"nopython": True, **WITHOUT_WRAPPERS})
     remember(text, file, made)
     return made

@@ -9,12 +9,12 @@ Source: G. Golub, C. Van Loan, "Matrix Computations", fourth edition, 4.3.
 
 from __future__ import annotations
 
-from numba import njit
+from dualrev.ode.compiling import within
 
 __all__ = ["factor", "solve_factored"]
 
 
-@njit
+@within
 def factor(a, below, above, pivots):
     """Replace a by its factors, and write the exchanges of rows into pivots; return whether a is regular."""
     n = len(a)
@@ -45,7 +45,7 @@ def factor(a, below, above, pivots):
     return True
 
 
-@njit
+@within
 def solve_factored(a, below, above, pivots, b):
     """Replace b, a vector, by the solution x of a x = b."""
     n = len(a)

@@ -32,7 +32,7 @@ import numpy as np
 
 import dualrev as dr
 from dualrev.ode import explicit
-from dualrev.rules.library.constant_functions import takes_functions
+from dualrev.ode.compiling import solving, within
 
 __all__ = ["dop853", "rk23", "rk45"]
 
@@ -42,13 +42,13 @@ _LEVELS = 2  # of blocks of steps
 def _checkpointed(solver: Any, step: Any) -> Any:
     """Return the solver that takes its steps twice, the second time with checkpoints."""
 
-    @takes_functions
+    @within
     def known_step(k, y, fun, times, args):
         return step(fun, times[k], times[k + 1] - times[k], y, args)
 
     take = dr.checkpoint(known_step, loop=_LEVELS)
 
-    @takes_functions
+    @solving
     def solve(fun, t_span, y0, t_eval, args=(), rtol=1e-3, atol=1e-6, max_step=np.inf):
         t, _ = dr.stop_gradient(t_span)
         outputs, constants, y = dr.stop_gradient(t_eval), dr.stop_gradient(args), y0 + 0.0

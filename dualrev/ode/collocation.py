@@ -16,12 +16,11 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from numba import njit
 
 import dualrev as dr
 from dualrev.ode.banded import factor, solve_factored
+from dualrev.ode.compiling import within
 from dualrev.ode.control import slope
-from dualrev.rules.library.constant_functions import takes_functions
 
 __all__ = ["POINTS", "WEIGHTS", "checked_jacobian", "extent", "jacobian", "stage_moves"]
 
@@ -29,7 +28,7 @@ POINTS = np.array([(4.0 - 6.0**0.5) / 10.0, (4.0 + 6.0**0.5) / 10.0, 1.0])
 WEIGHTS = (POINTS[:, None] ** [1, 2, 3] / [1, 2, 3]) @ np.linalg.inv(POINTS[:, None] ** [0, 1, 2])
 
 
-@njit
+@within
 def extent(n, band):
     """Return the numbers of diagonals below and above the main one of an n by n matrix; without band, all."""
     if band is None:
@@ -37,7 +36,7 @@ def extent(n, band):
     return min(band[0], n - 1), min(band[1], n - 1)
 
 
-@takes_functions
+@within
 def jacobian(fun, t, y, args, band):
     """Return the Jacobian of fun by y, stored as `banded` says: forward mode, a group of columns at a time."""
     n = len(y)
@@ -54,7 +53,7 @@ def jacobian(fun, t, y, args, band):
     return made
 
 
-@takes_functions
+@within
 def checked_jacobian(fun, t, y, args, band):
     """Return the Jacobian; raise an error if it has elements outside of the band: derivatives would be wrong."""
     n = len(y)
@@ -75,7 +74,7 @@ def checked_jacobian(fun, t, y, args, band):
     return made
 
 
-@takes_functions
+@within
 def _moved(z, t, h, y, fun, args):
     """Return the right-hand sides of the stage equations, of shape (3, n)."""
     n = len(y)
@@ -91,7 +90,7 @@ def _moved(z, t, h, y, fun, args):
     return made
 
 
-@takes_functions
+@within
 def _solved(fun, z, t, h, y, args, band, right):
     """Return the solution of the linear system for a right-hand side, both of shape (3, n).
 
@@ -127,14 +126,14 @@ def _solved(fun, z, t, h, y, args, band, right):
 
 
 @partial(dr.custom_jvp, nondiff_argnums=(4,))
-@takes_functions
+@within
 def stage_moves(z, t, h, y, fun, args, band):
     """Return z, the solution of the stage equations, with its derivative by t, h, y and args."""
     return z.copy()
 
 
 @stage_moves.defjvp
-@takes_functions
+@within
 def _stage_moves_jvp(fun, primals, tangents):
     z, t, h, y, args, band = primals
     _, dt, dh, dy, dargs, _ = tangents

@@ -37,21 +37,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 import dualrev as dr
 from dualrev.ode import explicit
+from dualrev.ode.compiling import solving, within
 from dualrev.ode.control import set_row
 from dualrev.ode.nested_args import cotangents, put, size
 from dualrev.ode.solution import between
-from dualrev.rules.library.constant_functions import takes_functions
 
 __all__ = ["dop853", "rk23", "rk45"]
 
 _EVALUATIONS = 256  # of fun: an interval that takes no more is not divided
 
 
-@njit
+@within
 def _state(t, steps, starts, coefficients):
     """Return the state at a time, on the interpolant of the step in which it lies."""
     direction = 1.0 if steps[0, 1] >= 0.0 else -1.0
@@ -67,7 +66,7 @@ def _state(t, steps, starts, coefficients):
     return between(pieces, (t - steps[low, 0]) / steps[low, 1], starts[low])
 
 
-@takes_functions
+@within
 def _right_hand_side(t, y, args, fun):
     """Return fun(t, y, *args) as a new vector, as `slope` does, which calls _adjoint: numba forbids the recursion."""
     f = np.empty((1, len(y)))
@@ -75,7 +74,7 @@ def _right_hand_side(t, y, args, fun):
     return f[0]
 
 
-@takes_functions
+@within
 def _adjoint(t, z, args, steps, starts, coefficients, fun):
     """Return the slopes of the adjoint equations; z has the n numbers of a, then those of g."""
     n = starts.shape[1]
@@ -93,8 +92,9 @@ def _adjoint(t, z, args, steps, starts, coefficients, fun):
 
 def _continuous(solver: Any) -> Any:
     """Return a solver with the continuous adjoint for its derivative."""
+    solver = within(solver)
 
-    @takes_functions
+    @within
     def checked(fun, t_span, y0, t_eval, args, rtol, atol, dense=None):
         """Solve, and raise an error if the steps become too small."""
         made = solver(fun, t_span, y0, t_eval, args, rtol, atol, np.inf, 0.0, None, None, None, dense)
@@ -102,7 +102,7 @@ def _continuous(solver: Any) -> Any:
             raise ArithmeticError("the steps of the solver became too small: the solution may be infinite")
         return made
 
-    @takes_functions
+    @within
     def backwards(fun, t, last, y, a, args, rtol, atol, g):
         """Return the cotangent of the state at t, from that at the time last; add that of args to g."""
         n = len(y)
@@ -120,7 +120,7 @@ def _continuous(solver: Any) -> Any:
             g[i] += scale * found[n + i, 0]
         return scale * found[:n, 0]
 
-    @takes_functions
+    @within
     def through(fun, t, last, y, a, args, rtol, atol, g):
         """Do the same in parts, the last one first."""
         if t == last:
@@ -137,16 +137,16 @@ def _continuous(solver: Any) -> Any:
         return a
 
     @partial(dr.custom_vjp, nondiff_argnums=(0, 1, 3, 5, 6))
-    @takes_functions
+    @solving
     def solve(fun, t_span, y0, t_eval, args, rtol, atol):
         return checked(fun, t_span, y0, t_eval, args, rtol, atol).y
 
-    @takes_functions
+    @within
     def forward(fun, t_span, y0, t_eval, args, rtol, atol):
         y = checked(fun, t_span, y0, t_eval, args, rtol, atol).y
         return y, (y0, args, y.copy())
 
-    @takes_functions
+    @within
     def backward(fun, t_span, t_eval, rtol, atol, residuals, ct):
         y0, args, y = residuals
         scales = np.zeros(len(y0)) + atol

@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from dualrev.rules.library.constant_functions import takes_functions
+from dualrev.ode.compiling import within
 
 # This package has loops over elements, which numba compiles much faster than expressions of arrays. Functions that have
 # derivatives here take fun after a number, because numba warns of tuples that begin with a function.
@@ -20,7 +19,7 @@ __all__ = ["first_step_size", "root_mean_square", "scaled", "set_row", "shortest
 SAFETY, SHRINK, GROW = 0.9, 0.2, 10.0
 
 
-@njit
+@within
 def set_row(a, i, row):
     """Set row i of a matrix to a vector, which may be a tuple: numba checks no index."""
     if len(row) != a.shape[1]:
@@ -29,7 +28,7 @@ def set_row(a, i, row):
         a[i, j] = row[j]
 
 
-@takes_functions
+@within
 def slope(t, y, fun, args):
     """Return fun(t, y, *args), a sequence of n numbers, as a new vector."""
     f = np.empty((1, len(y)))
@@ -37,7 +36,7 @@ def slope(t, y, fun, args):
     return f[0]
 
 
-@njit
+@within
 def scaled(y, x, rtol, atol):
     """Return the error that the tolerances allow in a step from y to x, a vector."""
     made = np.empty(len(y))
@@ -46,7 +45,7 @@ def scaled(y, x, rtol, atol):
     return made
 
 
-@njit
+@within
 def root_mean_square(x, scale):
     """Return the norm of x / scale that SciPy's solvers use."""
     total = 0.0
@@ -55,13 +54,13 @@ def root_mean_square(x, scale):
     return math.sqrt(total / len(x))
 
 
-@njit
+@within
 def shortest_step(t):
     """Return ten times the distance from t to the next float."""
     return 10.0 * np.spacing(abs(t))
 
 
-@takes_functions
+@within
 def first_step_size(fun, t, y, f, last, max_step, args, order, rtol, atol):
     """Return the length of the first step for a method whose error estimate has the given order."""
     interval = abs(last - t)

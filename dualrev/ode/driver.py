@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 import dualrev as dr
+from dualrev.ode.compiling import solving, within
 from dualrev.ode.control import set_row, slope
 from dualrev.ode.events import any_crosses, event_times
 from dualrev.ode.solution import Solution, between
-from dualrev.rules.library.constant_functions import takes_functions
 
 __all__ = ["at_fixed_times", "solver"]
 
 
-@njit
+@within
 def _resized(a, n):
     """Copy a vector, cut or extended to n elements; new elements are undefined."""
     made = np.empty(n, a.dtype)
@@ -25,7 +24,7 @@ def _resized(a, n):
     return made
 
 
-@njit
+@within
 def _with_rows(a, n):
     """Copy a matrix, cut or extended to n rows; new rows are undefined."""
     made = np.empty((n, a.shape[1]))
@@ -35,7 +34,7 @@ def _with_rows(a, n):
     return made
 
 
-@njit
+@within
 def _transposed(a, n):
     """Return the transpose of the first n rows of a matrix."""
     made = np.empty((a.shape[1], n))
@@ -45,7 +44,7 @@ def _transposed(a, n):
     return made
 
 
-@njit
+@within
 def _check_times(t_eval, t, last):
     """Raise an error unless the times are in the order of the integration and within its ends."""
     direction, before = (1.0 if last >= t else -1.0), t
@@ -66,7 +65,7 @@ def solver(begin: Any, advance: Any, interpolant: Any, order: int) -> Any:
     sizes until the error is small enough. interpolant(...) returns the coefficients of the polynomial of a step.
     """
 
-    @takes_functions
+    @solving
     def solve(
         fun,
         t_span,
@@ -202,8 +201,9 @@ def solver(begin: Any, advance: Any, interpolant: Any, order: int) -> Any:
 
 def at_fixed_times(solver: Any) -> Any:
     """Return a solver for constant times, without events, with fewer results: its derivative takes less time."""
+    solver = within(solver)
 
-    @takes_functions
+    @solving
     def solve(fun, t_span, y0, t_eval, args, rtol, atol, max_step, first_step, band):
         span = dr.stop_gradient(t_span)
         made = solver(fun, span, y0, t_eval, args, rtol, atol, max_step, first_step, None, None, None, None, band)

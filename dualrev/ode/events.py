@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 
 import dualrev as dr
+from dualrev.ode.compiling import within
 from dualrev.ode.solution import between
-from dualrev.rules.library.constant_functions import takes_functions
 
 __all__ = ["any_crosses", "event_times", "together"]
 
@@ -44,14 +44,14 @@ def together(events: tuple[Any, ...]) -> Any:
     return several
 
 
-@njit
+@within
 def _crosses(before, after, direction):
     """Whether an event's value passes 0 within a step, in its direction (0 means both)."""
     up, down = before <= 0.0 <= after, before >= 0.0 >= after
     return (up and direction > 0.0) or (down and direction < 0.0) or ((up or down) and direction == 0.0)
 
 
-@njit
+@within
 def any_crosses(before, after, directions):
     """Whether the value of any event passes 0 within a step."""
     found = False
@@ -60,7 +60,7 @@ def any_crosses(before, after, directions):
     return found
 
 
-@takes_functions
+@within
 def event_times(events, before, after, directions, t, h, y, q, args):
     """Return the indices and the times of the events within a step, in the order of time."""
     indices, times, found = np.empty(len(before), np.int64), np.empty(len(before)), 0
@@ -73,13 +73,13 @@ def event_times(events, before, after, directions, t, h, y, q, args):
     return indices[:found][order], times[:found][order]
 
 
-@takes_functions
+@within
 def _values_at(at, t, h, y, q, events, args):
     """Return the values of all events at a time within the step that begins at t."""
     return events(at, between(q, (at - t) / h, y), *args)
 
 
-@takes_functions
+@within
 def _event_time(events, index, t, h, y, q, args):
     """Return the time of an event within a step."""
     at = dr.stop_gradient(_brent(events, index, t, h, y, q, args))
@@ -94,7 +94,7 @@ def _event_time(events, index, t, h, y, q, args):
     return at
 
 
-@takes_functions
+@within
 def _brent(events, index, t, h, y, q, args):
     """Return a root between the ends of a step, by Brent's method (R. Brent, 1973, chapter 4)."""
     a, b = t, t + h

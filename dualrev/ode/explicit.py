@@ -15,13 +15,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import integrate as _integrate
 
 import dualrev as dr
+from dualrev.ode.compiling import within
 from dualrev.ode.control import GROW, SAFETY, SHRINK, first_step_size, set_row, shortest_step
 from dualrev.ode.driver import solver
-from dualrev.rules.library.constant_functions import takes_functions
 
 __all__ = ["dop853", "dop853_step", "rk23", "rk23_step", "rk45", "rk45_step"]
 
@@ -59,7 +58,7 @@ def _explicit(method: Any, error_norm: Any) -> tuple[Any, Any]:
     order = method.error_estimator_order
     exponent = -1.0 / (order + 1)
 
-    @takes_functions
+    @within
     def stage(fun, s, t, h, y, k, x, args):
         """Write y + h sum_j a_sj k_j into x, and stage s into k."""
         for i in range(len(y)):
@@ -72,7 +71,7 @@ def _explicit(method: Any, error_norm: Any) -> tuple[Any, Any]:
             x[i] = y[i] + h * x[i]
         set_row(k, s, fun(t + c[s] * h, x, *args))
 
-    @takes_functions
+    @within
     def begin(fun, t, y, f, last, args, rtol, atol, max_step, first_step, band, counts):
         counts[0] = 1
         if first_step > 0.0:
@@ -80,7 +79,7 @@ def _explicit(method: Any, error_norm: Any) -> tuple[Any, Any]:
         counts[0] = 2
         return first_step_size(fun, t, y, f, last, max_step, args, order, rtol, atol), ()
 
-    @takes_functions
+    @within
     def advance(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory, counts):
         now, end = dr.stop_gradient(t), dr.stop_gradient(last)
         direction = 1.0 if end >= now else -1.0
@@ -107,7 +106,7 @@ def _explicit(method: Any, error_norm: Any) -> tuple[Any, Any]:
             if not size >= least:  # NaN, too
                 return t, x, k[wide - 1], k, -1.0
 
-    @takes_functions
+    @within
     def interpolant(fun, t, h, y, x, k, args, counts):
         n = len(y)
         q, more, scratch = np.zeros((p.shape[1], n)), np.zeros((len(a), n)), np.empty(n)
@@ -123,7 +122,7 @@ def _explicit(method: Any, error_norm: Any) -> tuple[Any, Any]:
                     q[j, i] += weight * (k[s, i] if s < wide else more[s, i])
         return q
 
-    @takes_functions
+    @within
     def step(fun, t, h, y, args):
         """Return the state after a step of a given size."""
         k, x = np.empty((wide, len(y))), np.empty(len(y))
@@ -141,7 +140,7 @@ def _explicit(method: Any, error_norm: Any) -> tuple[Any, Any]:
 
 
 def _one_estimate(weights: np.ndarray) -> Any:
-    @njit
+    @within
     def error_norm(k, h, y, x, rtol, atol):
         """Return the norm of h sum_s e_s k_s."""
         total = 0.0
@@ -156,7 +155,7 @@ def _one_estimate(weights: np.ndarray) -> Any:
 
 
 def _two_estimates(third: np.ndarray, fifth: np.ndarray) -> Any:
-    @njit
+    @within
     def error_norm(k, h, y, x, rtol, atol):
         """Return the norm of the estimates of order 5 and 3, combined as Hairer does."""
         total3, total5 = 0.0, 0.0

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 import dualrev as dr
 from dualrev.ode.banded import factor, solve_factored
 from dualrev.ode.collocation import POINTS, WEIGHTS, checked_jacobian, extent, stage_moves
+from dualrev.ode.compiling import within
 from dualrev.ode.control import (
     GROW,
     SAFETY,
@@ -29,7 +29,6 @@ from dualrev.ode.control import (
     slope,
 )
 from dualrev.ode.driver import solver
-from dualrev.rules.library.constant_functions import takes_functions
 
 __all__ = ["radau"]
 
@@ -54,7 +53,7 @@ _REAL, _COMPLEX, _BASIS, _INVERSE = _transformation()
 _FACTORED, _CURRENT, _LAST_STEP, _LAST_SIZE, _LAST_ERROR = range(5)
 
 
-@takes_functions
+@within
 def _begin(fun, t, y, f, last, args, rtol, atol, max_step, first_step, band, counts):
     counts[0], counts[1] = 2, 1
     n = len(y)
@@ -74,7 +73,7 @@ def _begin(fun, t, y, f, last, args, rtol, atol, max_step, first_step, band, cou
     return size, memory
 
 
-@njit
+@within
 def _factor_both(h, memory, below, above):
     """Factor the real and the complex matrix for a step of size h; return whether both are regular."""
     slopes, real, pair, real_pivots, pair_pivots, _, numbers = memory
@@ -88,7 +87,7 @@ def _factor_both(h, memory, below, above):
     return factor(real, below, above, real_pivots) and factor(pair, below, above, pair_pivots)
 
 
-@njit
+@within
 def _combined(weights, rows):
     """Return weights @ rows, of shape (3, n)."""
     made = np.zeros(rows.shape)
@@ -99,7 +98,7 @@ def _combined(weights, rows):
     return made
 
 
-@takes_functions
+@within
 def _newton(fun, t, y, h, z, scale, args, tolerance, memory, below, above, counts):
     """Solve the stage equations, from z and in place; return the number of iterations and their rate, or -1."""
     _, real, pair, real_pivots, pair_pivots, _, _ = memory
@@ -144,7 +143,7 @@ def _newton(fun, t, y, h, z, scale, args, tolerance, memory, below, above, count
     return -1, rate
 
 
-@njit
+@within
 def _update(a, new):
     """Replace the elements of a matrix."""
     for i in range(a.shape[0]):
@@ -152,7 +151,7 @@ def _update(a, new):
             a[i, j] = new[i, j]
 
 
-@njit
+@within
 def _factor_of(size, last_size, error, last_error):
     """Return by how much the next step should be longer, from the last two (Hairer's predictive controller)."""
     if error == 0.0:
@@ -162,7 +161,7 @@ def _factor_of(size, last_size, error, last_error):
     return min(1.0, multiplier) * error**-0.25
 
 
-@takes_functions
+@within
 def _step(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory, counts):
     """Find a step whose error is small enough: its end, its moves of shape (3, n), and the size of the next step."""
     slopes, real, _, pivots, _, q, numbers = memory
@@ -245,7 +244,7 @@ def _step(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory, co
     return after, z, size * factor_
 
 
-@takes_functions
+@within
 def _advance(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory, counts):
     now, end = dr.stop_gradient(t), dr.stop_gradient(last)
     here, there = dr.stop_gradient(y), dr.stop_gradient(f)
@@ -260,7 +259,7 @@ def _advance(fun, t, last, y, f, args, size, rtol, atol, max_step, band, memory,
     return after, x, slope(after, x, fun, args), moves, size
 
 
-@takes_functions
+@within
 def _interpolant(fun, t, h, y, x, k, args, counts):
     return _combined(_POWERS, k)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from dualrev.ode.compiling import within
 
 __all__ = ["Solution", "between"]
 
@@ -35,7 +36,7 @@ class Solution(NamedTuple):
     nlu: int
 
 
-@njit
+@within
 def between(q, x, y):
     """Return y + q[0] x + q[1] x**2 + ..., a vector."""
     made = np.zeros(len(y))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numba import njit
+from numba.core import event
 
 import dualrev as dr
 from dualrev import ode
@@ -36,7 +37,7 @@ def by_adjoint(y0, rates, damping, decay, times, weights):
     return np.sum(weights * continuous.rk45(both, (0.0, times[-1]), y0, times, args, TOLERANCE, TOLERANCE))
 
 
-@pytest.mark.slow  # a gradient takes numba a minute or two to compile
+@pytest.mark.slow  # numba compiles the two gradients for half a minute
 @pytest.mark.parametrize("times", [np.array([0.0, 0.7, 2.0]), np.array([15.0])])
 @pytest.mark.parametrize("scale", [1.0, 1e-9])
 def test_gradients_agree_with_those_of_the_steps(times, scale):
@@ -59,10 +60,26 @@ def test_times_are_refused():
         dr.grad(at_time)(1.0)
 
 
+class Compilations(event.Listener):
+    """Names of the functions that numba compiles."""
+
+    def __init__(self):
+        self.names = set()
+
+    def on_start(self, event):
+        """Add the name of a function."""
+        self.names.add(event.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, event):
+        """Do nothing."""
+
+
 @pytest.mark.parametrize("transform", [dr.jacfwd, dr.hessian])
 def test_forward_mode_and_second_derivatives_are_refused(transform):
+    """At the line of the call, before numba compiles a solver."""
     given = np.ones(4), np.array([1.1, 0.4, 0.1]), 0.05, 0.4, np.array([1.0]), np.ones((4, 1))
-    with pytest.raises(
-        UnsupportedError, match=r"only first derivatives, in reverse mode\. Write ode\.rk45 or ode\.check"
-    ):
+    why = r"test_ode_continuous\.py:\d+: `return .* only first derivatives, in reverse mode\. Write ode\.rk45"
+    compiled = Compilations()
+    with event.install_listener("numba:compile", compiled), pytest.raises(UnsupportedError, match=why):
         transform(by_adjoint)(*given)
+    assert compiled.names.isdisjoint({"solve", "checked", "advance", "stage", "forward", "backward"})

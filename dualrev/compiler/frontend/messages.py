@@ -87,11 +87,13 @@ FUNCTIONS |= {
     "functools.reduce": ("dualrev has no derivative for it in numba functions", "a loop: `for y in ys: x = f(x, y)`"),
     "functools.partial": ("numba does not have it", "a numba function with all arguments"),
 }
+_CONTINUOUS = (
+    "the continuous adjoint has only first derivatives, in reverse mode",
+    "ode.rk45 or ode.checkpointed.rk45 in place of ode.continuous.rk45",
+)
 _MODULES = {
-    "dualrev.ode.nested_args": (  # the first of its functions that the reverse pass calls
-        "the continuous adjoint has only first derivatives, in reverse mode",
-        "ode.rk45 or ode.checkpointed.rk45 in place of ode.continuous.rk45",
-    ),
+    "dualrev.ode.continuous": _CONTINUOUS,
+    "dualrev.ode.nested_args": _CONTINUOUS,  # the first of its functions that the reverse pass calls
     "random": _RANDOM,
     "heapq": (
         "of lists, only those are known that grow and shrink at their end",

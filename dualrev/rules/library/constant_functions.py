@@ -17,7 +17,7 @@ from numba.core.pythonapi import box
 from numba.core.registry import CPUDispatcher
 from numba.experimental.function_type import lower_cast_dispatcher_to_function_type
 
-__all__ = ["ConstantFunction", "ConstantFunctionType", "as_constant", "takes_functions"]
+__all__ = ["ConstantFunction", "ConstantFunctionType", "TakesFunctions", "as_constant", "takes_functions"]
 
 _Dispatcher: Any = types.Dispatcher  # numba has no type information
 _CPUDispatcher: Any = CPUDispatcher
@@ -69,7 +69,7 @@ def _boxed(kind: Any, value: Any, c: Any) -> Any:
     return made
 
 
-class _TakesFunctions(_CPUDispatcher):
+class TakesFunctions(_CPUDispatcher):
     """A numba function that other numba functions call with functions among the arguments."""
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
@@ -86,4 +86,4 @@ def takes_functions(function: Any) -> Any:
     """As `njit`, for a function with functions among its arguments: numba can cache a function that calls it."""
     if config.DISABLE_JIT:
         return function
-    return _TakesFunctions(function, {}, {"nopython": True, "boundscheck": None})
+    return TakesFunctions(function, {}, {"nopython": True, "boundscheck": None})

@@ -13,7 +13,9 @@ from numba import njit
 from numba.core import config
 from numba.core.registry import CPUDispatcher
 
-__all__ = ["Inner", "inner"]
+__all__ = ["WITHOUT_WRAPPERS", "Inner", "inner"]
+
+WITHOUT_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # options of numba
 
 _CPUDispatcher: Any = CPUDispatcher  # numba has no type information
 
@@ -37,5 +39,4 @@ def inner(function: Any = None, **options: Any) -> Any:
         return functools.partial(inner, **options)
     if config.DISABLE_JIT:
         return function
-    without = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return Inner(function, {}, {"nopython": True, "boundscheck": None, **without, **options})
+    return Inner(function, {}, {"nopython": True, "boundscheck": None, **WITHOUT_WRAPPERS, **options})

@@ -187,6 +187,7 @@ class _PushforwardBuilder(CoreBuilder):
 
     def by_vjp(self, s: Call, f: Function, t: dict[Var, Var], wanted: Flags) -> tuple[list[Atom], list[Atom]]:
         """Emit `y, residuals = fwd(x)` and the transpose of `bwd`; return the leaves of `y` and the wanted tangents."""
+        self.rules.check_reverse_only(s)
         fwd, bwd = self.rules.functions(s)
         argtypes = tuple(map(type_of, s.args))
         self.rules.check(fwd, argtypes, s, aliases=True)

@@ -27,6 +27,7 @@ from numba.core.registry import CPUDispatcher
 
 from dualrev.compiler.ad.function_table import FunctionTable, Origin
 from dualrev.compiler.analysis.memory.alias import Classes
+from dualrev.compiler.frontend.messages import about_function
 from dualrev.compiler.frontend.reading.global_paths import called
 from dualrev.compiler.frontend.reading.njit_options import declared, inherited, is_checked
 from dualrev.compiler.frontend.reading.source import Source, Static, describe, is_numba_function, unlifted
@@ -57,6 +58,11 @@ def has_rule(f: Dispatcher) -> bool:
 def rule_kind(f: Dispatcher) -> str:
     """The kind of a numba function's rule: "vjp", "jvp", "checkpoint" or `OPAQUE`; an empty text if it has none."""
     return OPAQUE if rule_of(f) is not None else f.kind if isinstance(f, Ruled) else ""
+
+
+def is_own(f: Dispatcher) -> bool:
+    """Whether a numba function with a rule is one of dualrev's own, of which the tests check what they write to."""
+    return str(f.py_func.__module__).startswith("dualrev.")
 
 
 def is_checkpoint(f: Dispatcher) -> bool:
@@ -157,6 +163,13 @@ class CustomRules:
                     s, why, f"dualrev.stop_gradient({name}) for a constant, or leave {k} out of nondiff_argnums"
                 )
 
+    def check_reverse_only(self, s: Call) -> None:
+        """Refuse forward mode of a solver with the continuous adjoint, before its rule is compiled."""
+        assert isinstance(s.function, Global)
+        f = s.function.value
+        if is_own(f) and (known := about_function(f"{f.py_func.__module__}.{f.py_func.__name__}")) is not None:
+            self.refuse(s, *known)
+
     def refuse_draw(self, s: Call) -> NoReturn:
         """Refuse a sample with active parameters that is no known smooth function of them: UnsupportedError."""
         assert isinstance(s.function, Global)
@@ -203,7 +216,8 @@ class CustomRules:
     def check(self, g: Role, kinds: NumbaTypes, s: Call, aliases: bool) -> None:
         """Refuse a function that may write to its arguments; with `aliases`, one whose (first) result may alias."""
         f, path = g.static.value, g.static.path
-        if path and path[0][0] == "library":  # what is defined there changes nothing
+        assert isinstance(s.function, Global)
+        if (path and path[0][0] == "library") or is_own(s.function.value):  # what is defined there changes nothing
             return
         if (id(f), kinds, aliases) in self.quiet or not any(map(_has_arrays, kinds)):
             return

@@ -33,6 +33,9 @@ from numba.core.untyped_passes import InlineInlinables
 
 from dualrev.compiler.ir import anf
 from dualrev.compiler.types.aliases import Dispatcher, NumbaType, NumbaTypes, Signature, UserValue
+from dualrev.eager.numba_rules import Ruled
+from dualrev.rules.library.constant_functions import TakesFunctions, as_constant
+from dualrev.rules.library.njit_internal import Inner
 
 __all__ = ["Uncompiled", "called_only", "inferred"]
 
@@ -86,7 +89,8 @@ class Uncompiled:
 
     def of(self, f: Dispatcher) -> UserValue:
         """Return the stand-in for a numba function; anything that has none is returned unchanged."""
-        if type(f) is not CPUDispatcher or not f._can_compile or f._compiler.pipeline_class is not compiler.Compiler:
+        known = type(f) in (CPUDispatcher, Inner) or isinstance(f, (TakesFunctions, Ruled))
+        if not known or not f._can_compile or f._compiler.pipeline_class is not compiler.Compiler:
             return f
         if id(f) not in self._made:
             self._made[id(f)] = made = _StandIn(f)
@@ -211,6 +215,8 @@ class _StandIn(_CPUDispatcher):
 
     def get_call_template(self, args: NumbaTypes, kws: dict[str, NumbaType]) -> Any:
         """Infer a call, as numba's dispatchers do by compilation."""
+        if isinstance(self.stands_for, TakesFunctions):
+            args, kws = tuple(map(as_constant, args)), {k: as_constant(x) for k, x in kws.items()}
         pysig, folded = self._compiler.fold_argument_types(args, kws)
         args = tuple(folded)
         if args not in self.known:
