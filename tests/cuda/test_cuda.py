@@ -26,7 +26,8 @@ def ran(*args, **environment):
     return done.stdout
 
 
-ADJOINTS = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", "-q", str(HERE / "adjoints.py")]
+PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", "-q"]
+ADJOINTS = [*PYTEST, str(HERE / "adjoints.py"), str(HERE / "launches.py")]
 
 
 def test_adjoints_in_the_simulator():
