@@ -27,7 +27,7 @@ def ran(*args, **environment):
 
 
 PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", "-q"]
-ADJOINTS = [*PYTEST, str(HERE / "adjoints.py"), str(HERE / "launches.py")]
+ADJOINTS = [*PYTEST, str(HERE / "adjoints.py"), str(HERE / "launches.py"), str(HERE / "applications.py")]
 
 
 def test_adjoints_in_the_simulator():
