@@ -19,6 +19,7 @@
 #   make compiled                           times of compiled gradients of numba functions
 #   make first-calls                        times and memory of first calls, by part of the compiler, of 54 programs
 #   make parallel                           times of those of parallel loops, beside one thread
+#   make kernels                            times of CUDA kernels and their adjoints, on a machine with a GPU
 #   make machines                           times of sums over partitions by Dask, on one and two processes
 #   make second                             times of Hessians and products with them, beside JAX and CasADi (make peers)
 #   make sparse                             times of sparse Jacobians and Hessians, and of vmap, beside CasADi and JAX
@@ -38,7 +39,7 @@
 #   make figures                            paper_figures/ and docs/papers.md, made anew; some of it by ARGS="fig2 fig10"
 
 .PHONY: compare test quick campaign bench bench-quick bench-publish bench-compare compiled first-calls parallel machines second sparse ode styles eager \
-    gradbench numbers lantern lantern-table peers figures docs dist release-check check format clean
+    gradbench kernels numbers lantern lantern-table peers figures docs dist release-check check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -98,6 +99,9 @@ first-calls: $(SETUP)
 
 parallel: $(SETUP)
 	$(RUN) bench.parallel $(ARGS)
+
+kernels: $(SETUP)
+	$(RUN) bench.kernels $(ARGS)
 
 machines: $(SETUP)
 	$(RUN) bench.many_machines $(ARGS)

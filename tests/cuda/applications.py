@@ -2,8 +2,13 @@
 
 import math
 
+import numba
 import numpy as np
+import pytest
+from numba import cuda
 
+from bench import kernels
+from bench.programs.kernel_programs import PROGRAMS
 from examples import cuda_wave
 
 
@@ -36,6 +41,31 @@ def test_the_objective_of_the_wave_and_its_gradient():
     assert math.isclose(value, expected(source), rel_tol=1e-12)
     slope = (expected(source + 1e-4 * along) - expected(source - 1e-4 * along)) / 2e-4  # the objective is quadratic
     assert math.isclose(gradient @ along.ravel(), slope, rel_tol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", kernels.TOLERANCES)
+def test_timed_adjoints_agree_with_differences_and_have_a_row(dtype):
+    for program in PROGRAMS:
+        assert kernels.check(program, dtype) < kernels.TOLERANCES[dtype]
+        line = kernels.row(program, dtype, program.tiny, seconds=0.0, threads=4)
+        assert line.startswith(f"| {program.name} | {dtype} | ")
+        assert len(line.split("|")) == 8
+
+
+def test_times_need_a_gpu(capsys, monkeypatch):
+    monkeypatch.setattr(numba.config, "ENABLE_CUDASIM", True)
+    assert kernels.main([]) == 2
+    assert "numba's simulator, whose times say nothing" in capsys.readouterr().err
+    monkeypatch.setattr(kernels, "PROGRAMS", PROGRAMS[:1])
+    assert kernels.main(["--check"]) == 0
+    assert "saxpy, float32: agrees with differences" in capsys.readouterr().out
+    monkeypatch.setattr(kernels, "check", lambda program, dtype: math.nan)
+    assert kernels.main([]) == 2
+    assert kernels.main(["--check"]) == 1
+    assert "saxpy, float64: DISAGREES" in capsys.readouterr().out
+    monkeypatch.setattr(cuda, "is_available", lambda: False)
+    assert kernels.main(["--check"]) == 2
+    assert "there is no GPU that numba finds" in capsys.readouterr().err
 
 
 def test_the_wave_keeps_no_state_and_lbfgs_finds_its_sources(capsys):
