@@ -22,7 +22,7 @@ from numba import cuda
 
 from dualrev.cuda.launch import Adjoint, adjoint, span
 from dualrev.cuda.thread_function import is_kernel
-from dualrev.errors import LaunchError
+from dualrev.errors import ConversionError, LaunchError
 
 __all__ = ["Handle", "Record", "vjp"]
 
@@ -51,6 +51,8 @@ def vjp(launch: Callable[..., Any], *arrays: Any) -> tuple[Any, Callable[[Any], 
     Raises:
         UnsupportedError: A line of a kernel that has no derivative here, or a race of its threads.
         LaunchError: Arguments that are not as said above, or a thread that needs a longer tape.
+
+    `dr.custom_vjp` makes a function that `dr.grad` takes: docs/cuda.md shows it.
 
     Source: Griewank and Walther, "Evaluating derivatives" (2008), chapter 3.
 
@@ -317,7 +319,12 @@ def _is_int(key: Any) -> bool:
 
 
 def _as_numpy(x: Any) -> np.ndarray:
-    found = np.asarray(x)
+    try:
+        found = np.asarray(x)
+    except ConversionError:
+        cure = "f.defvjp(lambda x: dr.cuda.vjp(launch, x), lambda pullback, ct: pullback(ct)) for f of dr.custom_vjp"
+        why = "it has first derivatives only, and an array holds numbers that are being differentiated"
+        raise LaunchError("dr.cuda.vjp", why, cure) from None
     if found.dtype == object:
         _misfit(f"it takes arrays of NumPy or on the device, got {type(x).__name__}", "np.array(x, float)")
     return found

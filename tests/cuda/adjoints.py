@@ -273,3 +273,5 @@ def test_the_code_of_the_page_runs(tmp_path):
     for k in range(10):
         ends = [dr.cuda.vjp(found["simulate"], u + step * np.eye(10)[k])[0][0] for step in (h, -h)]
         assert found["slope"][k] == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-6, abs=1e-7)
+    ends = [found["final_energy"](np.sin((0.3 + step) * np.arange(10.0)))[0] for step in (h, -h)]
+    assert found["whole"] == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-6)

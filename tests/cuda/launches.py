@@ -4,138 +4,39 @@ import gc
 import math
 import weakref
 
-import numba
 import numpy as np
 import pytest
 from numba import cuda
-from programs.cuda_kernels import bodies, elementwise, grid_stride, histogram, in_place, logistic, stencil
+from programs.cuda_kernels import (
+    accumulate,
+    bodies,
+    elementwise,
+    grid_stride,
+    histogram,
+    in_place,
+    linear_in_place,
+    logistic,
+    stencil,
+)
+from programs.cuda_launches import (
+    CASES,
+    GRID,
+    X,
+    Y,
+    in_place_twice,
+    leapfrog,
+    loss_of_a_wave,
+    product,
+    states_in_rows,
+    time_steps,
+)
 
 import dualrev as dr
-from dualrev.errors import LaunchError, UnsupportedError
+from dualrev.errors import LaunchError
 
 rng = np.random.default_rng(5)
-X, Y = rng.uniform(0.1, 1.0, (2, 8))
-GRID = 2, 4
 #: How far derivatives may be from central differences, by dtype.
 TOLERANCES = {np.float64: 1e-7, np.float32: 2e-3}
-
-
-@cuda.jit
-def leapfrog(u, before):
-    """A step of a nonlinear wave, which overwrites the state before the last one."""
-    i = cuda.grid(1)
-    if 0 < i < u.size - 1:
-        force = u[i - 1] - 2 * u[i] + u[i + 1] - u[i] ** 3
-        before[i] = 2 * u[i] - before[i] + 0.1 * force
-
-
-@cuda.jit
-def product(x, y, z):
-    i = cuda.grid(1)
-    if i < z.size:
-        z[i] = x[i] * y[i]
-
-
-@cuda.jit
-def total(x, out):
-    i = cuda.grid(1)
-    if i < x.size:
-        cuda.atomic.add(out, 0, x[i] * x[i])
-
-
-@cuda.jit
-def doubled(k, x):
-    i = cuda.grid(1)
-    if i < x.size:
-        k[i] = (k[i] + 1) % x.size
-        x[i] = x[i] * (1 + k[i])
-
-
-def time_steps(record, u, before):
-    for _ in range(5):
-        record[leapfrog, *GRID](u, before)
-        u, before = before, u
-    return u, before
-
-
-def loss_of_a_wave(record, u, before):
-    out = record.zeros(1, u.dtype)
-    record[total, *GRID](time_steps(record, u, before)[0], out)
-    return out
-
-
-def in_place_twice(record, x):
-    record[in_place, *GRID](x)
-    record[in_place, *GRID](x)
-    return x
-
-
-def allocated_inside(record, x):
-    """Arrays of zeros and of constants, one of which the next launch overwrites."""
-    y, c = record.zeros(x.shape, x.dtype), record.to_device(Y.astype(x.dtype))
-    record[elementwise, *GRID](x, y)
-    record[product, *GRID](x, y, c)
-    record[product, *GRID](c, y, x)
-    return x
-
-
-def states_in_rows(record, x):
-    """All states in one array, whose rows are views."""
-    states = record.zeros((4, x.size), x.dtype)
-    record[elementwise, *GRID](x, states[0])
-    for k in range(3):
-        record[elementwise, *GRID](states[k], states[k + 1])
-    record[elementwise, *GRID](states[1], states[0])
-    return states[1:, 2:5], states[0], states[-1]
-
-
-def one_array_twice(record, x, y):
-    z = record.zeros(x.shape, x.dtype)
-    record[product, *GRID](x, x, z)
-    record[product, *GRID](z, y, x)
-    return z, x, y
-
-
-def parts(record, x):
-    record[product, *GRID](x[:4], x[:4], x[4:])
-    record[in_place, *GRID](x[:4])
-    record[product, *GRID](x[4:], x[4:], x[:4])
-    return x[::3]
-
-
-def with_a_tape(record, x):
-    y, z = record.zeros(x.shape, x.dtype), record.to_device(Y[:3].astype(x.dtype))
-    record[dr.cuda.adjoint(logistic, tape=100), *GRID](x, y, 3)
-    record[grid_stride, *GRID](y, z)
-    return y, z
-
-
-def integers(record, x):
-    k = record.to_device(np.arange(x.size) % 3)
-    for _ in range(3):
-        record[doubled, *GRID](k, x)
-    return x
-
-
-def unchanged(record, x, y):
-    return x
-
-
-CASES = {
-    f.__name__: (f, n)
-    for f, n in (
-        (time_steps, 2),
-        (loss_of_a_wave, 2),
-        (in_place_twice, 1),
-        (allocated_inside, 1),
-        (states_in_rows, 1),
-        (one_array_twice, 2),
-        (parts, 1),
-        (with_a_tape, 1),
-        (integers, 1),
-        (unchanged, 2),
-    )
-}
 
 
 def as_tuple(x):
@@ -279,135 +180,6 @@ def test_a_thread_that_runs_out_of_tape_spends_the_pullback():
         pull(np.ones(8))
 
 
-def launching(kernel, *more, grid=GRID):
-    """Return a function that launches a kernel with its array, and more."""
-
-    def launch(record, x):
-        record[kernel, *grid](x, *more)
-        return x
-
-    return launch
-
-
-def swallowing(record, x):
-    try:
-        record[failing, *GRID](x, 0)
-    except ZeroDivisionError:
-        return x
-
-
-@cuda.jit
-def failing(x, n):
-    i = cuda.grid(1)
-    if i < x.size:
-        x[i] = x[i] / x[i] * (1 // n)
-
-
-@cuda.jit
-def racing(x):
-    i = cuda.grid(1)
-    if i < x.size:
-        x[0] = x[i]
-
-
-class Leak:
-    """A record, and an array of it, that outlive the function."""
-
-    def __call__(self, record, x):
-        self.record, self.x = record, x
-        return x
-
-
-LEAK = Leak()
-
-
-def late(record, x):
-    dr.cuda.vjp(LEAK, X)
-    LEAK.record[in_place, *GRID](LEAK.x)
-    return x
-
-
-def foreign(record, x):
-    dr.cuda.vjp(LEAK, X)
-    record[in_place, *GRID](LEAK.x)
-    return x
-
-
-MISFITS = {
-    "no function": (3.0, X, r"takes a function of a record, got float"),
-    "a number": (in_place_twice, 3.0, r"argument 1 has float.*np.array\(\[x\]\)"),
-    "a scalar": (in_place_twice, np.float64(3.0), r"an array has one axis or more, got none.*np.array\(\[x\]\)"),
-    "ints": (in_place_twice, np.arange(8), r"argument 1 has int64.*record.to_device\(x\)"),
-    "complex numbers": (in_place_twice, X + 1j, "argument 1 has complex128"),
-    "a list": (in_place_twice, [1.0], "argument 1 has list"),
-    "no grid": (lambda record, x: record[in_place](x), X, r"kernel, blocks and threads, got .*record\[kernel, blocks"),
-    "a stream": (lambda record, x: record[in_place, 2, 4, cuda.stream()](x), X, "on the default stream"),
-    "no kernel": (launching(math.sin), X, "the kernel is builtin_function_or_method"),
-    "an array of NumPy": (launching(elementwise, np.zeros(8)), X, r"y is an array that .*record.to_device\(y\)"),
-    "too few arguments": (launching(elementwise), X, "the kernel takes x, y, got 1 arguments"),
-    "too many arguments": (launching(in_place, 1.0), X, "the kernel takes x, got 2 arguments"),
-    "one array twice": (lambda record, x: record[elementwise, 1, 8](x, x), X, "x and y share memory"),
-    "an axis": (launching(in_place, grid=(2, (4, 2))), X, "does not ask for cuda.threadIdx.y"),
-    "nothing returned": (lambda record, x: None, X, r"the function returned NoneType.*return u"),
-    "a list returned": (lambda record, x: [x], X, "the function returned list"),
-    "ints returned": (lambda record, x: record.zeros(3, int), X, "returned an array of int64"),
-    "a handle to the device": (lambda record, x: record.to_device(x), X, "a kernel that copies it"),
-    "after the function": (late, X, "the record was used after the function had returned"),
-    "of another record": (foreign, X, "x belongs to another record"),
-    "an error swallowed": (swallowing, X, "an earlier launch of this record failed"),
-}
-
-
-@pytest.mark.parametrize(("f", "x", "said"), MISFITS.values(), ids=MISFITS)
-def test_functions_that_do_not_fit(f, x, said):
-    if f is swallowing and not numba.config.ENABLE_CUDASIM:
-        pytest.skip("a GPU does not raise")
-    with pytest.raises(LaunchError, match=said):
-        dr.cuda.vjp(f, x)
-
-
-def test_races_are_refused_at_the_launch():
-    with pytest.raises(UnsupportedError, match=r"x\[0\] = x\[i\]"):
-        dr.cuda.vjp(launching(racing), X)
-
-
-@pytest.mark.parametrize(
-    "escape",
-    [
-        lambda x: in_place[GRID](x),
-        lambda x: x + 1.0,
-        lambda x: np.ones(8) * x,
-        np.sin,
-        np.asarray,
-        lambda x: x[0],
-        lambda x: x[np.array([0, 1])],
-        lambda x: x.__setitem__(0, 1.0),
-        list,
-        float,
-        cuda.to_device,
-    ],
-)
-def test_nothing_but_the_record_reads_or_changes_an_array(escape):
-    def launch(record, x):
-        escape(x)
-        return x
-
-    with pytest.raises((TypeError, ValueError)):  # numba's typing errors are TypeErrors
-        dr.cuda.vjp(launch, X)
-
-
-@pytest.mark.parametrize(
-    "ct", [np.ones(7), np.ones((8, 1)), 1.0, X + 1j, None, (np.ones(8),), "text"], ids=lambda x: type(x).__name__
-)
-def test_cotangents_that_do_not_fit(ct):
-    _, pull = dr.cuda.vjp(in_place_twice, X)
-    with pytest.raises(LaunchError, match=r"cotangent|takes arrays"):
-        pull(ct)
-    pull(np.ones(8))
-    with pytest.raises(LaunchError, match="a tuple of 2 cotangents"):
-        dr.cuda.vjp(time_steps, X, Y)[1]((np.ones(8),))
-
-
 def test_handles_have_shapes_and_views():
     def launch(record, x):
         table = record.zeros((3, 4), np.float32)
@@ -461,3 +233,32 @@ def test_the_stencil_takes_numbers():
     d_u, d_v = np.zeros(8), np.ones(8)
     dr.cuda.adjoint(stencil)[2, 4](X, np.zeros(8), 0.3, d_u, d_v)
     np.testing.assert_allclose(found, d_u, rtol=1e-12)
+
+
+def random_launches(seed):
+    """Return a function of random launches on two arrays and three rows."""
+    r = np.random.default_rng(seed)
+    kernels = [in_place, product, elementwise, linear_in_place, accumulate, leapfrog, grid_stride]
+    counts = [1, 3, 2, 2, 2, 2, 2]
+    plan = [(k, r.permutation(5)[: counts[k]]) for k in r.integers(0, len(kernels), r.integers(3, 9))]
+
+    def launch(record, x, y):
+        rows = record.zeros((3, 4))
+        arrays = [x, y, rows[0], rows[1], rows[2]]
+        for k, chosen in plan:
+            record[kernels[k], 1, 4](*(arrays[j] for j in chosen))
+        return x, y, rows
+
+    return launch
+
+
+def test_random_launches_agree_with_differences():
+    for seed in range(15):
+        f, r = random_launches(seed), np.random.default_rng(seed)
+        args, along = r.uniform(0.1, 0.9, (2, 4)), r.standard_normal((2, 4))
+        y, pull = dr.cuda.vjp(f, *args)
+        cts = tuple(r.standard_normal(x.shape) for x in y)
+        first, second = np.sum(pull(cts) * along), np.sum(pull(cts) * along)
+        ends = [run(f, args + h * along, cts) for h in (1e-6, -1e-6)]
+        assert first == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6, abs=1e-6)
+        assert second == pytest.approx(first, rel=1e-12)

@@ -27,7 +27,8 @@ def ran(*args, **environment):
 
 
 PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", "-q"]
-ADJOINTS = [*PYTEST, str(HERE / "adjoints.py"), str(HERE / "launches.py"), str(HERE / "applications.py")]
+FILES = "adjoints", "launches", "refused_launches", "applications"
+ADJOINTS = [*PYTEST, *(str(HERE / f"{name}.py") for name in FILES)]
 
 
 def test_adjoints_in_the_simulator():
