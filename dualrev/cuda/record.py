@@ -135,12 +135,15 @@ class Handle:
 
     def __getitem__(self, key: Any) -> Handle:
         """Return a view: slices, and numbers of rows."""
-        parts = key if isinstance(key, tuple) else (key,)
-        if not all(isinstance(k, slice) or k is Ellipsis or _is_int(k) for k in parts):
-            raise TypeError(f"an array of a record has views by slices and ints, got {key!r}")
+        parts = list(key) if isinstance(key, tuple) else [key]
+        dots = [k for k, part in enumerate(parts) if part is Ellipsis]
+        for k in dots[:1]:  # arrays on the device know no ellipsis
+            parts[k : k + 1] = [slice(None)] * (self.ndim - len(parts) + 1)
+        if not all(_is_int(k) or (isinstance(k, slice) and (k.step is None or k.step > 0)) for k in parts):
+            raise TypeError(f"an array of a record has views by ints, and slices with positive steps, got {key!r}")
         if sum(map(_is_int, parts)) >= self.ndim:
             raise TypeError("no element of an array of a record can be read: launch kernels by record[kernel, ...]")
-        return Handle(self._memory, (*self._keys, key))
+        return Handle(self._memory, (*self._keys, tuple(parts)))
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         """Raise TypeError: only kernels write."""

@@ -184,7 +184,8 @@ def test_handles_have_shapes_and_views():
     def launch(record, x):
         table = record.zeros((3, 4), np.float32)
         assert (table.shape, table.ndim, table.size, table.dtype, len(table)) == ((3, 4), 2, 12, np.float32, 3)
-        assert [x.shape for x in (table[1], table[..., 1:], table[1, ::2])] == [(4,), (3, 3), (2,)]
+        views = table[1], table[..., 1:], table[1, ::2], table[...], table[-1:, ..., 2], table[1, ..., :2]
+        assert [view.shape for view in views] == [(4,), (3, 3), (2,), (3, 4), (1,), (2,)]
         assert repr(table) == "dualrev.cuda.Handle(shape=(3, 4), dtype=float32)"
         return x
 
