@@ -22,6 +22,7 @@
 #   make compiled                           times of compiled gradients of numba functions
 #   make first-calls                        times and memory of first calls, by part of the compiler, of 54 programs
 #   make parallel                           times of those of parallel loops, beside one thread
+#   make kernels                            times of CUDA kernels and their adjoints, on a machine with a GPU
 #   make machines                           times of sums over partitions by Dask, on one and two processes
 #   make second                             times of Hessians and products with them, beside JAX and CasADi (make peers)
 #   make sparse                             times of sparse Jacobians and Hessians, and of vmap, beside CasADi and JAX
@@ -41,7 +42,7 @@
 #   make figures                            paper_figures/ and docs/papers.md, made anew; some of it by ARGS="fig2 fig10"
 
 .PHONY: compare test quick campaign mutants bench bench-quick bench-publish bench-compare compiled first-calls parallel machines second sparse ode styles eager \
-    gradbench numbers lantern lantern-table peers figures docs dist release-check check format clean
+    gradbench kernels numbers lantern lantern-table peers figures docs dist release-check check format clean
 .DEFAULT_GOAL := compare
 
 ARGS ?=
@@ -104,6 +105,9 @@ first-calls: $(SETUP)
 
 parallel: $(SETUP)
 	$(RUN) bench.parallel $(ARGS)
+
+kernels: $(SETUP)
+	$(RUN) bench.kernels $(ARGS)
 
 machines: $(SETUP)
 	$(RUN) bench.many_machines $(ARGS)

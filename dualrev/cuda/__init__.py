@@ -1,12 +1,14 @@
-"""Adjoints of CUDA kernels that numba compiles: `dualrev.cuda.adjoint`.
+"""Adjoints of CUDA kernels that numba compiles: `dualrev.cuda.adjoint`, and `dualrev.cuda.vjp` for several launches.
 
 thread_function.py   a kernel, as a numba function of one thread
 races.py             which elements several threads touch
 derive_kernel.py     both sweeps of a thread
 emit_kernel.py       their text, for numba.cuda
 launch.py            the launch of it
+record.py            launches of several kernels, and their reversal
 """
 
 from dualrev.cuda.launch import Adjoint, adjoint
+from dualrev.cuda.record import Handle, Record, vjp
 
-__all__ = ["Adjoint", "adjoint"]
+__all__ = ["Adjoint", "Handle", "Record", "adjoint", "vjp"]

@@ -70,7 +70,8 @@ class KernelText:
     refs      what it refers to, by name
     active    numbers of the parameters that have shadows
     written   numbers of the parameters that are written to
-    before    numbers of those among them whose elements from before the launch are read
+    loaded    numbers of the parameters whose elements the adjoint reads
+    before    numbers of those that are written to and read: their elements from before the launch are read
     restored  numbers of those whose elements change while the adjoint runs
     limit     words of tape of a thread, if threads look for room; else None
     threads   coordinates by which threads have to differ: those that the kernel asks for, if it stores anything
@@ -81,6 +82,7 @@ class KernelText:
     refs: dict[str, UserValue]
     active: tuple[int, ...]
     written: tuple[int, ...]
+    loaded: tuple[int, ...]
     before: tuple[int, ...]
     restored: tuple[int, ...]
     limit: int | None
@@ -245,8 +247,9 @@ class _Derivation:
         head = "import math\n\nimport numpy as np\nfrom numba import cuda\n\n\n"
         core = [self._key(self.core, x) for x in self.parameters]
         written = {self._key(self.core, s.array) for s in statements(self.core.body) if isinstance(s, Store)}
-        loaded = {self._key(whole, x) for s in statements(whole.body) if not isinstance(s, Store) for x in contents(s)}
+        keys = {self._key(whole, x) for s in statements(whole.body) if not isinstance(s, Store) for x in contents(s)}
         numbers = range(len(self.parameters))
+        loaded = tuple(k for k in numbers if self._key(whole, self.parameters[k]) in keys)
         asked = frozenset(c for name in self.indices for c in INDICES[name][1])
         restored = self._stored(whole)
         return KernelText(
@@ -255,7 +258,8 @@ class _Derivation:
             {printed.get(name, name): value for name, value in refs.items()},
             tuple(k for k in numbers if is_real_array(self.parameters[k])),
             tuple(k for k in numbers if core[k] in written),
-            tuple(k for k in numbers if core[k] in written and self._key(whole, self.parameters[k]) in loaded),
+            loaded,
+            tuple(k for k in loaded if core[k] in written),
             tuple(k for k in numbers if self._key(whole, self.parameters[k]) in restored),
             tape.limit if tape.is_checked else None,
             asked if self.stored else None,

@@ -16,7 +16,7 @@ from dualrev.cuda.thread_function import is_kernel, thread_function
 from dualrev.diagnostics.quoting import execute, remember
 from dualrev.errors import LaunchError
 
-__all__ = ["Adjoint", "adjoint"]
+__all__ = ["Adjoint", "adjoint", "span"]
 
 _TAPE = 64
 
@@ -113,6 +113,14 @@ class Adjoint:
         """
         return tuple(self.parameters[k] for k in self._derived(args)[0].before)
 
+    def derived(self, grid: Any, args: Sequence[Any]) -> KernelText:
+        """Return the derived kernel for a launch of the kernel itself; LaunchError if the launch has no adjoint."""
+        if len(args) != len(self.parameters):
+            raise self.misfit(
+                f"the kernel takes {', '.join(self.parameters)}, got {len(args)} arguments", "all of them"
+            )
+        return self[grid].checked(args)
+
     def _derived(self, args: Sequence[Any]) -> tuple[KernelText, UserValue]:
         parameters = self.parameters
         if len(args) < len(parameters):
@@ -147,7 +155,8 @@ class Launch:
         made, kernel = of._derived(args)
         count = len(of.parameters)
         self._check_grid(made)
-        self._check(made, args[:count], args[count:])
+        self._check_shadows(made, args[:count], args[count:])
+        self._check_memory(made, args[:count], args[count:])
         if made.limit is None:
             kernel[self._grid](*args)
             return
@@ -160,6 +169,13 @@ class Launch:
             why = f"a thread needs {needed[0]} words of tape and has {made.limit}: the shadows{changed} are half done"
             raise of.misfit(why, f"dr.cuda.adjoint(kernel, tape={needed[0]}), and launch it with arguments as before")
 
+    def checked(self, primals: Sequence[Any]) -> KernelText:
+        """Return the derived kernel for arguments of the kernel, after the checks of a launch; launch nothing."""
+        made = self._of._derived(primals)[0]
+        self._check_grid(made)
+        self._check_memory(made, primals, ())
+        return made
+
     def _check_grid(self, made: KernelText) -> None:
         """Raise LaunchError if threads that differ in what the kernel does not ask for would write to one element."""
         if made.threads is None:
@@ -170,7 +186,7 @@ class Launch:
                     why = f"the kernel does not ask for cuda.{part}Idx.{axis}, so {n} threads write to one element"
                     raise self._of.misfit(why, f"1 for {axis} of the {part}s")
 
-    def _check(self, made: KernelText, primals: Sequence[Any], shadows: Sequence[Any]) -> None:
+    def _check_shadows(self, made: KernelText, primals: Sequence[Any], shadows: Sequence[Any]) -> None:
         parameters = self._of.parameters
         names = [parameters[k] for k in made.active]
         if len(shadows) != len(names):
@@ -183,13 +199,18 @@ class Launch:
                     f"the shadow of {name} has shape {kind[0]} and dtype {kind[1]}, and {name} {x.shape} and {x.dtype}"
                 )
                 raise self._of.misfit(why, f"np.zeros_like({name})")
+
+    def _check_memory(self, made: KernelText, primals: Sequence[Any], shadows: Sequence[Any]) -> None:
+        """Raise LaunchError if arguments share memory and one of them changes; without shadows, of the kernel alone."""
+        parameters = self._of.parameters
+        names = [parameters[k] for k in made.active]
         arrays = [
             _Given(name, x, k in made.written, False)
             for k, (name, x) in enumerate(zip(parameters, primals, strict=True))
         ]
         arrays += [
             _Given(f"d_{name}", x, k in made.written, True)
-            for name, k, x in zip(names, made.active, shadows, strict=True)
+            for name, k, x in zip(names, made.active, shadows, strict=bool(shadows))
         ]
         for one, other in itertools.combinations(arrays, 2):
             changes = one.changes or other.changes or one.is_shadow != other.is_shadow
@@ -212,7 +233,7 @@ def _on_host(x: Any) -> Any:
     return getattr(x, "_ary", x) if type(x).__name__ == "FakeCUDAArray" else x
 
 
-def _span(x: Any) -> tuple[int, int] | None:
+def span(x: Any) -> tuple[int, int] | None:
     """Return the addresses of an array's memory, first and last; None if there is no memory."""
     x = _on_host(x)
     given = getattr(x, "__cuda_array_interface__", None) or getattr(x, "__array_interface__", None)
@@ -229,7 +250,7 @@ def _overlap(x: Any, y: Any) -> bool:
     """Whether the memory of two arguments may overlap."""
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
         return bool(np.may_share_memory(x, y) and np.shares_memory(x, y))
-    one, other = _span(x), _span(y)
+    one, other = span(x), span(y)
     return one is not None and other is not None and one[0] < other[1] and other[0] < one[1]
 
 

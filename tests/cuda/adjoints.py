@@ -269,3 +269,9 @@ def test_the_code_of_the_page_runs(tmp_path):
     np.testing.assert_array_equal(d_v, 1.0 - ct)
     inner = np.convolve(ct, [0.3, 0.0, 0.3], "same") + ct * (2 * found["u"] - 0.6)
     np.testing.assert_allclose(found["d_u"], inner, rtol=1e-12, atol=1e-12)
+    u, h = np.linspace(0.0, 1.0, 10), 1e-6
+    for k in range(10):
+        ends = [dr.cuda.vjp(found["simulate"], u + step * np.eye(10)[k])[0][0] for step in (h, -h)]
+        assert found["slope"][k] == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-6, abs=1e-7)
+    ends = [found["final_energy"](np.sin((0.3 + step) * np.arange(10.0)))[0] for step in (h, -h)]
+    assert found["whole"] == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-6)

@@ -8,10 +8,12 @@ from types import SimpleNamespace
 
 import numba.cuda.compiler
 import numba.cuda.dispatcher
+import numpy as np
 from numba import types
 from numba.cuda.cudadrv import nvvm
-from programs.cuda_kernels import CASES
+from programs.cuda_kernels import CASES, Case
 
+from bench.programs.kernel_programs import PROGRAMS
 from dualrev.cuda.derive_kernel import kernel_text
 from dualrev.cuda.thread_function import thread_function
 
@@ -56,7 +58,8 @@ def main():
     nvvm.NVVM = Layout
     for module in (numba.cuda.compiler, numba.cuda.dispatcher):
         module.get_current_device = lambda: SimpleNamespace(compute_capability=CAPABILITY)
-    for case in CASES.values():
+    timed = [Case(p.kernel, grid, args) for p in PROGRAMS for args, grid in [p.make(p.tiny, np.float64, 4)]]
+    for case in (*CASES.values(), *timed):
         for number in (types.float64, types.float32):
             check(case, number)
     print("lowered")

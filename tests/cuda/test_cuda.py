@@ -26,7 +26,9 @@ def ran(*args, **environment):
     return done.stdout
 
 
-ADJOINTS = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", "-q", str(HERE / "adjoints.py")]
+PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", "-q"]
+FILES = "adjoints", "launches", "refused_launches", "applications"
+ADJOINTS = [*PYTEST, *(str(HERE / f"{name}.py") for name in FILES)]
 
 
 def test_adjoints_in_the_simulator():
