@@ -380,14 +380,6 @@ def test_every_stage_has_its_four_fields():
         assert all(fields.values())
 
 
-def test_a_slow_algorithm_runs_once_more_for_its_time_and_a_fast_one_at_least_three_times():
-    calls = []
-    assert measure._best(lambda: calls.append(1), first=10.0) < 10.0  # the first run may have compiled something
-    assert len(calls) == 1
-    measure._best(lambda: calls.append(1))
-    assert len(calls) >= 1 + 3
-
-
 def test_one_run_has_the_value_the_gradient_and_the_words_kept():
     program = PROGRAMS["doublings"]
     found = measure._first("staged", program.function, (1.5, 3))
