@@ -38,10 +38,8 @@ FACTS = [
     ),
     (
         README,
-        r"In (nine) programs made of scalar loops, dualrev is the fastest in (six), JAX in (two), "
-        r"CasADi .*? in (one)\.",
-        r"In (nine) programs made of scalar loops, dualrev is the fastest of the AD libraries in (six), JAX in (two), "
-        r"CasADi in (one)\.",
+        r"In (nine) programs made of scalar loops, dualrev is the fastest in (\w+), JAX in (\w+)\.",
+        r"In (nine) programs made of scalar loops, dualrev is the fastest of the AD libraries in (\w+), JAX in (\w+)\.",
     ),
 ]
 RATIO = (
@@ -73,8 +71,9 @@ def test_every_number_of_the_measurements_is_checked():
 
 def test_the_table_is_that_of_the_report():
     assert paper.filled(TEXT, REPORT) == TEXT
-    assert "| GARCH(1,1) (1,000 returns) | 450 | 3.2 | 9.6 | 1,500 | 6,100 |" in paper.peers(REPORT)
-    assert paper.filled(TEXT.replace("| 6,100 |", "| 6,200 |"), REPORT) == TEXT
+    ratios = r"(?: [\d.,]+ \|){5}$"  # of five libraries
+    assert re.search(r"^\| GARCH\(1,1\) \(1,000 returns\) \|" + ratios, paper.peers(REPORT), re.MULTILINE)
+    assert paper.filled(TEXT.replace("(1,000 returns) | ", "(1,000 returns) | 9"), REPORT) == TEXT
 
 
 def test_the_citations_are_the_references():
