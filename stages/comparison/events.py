@@ -14,7 +14,8 @@ as its Python function. Work inside of one instruction, such as the copy of an a
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -44,11 +45,37 @@ def events(stage: str, f: Callable[..., Any], *primals: Any) -> int:
         copy.resolve = loop
     counted = 0
 
+    def count(*_: Any) -> None:
+        """Count an instruction."""
+        nonlocal counted
+        counted += 1
+
+    with _each_instruction(count):
+        y, pullback = copy.vjp(f, *primals)
+        scalars, structure = tree.outputs(y)
+        pullback(structure.cotangent([1.0] * len(scalars)))
+    return counted
+
+
+@contextmanager
+def _each_instruction(count: Callable[..., None]) -> Iterator[None]:
+    """Call a function for each bytecode instruction; from Python 3.12 on, a trace function misses some."""
+    if sys.version_info >= (3, 12):
+        monitoring, tool = sys.monitoring, 4
+        monitoring.use_tool_id(tool, "dualrev")
+        monitoring.register_callback(tool, monitoring.events.INSTRUCTION, count)
+        monitoring.set_events(tool, monitoring.events.INSTRUCTION)
+        try:
+            yield
+        finally:
+            monitoring.set_events(tool, 0)
+            monitoring.free_tool_id(tool)
+        return
+
     def trace(frame: FrameType, event: str, arg: Any) -> Any:
         """Count an instruction, and ask for those of a frame that begins."""
-        nonlocal counted
         if event == "opcode":
-            counted += 1
+            count()
         elif event == "call":
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return trace
@@ -56,12 +83,9 @@ def events(stage: str, f: Callable[..., Any], *primals: Any) -> int:
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        y, pullback = copy.vjp(f, *primals)
-        scalars, structure = tree.outputs(y)
-        pullback(structure.cotangent([1.0] * len(scalars)))
+        yield
     finally:
         sys.settrace(before)
-    return counted
 
 
 def lets(xs: list[float]) -> Any:
