@@ -92,7 +92,7 @@ def measure(measurement: Measurement, folder: Path) -> Outcome:
 
 
 def report(outcomes: Sequence[Outcome], date: datetime, facts: dict[str, str]) -> str:
-    """The machine, and a table of what was measured, as Markdown."""
+    """Format the machine, and a table of the measurements that were run, as Markdown."""
     lines = [f"# Measurements of {date:%d %B %Y, %H:%M} UTC", ""]
     lines += ["Made by `make numbers`.", ""]
     lines += [f"- {name}: {fact}" for name, fact in facts.items()]

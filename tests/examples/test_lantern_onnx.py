@@ -11,8 +11,8 @@ from examples.lantern.models import resnet, squeezenet
 from examples.lantern.models.imported import read
 from examples.lantern.models.layers import cross_entropy
 
-onnx = pytest.importorskip("onnx")
-reference = pytest.importorskip("onnx.reference")
+onnx = pytest.importorskip("onnx", reason="make peers installs onnx")
+reference = pytest.importorskip("onnx.reference", reason="make peers installs onnx")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 3, 33, 32))
 LABELS = np.array([1, 0])

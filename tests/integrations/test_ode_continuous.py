@@ -83,3 +83,31 @@ def test_forward_mode_and_second_derivatives_are_refused(transform):
     with event.install_listener("numba:compile", compiled), pytest.raises(UnsupportedError, match=why):
         transform(by_adjoint)(*given)
     assert compiled.names.isdisjoint({"solve", "checked", "advance", "stage", "forward", "backward"})
+
+
+@njit
+def changes_its_state(t, y, rate):
+    y[0] *= 0.5
+    return -rate * y
+
+
+@njit
+def changes_its_rate(t, y, rate):
+    rate += 0.01
+    return -rate * y
+
+
+@pytest.mark.parametrize("fun", [changes_its_state, changes_its_rate], ids=lambda f: f.__name__)
+def test_a_right_hand_side_that_changes_its_arguments_is_refused(fun):
+    """Its adjoint equations would be those of another function."""
+
+    @njit
+    def last(rate):
+        args = (rate.copy(),)
+        return continuous.rk23(fun, (0.0, 1.0), np.ones(1), np.ones(1), args, 1e-6, 1e-6)[0, 0]
+
+    why = (
+        rf"{fun.__name__}, which it is given, changes an array among its arguments, or may do so. Write x = x.copy\(\)"
+    )
+    with pytest.raises(UnsupportedError, match=why):
+        dr.grad(last)(np.ones(1))

@@ -216,8 +216,8 @@ def broyden(f, x, args, tolerance=1e-12, rounds=40):
 
 
 @njit
-def roots(x, y):
-    """Roots of all methods, and how hard they were to find."""
+def of_one_unknown(x, y):
+    """Roots of all methods for one equation, and how many calls they took."""
     args = x, y
     methods = (
         brent(cubic, 0.0, 3.0, args),
@@ -229,11 +229,17 @@ def roots(x, y):
     total, calls = 0.0, 0
     for k, method in enumerate(methods):
         if not method.converged:
-            return 0.0
+            return 0.0, 0
         total += (k + 1) * method.root**2
         calls += method.calls
     short = bisected(cubic, bracketed(cubic, 0.0, 0.5, args), args)
     last = brent(kepler, -1.0, 4.0, (0.5, methods[2].root), tolerance=1e-12)
+    return total + newton(cubic, cubic_slope, 0.5 * (short.low + short.high), args).root * last.root, calls
+
+
+@njit
+def roots(x, y):
+    """Roots of all methods, and how hard they were to find."""
+    total, calls = of_one_unknown(x, y)
     pair = broyden(circle_and_line, np.array([1.0, 0.5]), (x + 1.0, y))
-    total += newton(cubic, cubic_slope, 0.5 * (short.low + short.high), args).root * last.root
     return total * pair.root[0] + pair.root[1] * (calls > 3)

@@ -9,21 +9,7 @@ import pytest
 from numba import njit
 from programs.finite_volume import euler
 from programs.particle_filter import summary
-from programs.root_finders import (
-    bisected,
-    bracketed,
-    brent,
-    cubic,
-    cubic_slope,
-    halley,
-    kepler,
-    kepler_curvature,
-    kepler_slope,
-    newton,
-    roots,
-    secant,
-    steffensen,
-)
+from programs.root_finders import of_one_unknown, roots
 from support.incore import gradient
 from support.oracle import assert_same, differences
 from support.twin import twin
@@ -80,22 +66,7 @@ def check(f, args, directions, rtol=1e-6):
 @njit
 def roots_of_one_unknown(x, y):
     """`roots` without the two equations, whose linear algebra the evaluator does not run."""
-    args = x, y
-    methods = (
-        brent(cubic, 0.0, 3.0, args),
-        newton(cubic, cubic_slope, 2.0, args),
-        secant(kepler, 1.0, (0.3 * x, y)),
-        steffensen(kepler, 1.2, (0.2 * y, x)),
-        halley(kepler, kepler_slope, kepler_curvature, 1.0, (0.5, x * y)),
-    )
-    total = 0.0
-    for k, method in enumerate(methods):
-        if not method.converged:
-            return 0.0
-        total += (k + 1) * method.root**2
-    short = bisected(cubic, bracketed(cubic, 0.0, 0.5, args), args)
-    last = brent(kepler, -1.0, 4.0, (0.5, methods[2].root), tolerance=1e-12)
-    return total + newton(cubic, cubic_slope, 0.5 * (short.low + short.high), args).root * last.root
+    return of_one_unknown(x, y)[0]
 
 
 def test_root_finders_in_core():

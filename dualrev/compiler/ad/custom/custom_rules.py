@@ -217,20 +217,41 @@ class CustomRules:
         """Refuse a function that may write to its arguments; with `aliases`, one whose (first) result may alias."""
         f, path = g.static.value, g.static.path
         assert isinstance(s.function, Global)
-        if (path and path[0][0] == "library") or is_own(s.function.value):  # what is defined there changes nothing
+        if path and path[0][0] == "library":  # what is defined there changes nothing
+            return
+        if is_own(s.function.value):  # nor does what dualrev defines, but it may call functions of the user
+            self.check_passed(s)
             return
         if (id(f), kinds, aliases) in self.quiet or not any(map(_has_arrays, kinds)):
             return
-        try:
-            writes, shares = self.seen(g.static, kinds, g.name)
-        except UnsupportedError:
-            writes, shares = self.asked(f, kinds, g.name)
+        writes, shares = self.effects(g.static, kinds, g.name)
         if writes:
             self.refuse(s, f"{g.name} changes an array among its arguments, or may do so", "a function of a copy")
         if shares and aliases:
             why = f"an array that {g.name} returns may share memory with an argument or another result"
             self.refuse(s, why, "x.copy() where it returns x or a view of x")
         self.quiet.add((id(f), kinds, aliases))
+
+    def check_passed(self, s: Call) -> None:
+        """Refuse a function among the arguments of a call that may write to its own arguments."""
+        for x in (leaf for tree in s.args for leaf in leaves(tree)):
+            f = x.value if isinstance(x, Global) else None
+            if f is None or not is_numba_function(f):
+                continue
+            for kinds in f.overloads:  # numba has compiled the rule
+                if (id(f), kinds, False) in self.quiet or not any(map(_has_arrays, kinds)):
+                    continue
+                if self.effects(Static(f, x.path), kinds, name_of(f))[0]:
+                    why = f"{name_of(f)}, which it is given, changes an array among its arguments, or may do so"
+                    self.refuse(s, why, f"x = x.copy() in {name_of(f)}, for an array x that it changes")
+                self.quiet.add((id(f), kinds, False))
+
+    def effects(self, static: Static, kinds: NumbaTypes, role: str) -> tuple[bool, bool]:
+        """Whether a function may write to its arguments, and whether its result may alias memory."""
+        try:
+            return self.seen(static, kinds, role)
+        except UnsupportedError:
+            return self.asked(static.value, kinds, role)
 
     def seen(self, static: Static, kinds: NumbaTypes, role: str) -> tuple[bool, bool]:
         """Effects by the core: whether the function writes to its arguments, and whether its result aliases memory."""
