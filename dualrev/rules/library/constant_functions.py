@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core import config, types
+from numba.core import types
 from numba.core.datamodel import models, register_default
 from numba.core.imputils import lower_cast, lower_constant
 from numba.core.pythonapi import box
 from numba.core.registry import CPUDispatcher
 from numba.experimental.function_type import lower_cast_dispatcher_to_function_type
 
-__all__ = ["ConstantFunction", "ConstantFunctionType", "TakesFunctions", "as_constant", "takes_functions"]
+__all__ = ["ConstantFunction", "ConstantFunctionType", "TakesFunctions", "as_constant"]
 
 _Dispatcher: Any = types.Dispatcher  # numba has no type information
 _CPUDispatcher: Any = CPUDispatcher
@@ -80,10 +80,3 @@ class TakesFunctions(_CPUDispatcher):
 def as_constant(kind: Any) -> Any:
     """Return the ConstantFunctionType for the type of a numba function; any other type unchanged."""
     return ConstantFunctionType(kind.dispatcher) if type(kind) is types.Dispatcher else kind
-
-
-def takes_functions(function: Any) -> Any:
-    """As `njit`, for a function with functions among its arguments: numba can cache a function that calls it."""
-    if config.DISABLE_JIT:
-        return function
-    return TakesFunctions(function, {}, {"nopython": True, "boundscheck": None})

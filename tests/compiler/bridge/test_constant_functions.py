@@ -10,7 +10,7 @@ import pytest
 from numba import njit
 
 import dualrev as dr
-from dualrev.rules.library.constant_functions import takes_functions
+from dualrev.ode.compiling import solving
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -76,7 +76,7 @@ def repeated(f, x):
     return x
 
 
-taking = takes_functions(repeated.py_func)
+taking = solving(repeated.py_func)
 
 
 @njit
@@ -98,12 +98,12 @@ def test_numba_can_cache_what_passes_a_function_without_its_address():
         assert compiled.library.has_dynamic_globals is depends
 
 
-@takes_functions
+@solving
 def given_back(f):
     return f
 
 
-@takes_functions
+@solving
 def either(f, g, x):
     """A first-class function."""
     fs = (f, g)
