@@ -12,10 +12,10 @@ sweep restores the old elements. So the arrays are as they were after the adjoin
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -23,20 +23,28 @@ from numba.core import types
 from numba.core.compiler_lock import global_compiler_lock
 
 from dualrev.compiler.ad.reverse.sweeps import Sweeps
-from dualrev.compiler.analysis.memory.alias import Classes, Memory, Representative, contents
+from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents
 from dualrev.compiler.codegen.lines import Code, CodeStatement
 from dualrev.compiler.codegen.module_text import FunctionText
 from dualrev.compiler.driver.context import Front
 from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core.atom_types import is_array, is_real_array
-from dualrev.compiler.ir.core.atoms import Constant, Global, Node, Var
-from dualrev.compiler.ir.core.nodes import Block, Call, Copy, Effect, For, Function, Make, Statement, Store, While
+from dualrev.compiler.ir.core.atoms import Constant, Var
+from dualrev.compiler.ir.core.nodes import (
+    Barrier,
+    Block,
+    Call,
+    Copy,
+    Function,
+    Make,
+    Store,
+)
 from dualrev.compiler.ir.core.traverse import blocks, reads, replaced, statements, variables, with_blocks, writes
 from dualrev.compiler.ir.pass_manager import PassManager, Settings
 from dualrev.compiler.optimize.cse import without_repetition
-from dualrev.compiler.optimize.dead_code import without_dead_code
 from dualrev.compiler.types.aliases import NumbaType, NumbaTypes, UserValue
 from dualrev.cuda.emit_kernel import KernelEmission, Tape
+from dualrev.cuda.needed import BETWEEN, Needed
 from dualrev.cuda.races import check_races
 from dualrev.cuda.thread_function import INDICES, ThreadFunction
 
@@ -56,8 +64,6 @@ bool_ float32 float64 int8 int16 int32 int64 intp uint8 uint16 uint32 uint64 uin
 _DEVICE = {"abs", "bool", "float", "int", "len", "max", "min", "pow", "range", "round"}
 _DEVICE |= {f"math.{x}" for x in _MATH.split()} | {f"np.{x}" for x in _DTYPES.split()}
 _CALL = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
-#: What stands between the sweeps.
-_BETWEEN = Effect("pass", (), False, 0)
 _WORDS = {"if", "while", "and", "or", "not", "in", "else", "return"}
 
 
@@ -103,13 +109,16 @@ class _Derivation:
         self.front = Front(thread.sources, PassManager(LISTS, settings), inlines_all=True)
         for name, kind in zip(thread.parameters, argtypes, strict=True):
             self._check_type(name, kind)
-        given = (*argtypes, *(types.int64 for _ in thread.indices))
-        self.core = _with_arrays_first(self.front.entered(thread.dispatcher, given))
-        self._check_core()
-        leaves = [x for x in self.core.parameters if isinstance(x, Var)]
-        self.parameters = leaves[: len(thread.parameters)]
-        self.indices = dict(zip(thread.indices, leaves[len(thread.parameters) :], strict=True))
+        given = (*argtypes, *(types.int64 for _ in thread.indices), *(x.type for x in thread.shared))
+        core = self.front.entered(thread.dispatcher, given)
+        leaves = iter([x for x in core.parameters if isinstance(x, Var)])
+        self.parameters = [*itertools.islice(leaves, len(thread.parameters))]
+        self.indices = dict(zip(thread.indices, leaves, strict=False))
+        self.shared = dict(zip(leaves, thread.shared, strict=True))
         self.arrays = [x for x in self.parameters if is_array(x)]
+        core = _with_arrays_first(core)
+        self.core = replace(core, body=_with_barriers(core.body, tuple(self.shared)))
+        self._check_core()
 
     @property
     def memory(self) -> Memory:
@@ -133,69 +142,19 @@ class _Derivation:
     def made(self) -> KernelText:
         """Emit the kernel."""
         core = without_repetition(self.core, self.memory, ())
-        threads = {x: INDICES[name][1] for name, x in self.indices.items()}
-        self.stored, self.added = check_races(core, self.memory, threads)
-        active = [x for x in self.arrays if is_real_array(x)]
+        self.stored, self.added = check_races(core, self.memory, self.indices, self.shared)
+        active = [x for x in (*self.arrays, *self.shared) if is_real_array(x)]
         back: list[Var] = []
+        needed = Needed(self.memory, self.parameters, self.shared, self.added)
         while True:
-            sweeps = self.front.reverse.of_arrays(self.core, active, back)
-            whole = self._needed(sweeps, active)
-            stored = self._stored(whole)
-            changed = [x for x in self.arrays if self._key(whole, x) in stored]
+            # threads add to these in any order, so no thread could restore an element
+            sweeps = self.front.reverse.of_arrays(self.core, active, back, [*self.added & self.shared.keys()])
+            whole = needed.of(sweeps, active)
+            changed = needed.stored(whole)
             if {*changed} <= {*back}:
                 break
             back = [x for x in self.arrays if x in back or x in changed]
         return self._emitted(sweeps, whole, active)
-
-    # What the sweeps need of the primal
-
-    def _needed(self, sweeps: Sweeps, active: list[Var]) -> Function:
-        """Both sweeps as a function, without the stores into arrays of the kernel that no thread reads again."""
-        facts = sweeps.facts
-        shadows = tuple(facts.cotangent(x) for x in active if facts.has_shadow(x))
-        body = (*sweeps.forward_body, _BETWEEN, *sweeps.reverse_body)
-        f = replace(sweeps.f, parameters=(*self.core.parameters, *shadows), body=body, result=Node(()))
-        before, count = 0, -1
-        while before != count:
-            f = without_dead_code(f, self.memory, self.arrays)
-            f = replace(f, body=self._without_spent_stores(f))
-            before, count = count, sum(1 for _ in statements(f.body))
-        return f
-
-    def _key(self, f: Function, x: Var | Global) -> Representative:
-        return Classes(f, self.memory).find(x)
-
-    def _stored(self, f: Function) -> set[Representative]:
-        """Alias classes of the arrays of the kernel that a function stores into."""
-        classes = Classes(f, self.memory)
-        mine = {classes.find(x) for x in self.arrays}
-        return mine & {classes.find(s.array) for s in statements(f.body) if isinstance(s, Store)}
-
-    def _without_spent_stores(self, f: Function) -> Block:
-        """Leave out the stores into arrays of the kernel after which nothing of the same memory is loaded."""
-        classes = Classes(f, self.memory)
-        mine = {classes.find(x) for x in self.arrays}
-        stores: dict[Representative, list[_Place]] = {}
-        loads: dict[Representative, list[_Place]] = {}
-        for place, s in _placed(f.body):
-            if isinstance(s, Store) and classes.find(s.array) in mine:
-                stores.setdefault(classes.find(s.array), []).append(place)
-            for x in contents(s) if not isinstance(s, Store) else ():
-                loads.setdefault(classes.find(x), []).append(place)
-        spent = {classes.find(x) for x in self.added}  # what is loaded to add to it, is not read
-        for key, some in stores.items():
-            if not any(_may_follow(load, store) for load in loads.get(key, ()) for store in some):
-                spent.add(key)
-
-        def kept(body: Block) -> Block:
-            """Leave out stores in a block."""
-            return tuple(
-                with_blocks(s, map(kept, blocks(s)))
-                for s in body
-                if not (isinstance(s, Store) and classes.find(s.array) in spent)
-            )
-
-        return kept(f.body) if spent else f.body
 
     # Text
 
@@ -205,24 +164,32 @@ class _Derivation:
     def _emitted(self, sweeps: Sweeps, whole: Function, active: list[Var]) -> KernelText:
         names, facts = self.front.names, sweeps.facts
         tape = Tape(names, whole.body, self.limit)
-        own = [facts.cotangent(x) for x in active if x in self.stored]
+        own = [facts.cotangent(x) for x in active if x in self.stored and x not in self.shared]
         emission = KernelEmission(names, whole.body, tape, own, self._refuse)
         for x, name in zip(self.parameters, self.thread.parameters, strict=True):
             emission.call_it(x, names.user(name))
+        for x, array in self.shared.items():
+            emission.call_it(x, names.user(self.thread.shared[array]))
         emission.introduce(variables(self.core))
-        count = whole.body.index(_BETWEEN)
+        count = whole.body.index(BETWEEN)
         used = {x for s in statements(whole.body) for x in reads(s)}
         code: list[CodeStatement] = [
             Code(f"{emission.var(x)} = {INDICES[name][0]}", 0) for name, x in self.indices.items() if x in used
         ]
         code += tape.declared()
+        shared = {x: of for x, of in self.shared.items() if x in used}
+        shadows = {facts.cotangent(x): of for x, of in self.shared.items() if is_real_array(x)}
+        axes = "".join(axis for axis in "xyz" if any(f"thread_{axis}" in INDICES[name][1] for name in self.indices))
+        code += emission.shared_arrays(shared)
+        code += emission.shared_shadows({x: of for x, of in shadows.items() if x in used}, axes)
         code += emission.block(whole.body[:count])
         code += tape.checked()
         code.append(Code("# the reverse sweep", 0))
         emission.in_reverse = True
         code += emission.block(whole.body[count + 1 :])
-        shadows = [emission.var(facts.cotangent(x)) for x in active]
-        parameters = [*map(emission.var, self.parameters), *shadows, *[tape.needed] * tape.is_checked]
+        parameters = [emission.var(x) for x in self.parameters]
+        parameters += [emission.var(facts.cotangent(x)) for x in active if x not in self.shared]
+        parameters += [tape.needed] * tape.is_checked
         return self._text(code, parameters, whole, tape)
 
     def _text(self, code: list[CodeStatement], parameters: list[str], whole: Function, tape: Tape) -> KernelText:
@@ -245,25 +212,39 @@ class _Derivation:
         local = names.chosen([x for x in found if x not in printed], [*printed.values(), made.name, *found])
         text = made.text(lambda x: (local | printed).get(x, x))
         head = "import math\n\nimport numpy as np\nfrom numba import cuda\n\n\n"
-        core = [self._key(self.core, x) for x in self.parameters]
-        written = {self._key(self.core, s.array) for s in statements(self.core.body) if isinstance(s, Store)}
-        keys = {self._key(whole, x) for s in statements(whole.body) if not isinstance(s, Store) for x in contents(s)}
         numbers = range(len(self.parameters))
-        loaded = tuple(k for k in numbers if self._key(whole, self.parameters[k]) in keys)
+        core = Classes(self.core, self.memory)
+        written = {core.find(s.array) for s in statements(self.core.body) if isinstance(s, Store)}
+        known = Classes(whole, self.memory)
+        keys = {known.find(x) for s in statements(whole.body) if not isinstance(s, Store) for x in contents(s)}
+        loaded = tuple(k for k in numbers if known.find(self.parameters[k]) in keys)
+        restored = {known.find(s.array) for s in statements(whole.body) if isinstance(s, Store)}
         asked = frozenset(c for name in self.indices for c in INDICES[name][1])
-        restored = self._stored(whole)
+        if not self.stored - self.shared.keys():
+            asked |= {"block_x", "block_y", "block_z"}  # each block has its own
         return KernelText(
             head + text + "\n",
             made.name,
             {printed.get(name, name): value for name, value in refs.items()},
             tuple(k for k in numbers if is_real_array(self.parameters[k])),
-            tuple(k for k in numbers if core[k] in written),
+            tuple(k for k in numbers if core.find(self.parameters[k]) in written),
             loaded,
-            tuple(k for k in loaded if core[k] in written),
-            tuple(k for k in numbers if self._key(whole, self.parameters[k]) in restored),
+            tuple(k for k in loaded if core.find(self.parameters[k]) in written),
+            tuple(k for k in numbers if known.find(self.parameters[k]) in restored),
             tape.limit if tape.is_checked else None,
             asked if self.stored else None,
         )
+
+
+def _with_barriers(body: Block, arrays: tuple[Var, ...]) -> Block:
+    """Write the arrays that a block shares into its barriers; without any, leave the barriers out."""
+    return tuple(
+        replace(s, arrays=arrays)
+        if isinstance(s, Barrier)
+        else with_blocks(s, [_with_barriers(b, arrays) for b in blocks(s)])
+        for s in body
+        if arrays or not isinstance(s, Barrier)
+    )
 
 
 def _with_arrays_first(f: Function) -> Function:
@@ -287,29 +268,3 @@ def _with_arrays_first(f: Function) -> Function:
         return tuple(with_blocks(s, map(left, blocks(s))) for s in body if s not in hoisted)
 
     return replace(f, body=(*hoisted.values(), *left(f.body))) if hoisted else f
-
-
-#: Where a statement stands: how many stand before it, and the loops around it.
-_Place = tuple[int, frozenset[Statement]]
-
-
-def _placed(body: Block) -> Iterator[tuple[_Place, Statement]]:
-    """Statements with their places, in program order."""
-    count = 0
-
-    def visit(some: Block, loops: frozenset[Statement]) -> Iterator[tuple[_Place, Statement]]:
-        """Visit the statements of a block."""
-        nonlocal count
-        for s in some:
-            count += 1
-            yield (count, loops), s
-            inside = loops | {s} if isinstance(s, For | While) else loops
-            for inner in blocks(s):
-                yield from visit(inner, inside)
-
-    yield from visit(body, frozenset())
-
-
-def _may_follow(load: _Place, store: _Place) -> bool:
-    """Whether a thread may run a statement after another one."""
-    return load[0] > store[0] or not load[1].isdisjoint(store[1])

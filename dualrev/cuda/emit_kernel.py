@@ -10,6 +10,8 @@ Text for a processor and text for CUDA differ in these places:
 No two threads access one element of an array that the kernel stores into (races.py), so no addition to its shadow is
 atomic.
 
+The arrays that a block shares have shadows, which it shares, too. A barrier is one in both sweeps.
+
 A thread that runs out of tape goes on counting, but saves nothing. Before its reverse sweep it reports how many words
 it would have needed, and stops: the launch raises an error then. If the number of words is known when the kernel is
 compiled, the tape has this size, and no thread looks.
@@ -18,8 +20,9 @@ compiled, the tape has this size, and no thread looks.
 from __future__ import annotations
 
 import ast
+import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NoReturn
 
 from numba.core import types
@@ -34,7 +37,8 @@ from dualrev.compiler.ir.core.atoms import SCALED, Applied, Atom, Constant, Expr
 from dualrev.compiler.ir.core.nodes import Block
 from dualrev.compiler.ir.core.traverse import blocks, statements, writes
 from dualrev.compiler.ir.names import Names
-from dualrev.cuda.races import is_atomic_view
+from dualrev.cuda.accesses import is_atomic_view
+from dualrev.cuda.thread_function import Shared
 
 __all__ = ["KernelEmission", "Tape"]
 
@@ -58,6 +62,7 @@ class Tape:
         self.size = _size(body)
         self.limit = limit if self.size is None else self.size
         every = list(statements(body))
+        self.waits = any(isinstance(s, nodes.Barrier) for s in every)  # then all threads of a block go on, or none
         saved: list[Atom] = [x for s in every if isinstance(s, nodes.Push) for x in s.values]
         columns = [x for s in every if isinstance(s, nodes.Columns) for x in s.targets]
         kinds = [x.type for x in saved] + [x.type.dtype for x in columns]
@@ -87,8 +92,11 @@ class Tape:
         """Code that stops a thread whose tape is too short, between its sweeps."""
         if not self.is_checked:
             return []
-        report = Code(f"cuda.atomic.max({self.needed}, 0, {self.top})", 0)
-        return [Suite(f"if {self.top} > {self.limit}:", [report, Code("return", 0)], 0)]
+        is_short, report = f"{self.top} > {self.limit}", Code(f"cuda.atomic.max({self.needed}, 0, {self.top})", 0)
+        if not self.waits:
+            return [Suite(f"if {is_short}:", [report, Code("return", 0)], 0)]
+        stop = Suite(f"if {is_short}:", [report], 0)
+        return [Suite(f"if cuda.syncthreads_or({is_short}):", [stop, Code("return", 0)], 0)]
 
 
 def _size(body: Block, inside: bool = False) -> int | None:
@@ -123,6 +131,7 @@ class KernelEmission(Emission):
         self.rebound = {x for s in statements(body) for x in writes(s)}
         self.device_tape, self.refuse = tape, refuse
         self.local = {*own}  # and arrays of the thread
+        self.views: set[Var] = set()  # to which the kernel adds atomically
         self.columns: dict[Var, tuple[str, str]] = {}  # where a column begins
         self.shapes: dict[Var, ast.expr] = {}  # of these
         self.in_reverse = False
@@ -181,6 +190,7 @@ class KernelEmission(Emission):
                 return [self._assign(target, self.atom(source), s.line)]
             case nodes.View(target, base):
                 self.local |= {target} if base in self.local else set()
+                self.views |= {target} if is_atomic_view(s) else set()
                 if is_atomic_view(s) and isinstance(base, Var) and base not in self.rebound:
                     self.call_it(target, self.var(base))
                     return []
@@ -195,6 +205,8 @@ class KernelEmission(Emission):
                 return self._saved(self._column(array, index[0]), self.atom(value), s.line)
             case nodes.Store(value=value) if is_array(value):
                 self._unsupported(s.line, "an assignment of a whole array")
+            case nodes.Store() if s.op != "=" and s.array in self.views and not self.in_reverse:
+                return [self._atomic(s)]
             case nodes.Store() if s.op != "=" and self.in_reverse and s.array not in self.local:
                 return [self._atomic(s)]
             case nodes.Push():
@@ -203,6 +215,8 @@ class KernelEmission(Emission):
                 return self._pop(s)
             case nodes.Reserve():
                 return []
+            case nodes.Barrier():
+                return [Code("cuda.syncthreads()", s.line)]
             case nodes.Columns():
                 return self._columns(s)
             case nodes.Effect(raises=False):
@@ -212,6 +226,27 @@ class KernelEmission(Emission):
             case nodes.Opaque() | nodes.Whole() | nodes.Accumulate() | nodes.Keep() | nodes.Kept():
                 self._unsupported(s.line, "this line")
         return super()._statement(s)
+
+    def shared_arrays(self, arrays: Mapping[Var, Shared]) -> list[CodeStatement]:
+        """Declare arrays that the threads of a block share."""
+        return [
+            Code(f"{self.var(x)} = cuda.shared.array({of.extents}, {to_python.dtype_name(x.type.dtype)})", 0)
+            for x, of in arrays.items()
+        ]
+
+    def shared_shadows(self, arrays: Mapping[Var, Shared], axes: str) -> list[CodeStatement]:
+        """Declare the shadows of such arrays, which threads of the kernel clear together; they differ along `axes`."""
+        code = self.shared_arrays(arrays)
+        for x, of in arrays.items():
+            counters = [self.names.fresh("_k{k}") for _ in of.shape]
+            body: list[CodeStatement] = [Code(f"{self.var(x)}[{', '.join(counters)}] = 0", 0)]
+            rounds = itertools.zip_longest(counters, of.shape, axes[: len(of.shape)])
+            for k, n, axis in reversed([*rounds]):
+                bounds = f"cuda.threadIdx.{axis}, {n}, cuda.blockDim.{axis}" if axis else f"{n}"
+                body = [Suite(f"for {k} in range({bounds}):", body, 0, loop=True)]
+            first = " and ".join(f"cuda.threadIdx.{axis} == 0" for axis in axes[len(of.shape) :])
+            code += [Suite(f"if {first}:", body, 0)] if first else body
+        return [*code, Code("cuda.syncthreads()", 0)] if arrays else []
 
     def _make(self, s: nodes.Make) -> list[CodeStatement]:
         """Allocate an array of the thread: a local one, whose size is known."""

@@ -9,6 +9,9 @@
 What CUDA tells a thread about itself becomes an integer parameter, so the compiler can read the function as any other.
 A device function becomes a numba function in the same way. It takes the indices that it asks for from its caller.
 
+What the threads of a block share is a parameter, too: an array for each call of `cuda.shared.array`. A barrier,
+`cuda.syncthreads()`, becomes a call of the marker `barrier` with these arrays.
+
 An atomic addition becomes `y[...][i] += v`: the view `y[...]` of the whole array tells races.py that the store is
 atomic, and means nothing to the derivative.
 """
@@ -17,7 +20,9 @@ from __future__ import annotations
 
 import ast
 import copy
+import operator
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
@@ -25,14 +30,16 @@ from typing import Any, NoReturn
 
 import numba
 import numpy as np
+from numba.core import types
 from numba.core.registry import CPUDispatcher
 
 from dualrev.compiler.ad.custom.custom_rules import has_rule
 from dualrev.compiler.frontend.reading.source import Source, is_derivative, read
+from dualrev.compiler.runtime.markers import barrier
 from dualrev.compiler.types.aliases import Dispatcher, UserValue
 from dualrev.diagnostics.quoting import execute, unused
 
-__all__ = ["INDICES", "ThreadFunction", "is_kernel", "thread_function"]
+__all__ = ["INDICES", "Shared", "ThreadFunction", "is_kernel", "thread_function"]
 
 _AXES = "xyz"
 
@@ -50,16 +57,13 @@ for _k, _axis in enumerate(_AXES):
 
 _FIELDS = {"threadIdx": "thread", "blockIdx": "block", "blockDim": "blockdim", "gridDim": "griddim"}
 
-_BARRIER = (
-    "its threads wait for one another, and each thread is reversed alone",
-    ("a kernel for each part between two barriers, launched one after the other"),
-)
-_SHARED = "threads of a block share it, and each thread is reversed alone", "arrays that the kernel is given"
+_BARRIER = "only the barrier of a whole block is reversed", "cuda.syncthreads() as a statement of its own"
+_CONSTANTS = "its shape and dtype have to be constants"
 _WARP = "threads of a warp exchange values, and each thread is reversed alone", "arrays that the kernel is given"
 
 #: Why parts of numba.cuda are refused, and what to write; by the first name.
 _REFUSED = {
-    "shared": _SHARED,
+    "shared": (_CONSTANTS, "cuda.shared.array(128, numba.float64), whose shape is an int or a tuple of ints"),
     "syncthreads": _BARRIER,
     "syncwarp": _BARRIER,
     "threadfence": _BARRIER,
@@ -76,13 +80,26 @@ _REFUSED = {
     ),
     "const": ("it is not read yet", "an array that the kernel is given"),
     "local": (
-        "its shape and dtype have to be constants",
+        _CONSTANTS,
         "cuda.local.array(4, numba.float64), whose shape is an int or a tuple of ints",
     ),
     "grid": ("the number of axes has to be 1, 2 or 3", "cuda.grid(1)"),
     "gridsize": ("the number of axes has to be 1, 2 or 3", "cuda.gridsize(1)"),
 }
 _UNKNOWN = "it has no derivative here", "functions of math, and what docs/cuda.md lists"
+
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
+
+
+def _is_name(s: ast.Assign, name: str) -> bool:
+    """Whether a statement assigns a name, and only this."""
+    return len(s.targets) == 1 and isinstance(s.targets[0], ast.Name) and s.targets[0].id == name
 
 
 def is_kernel(x: UserValue) -> bool:
@@ -99,24 +116,46 @@ def _is_cuda(x: UserValue) -> bool:
     return isinstance(x, ModuleType) and x.__name__ in ("numba.cuda", "numba.cuda.simulator")
 
 
+@dataclass(frozen=True)
+class Shared:
+    """Array that the threads of a block share, by the place of the call of `cuda.shared.array` that makes it."""
+
+    file: str
+    place: tuple[int, int]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def extents(self) -> int | tuple[int, ...]:
+        """Its shape; of one axis, the number of elements."""
+        return self.shape[0] if len(self.shape) == 1 else self.shape
+
+    @property
+    def type(self) -> types.Array:
+        """Its numba type."""
+        return types.Array(numba.np.numpy_support.from_dtype(self.dtype), len(self.shape), "C")
+
+
 @dataclass(eq=False)
 class ThreadFunction:
     """Kernel, or device function, as a numba function of one thread.
 
-    indices     its last parameters: their names, by the keys of INDICES
+    indices     parameters after those of the kernel: their names, by the keys of INDICES
+    shared      the last parameters: the names of the arrays that the threads of a block share
     sources     the sources of this function and of the device functions that it calls, by their ids
     """
 
     dispatcher: Dispatcher
     source: Source
     indices: dict[str, str]
+    shared: dict[Shared, str]
     sources: dict[int, Source]
 
     @property
     def parameters(self) -> list[str]:
         """Parameters of the kernel."""
         names = self.source.parameters
-        return names[: len(names) - len(self.indices)]
+        return names[: len(names) - len(self.indices) - len(self.shared)]
 
 
 def thread_function(kernel: UserValue) -> ThreadFunction:
@@ -133,7 +172,10 @@ def _made(kernel: UserValue, callers: tuple[UserValue, ...]) -> ThreadFunction:
     tree.decorator_list = []
     tree.body = [t for s in tree.body for t in rewriting.statement(s)]
     indices = {key: rewriting.indices[key] for key in INDICES if key in rewriting.indices}
-    tree.args.args += [ast.arg(name) for name in indices.values()]
+    arrays = [*rewriting.shared.values(), *(source.parameters if callers else ())]  # a caller may hand over its own
+    for barrier_call in rewriting.barriers:
+        barrier_call.args = [ast.Name(x, ast.Load()) for x in arrays]
+    tree.args.args += [ast.arg(name) for name in (*indices.values(), *rewriting.shared.values())]
     ast.fix_missing_locations(tree)
     space = {**source.function.__globals__, **_closure(source.function), **rewriting.space}
     execute(ast.Module([tree], []), space, source.file)
@@ -141,7 +183,7 @@ def _made(kernel: UserValue, callers: tuple[UserValue, ...]) -> ThreadFunction:
     function.__defaults__ = None  # a kernel takes none
     made = numba.njit(error_model="numpy")(function)
     own = Source(made, function, tree, source.file, source.lines)
-    return ThreadFunction(made, own, indices, {**rewriting.sources, id(made): own})
+    return ThreadFunction(made, own, indices, rewriting.shared, {**rewriting.sources, id(made): own})
 
 
 def _closure(f: FunctionType) -> dict[str, UserValue]:
@@ -156,15 +198,18 @@ class _Rewriting(ast.NodeTransformer):
     source: Source
     made: Callable[[UserValue], ThreadFunction]
     indices: dict[str, str] = field(default_factory=dict)  # their names, by the keys of INDICES
+    shared: dict[Shared, str] = field(default_factory=dict)  # their names
+    barriers: list[ast.Call] = field(default_factory=list)
     space: dict[str, UserValue] = field(default_factory=dict)
     sources: dict[int, Source] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._taken = {x.id for x in ast.walk(self.source.tree) if isinstance(x, ast.Name)} | {*self.source.parameters}
         stored = (ast.Store, ast.Del)
-        self._locals = {*self.source.parameters} | {
+        self._assigned = Counter(
             x.id for x in ast.walk(self.source.tree) if isinstance(x, ast.Name) and isinstance(x.ctx, stored)
-        }
+        )
+        self._locals = {*self.source.parameters, *self._assigned}
 
     def statement(self, s: ast.stmt) -> list[ast.stmt]:
         """Rewrite a statement of the kernel."""
@@ -225,10 +270,25 @@ class _Rewriting(ast.NodeTransformer):
 
     # Syntax
 
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        """Rewrite an assignment; an array that a block shares gets the name that it is assigned to, if it has one."""
+        made, target = node.value, node.targets[0]
+        named = isinstance(target, ast.Name) and len(node.targets) == 1 and self._assigned[target.id] == 1
+        if named and isinstance(made, ast.Call) and self.path(made.func) == "shared.array":
+            assert isinstance(target, ast.Name)
+            self.shared[self._shared(made)] = target.id
+            return ast.copy_location(ast.Pass(), node)
+        found = self.generic_visit(node)
+        assert isinstance(found, ast.stmt)
+        return found
+
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
-        """Rewrite an atomic addition, a statement of its own."""
+        """Rewrite a barrier, or an atomic addition: a statement of its own."""
         call = node.value
         path = self.path(call.func) if isinstance(call, ast.Call) else ""
+        if isinstance(call, ast.Call) and path == "syncthreads" and not call.args:
+            self.barriers.append(ast.copy_location(ast.Call(self.refer("barrier_", barrier), [], []), node))
+            return ast.copy_location(ast.Expr(self.barriers[-1]), node)
         if not isinstance(call, ast.Call) or path not in ("atomic.add", "atomic.sub") or len(call.args) != 3:
             made = self.generic_visit(node)
             assert isinstance(made, ast.stmt)
@@ -246,6 +306,8 @@ class _Rewriting(ast.NodeTransformer):
             made = self._grid(node, path)
         elif path == "local.array":
             made = self._local_array(node)
+        elif path == "shared.array":
+            made = self._block_array(self._shared(node), "shared")
         elif path:
             self.refuse(node, path)
         elif _is_callable_there(called):
@@ -275,15 +337,33 @@ class _Rewriting(ast.NodeTransformer):
         parts: list[ast.expr] = [self.index(f"{path}_{axis}") for axis in _AXES[:count]]
         return parts[0] if count == 1 else ast.Tuple(parts, ast.Load())
 
-    def _local_array(self, node: ast.Call) -> ast.expr:
+    def _array(self, node: ast.Call, path: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """Shape and dtype of a local array, or of one that a block shares."""
         given = dict(zip(("shape", "dtype"), node.args, strict=False)) | {str(k.arg): k.value for k in node.keywords}
         if given.keys() != {"shape", "dtype"}:
-            self.refuse(node, "local.array")
+            self.refuse(node, path)
         shape, named = self._shape(given["shape"]), given["dtype"]
         dtype: Any = named.value if isinstance(named, ast.Constant) else self.value(named)
         if shape is None or dtype is None:
-            self.refuse(node, "local.array")
-        kind = numba.np.numpy_support.as_dtype(dtype) if isinstance(dtype, numba.types.Type) else np.dtype(dtype)
+            self.refuse(node, path)
+        return shape, numba.np.numpy_support.as_dtype(dtype) if isinstance(dtype, types.Type) else np.dtype(dtype)
+
+    def _shared(self, node: ast.Call) -> Shared:
+        """Array that the threads of a block share, for a call of `cuda.shared.array`."""
+        shape, kind = self._array(node, "shared.array")
+        if 0 in shape:
+            why = "its size is given at the launch"
+            self.source.refuse(node, "cuda.shared.array of no elements", why, "its size as an int, such as 128")
+        return Shared(self.source.file, (node.lineno, node.col_offset), shape, kind)
+
+    def _block_array(self, array: Shared, stem: str) -> ast.Name:
+        """Parameter for an array that the threads of a block share."""
+        if array not in self.shared:
+            self.shared[array] = self._free(stem)
+        return ast.Name(self.shared[array], ast.Load())
+
+    def _local_array(self, node: ast.Call) -> ast.expr:
+        shape, kind = self._array(node, "local.array")
         module = self.refer("np_", np)
         extents = [ast.Constant(n) for n in shape]
         made = extents[0] if len(extents) == 1 else ast.Tuple([*extents], ast.Load())
@@ -295,10 +375,23 @@ class _Rewriting(ast.NodeTransformer):
         if isinstance(node, ast.Tuple):
             parts = [self._shape(x) for x in node.elts]
             return None if None in parts else tuple(n for part in parts if part is not None for n in part)
-        found = node.value if isinstance(node, ast.Constant) else self.value(node)
+        found = self._constant(node)
         if isinstance(found, int):
             return (found,)
         return found if isinstance(found, tuple) and all(isinstance(n, int) for n in found) else None
+
+    def _constant(self, node: ast.expr) -> Any:
+        """Value of a constant expression, as numba knows them; None for any other."""
+        match node:
+            case ast.Constant(value):
+                return value
+            case ast.BinOp(left, op, right) if type(op) in _ARITHMETIC:
+                parts = self._constant(left), self._constant(right)
+                return _ARITHMETIC[type(op)](*parts) if all(isinstance(n, int) for n in parts) else None
+            case ast.Name(name) if self._assigned[name] == 1:
+                made = [s.value for s in ast.walk(self.source.tree) if isinstance(s, ast.Assign) and _is_name(s, name)]
+                return self._constant(made[0]) if made else None
+        return self.value(node)
 
     def _device_function(self, node: ast.Call, called: UserValue) -> ast.expr:
         callee = self.made(called)
@@ -307,4 +400,5 @@ class _Rewriting(ast.NodeTransformer):
         args = [self.visit(x) for x in node.args]
         keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
         more = [ast.keyword(name, self.index(key)) for key, name in callee.indices.items()]
+        more += [ast.keyword(name, self._block_array(key, name)) for key, name in callee.shared.items()]
         return ast.Call(name, args, [*keywords, *more])

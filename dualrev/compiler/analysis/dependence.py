@@ -187,6 +187,8 @@ class Dependence(LinearForms):
                 return self.number(COUNT)
             case "trips", _:
                 return self.number(COUNT, [constant(0)])
+            case "join", _ if len(v.parts) == 1 and is_whole(v.variable):  # the other branch leaves it undefined
+                return self._of(v.parts[0])
             case "join", _ if len(v.parts) == 2 and is_whole(v.variable):
                 return self.either(*map(self._of, v.parts))
         return self._known(v.variable, self.lower_bound(v.variable)) if is_whole(v.variable) else self.number()
@@ -280,6 +282,8 @@ class Dependence(LinearForms):
                 return replace(a, root=base, index=a.index[::-1])
             case Applied(function, _) if function in _SPREADS and s.base.type.ndim == s.target.type.ndim:
                 return replace(a, root=base, distinct=False)
+            case Item(of, (entry,)) if of is s.base and entry is Ellipsis:
+                return replace(a, root=base)
             case Item(of, entries) if of is s.base:
                 if any(x is None or x is Ellipsis for x in entries):
                     return None

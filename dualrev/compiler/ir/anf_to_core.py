@@ -12,6 +12,7 @@ import numba
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.anf.to_python import SYMBOLS, names_in
 from dualrev.compiler.ir.core import atoms, nodes
+from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Constant, Expr, Global, Symbol, Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.types.aliases import NumbaType, UserValue
@@ -199,6 +200,10 @@ class _Typing:
             case anf.While():
                 return nodes.While(
                     self.block(s.test_block), self.atom(s.test), self.block(s.body), self.flags(s), s.line
+                )
+            case anf.Effect() if s.text.startswith(f"{anf.BARRIER}("):
+                return nodes.Barrier(
+                    tuple(x for x in map(self.atom, s.args) if isinstance(x, Var) and is_array(x)), s.line
                 )
             case anf.Effect():
                 return nodes.Effect(s.text, tuple(map(self.atom, s.args)), s.raises, s.line)

@@ -28,7 +28,7 @@ from dualrev.compiler.ir.core.atoms import Applied, Constant, Field, Global, Pac
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, For, Function, If, Make, Statement, View, While
 from dualrev.compiler.ir.core.traverse import blocks, leaves, reads, statements, with_blocks, writes
 
-__all__ = ["with_initial_values"]
+__all__ = ["exposed", "with_initial_values"]
 
 _I64 = types.int64
 
@@ -68,8 +68,8 @@ class _Initial:
         inside = {x for t in statements(s.body) for x in writes(t)} - known
         outside = {x for t in _outside(self.f.body, s) for x in (*reads(t), *writes(t)) if isinstance(x, Var)}
         outside |= {x for x in leaves(self.f.result) if isinstance(x, Var)}
-        exposed = dict.fromkeys(_exposed(s.body, {s.target}))
-        return [x for x in exposed if x in inside - outside and _has_zero(x)]
+        read = dict.fromkeys(exposed(s.body, {s.target}))
+        return [x for x in read if x in inside - outside and _has_zero(x)]
 
 
 def _outside(body: Block, loop: For) -> Iterable[Statement]:
@@ -97,7 +97,7 @@ def _read_before(s: Statement, known: set[Var]) -> Iterable[Var]:
     known |= {x for branch in branches for x in branch} | set(writes(s))
 
 
-def _exposed(body: Block, assigned: set[Var]) -> Iterable[Var]:
+def exposed(body: Block, assigned: set[Var]) -> Iterable[Var]:
     """Upward-exposed reads of a block, on some path; `assigned` gains the variables that every path assigns."""
     for s in body:
         yield from (x for x in reads(s) if isinstance(x, Var) and x not in assigned)
@@ -105,13 +105,14 @@ def _exposed(body: Block, assigned: set[Var]) -> Iterable[Var]:
             case If():
                 branches = [set(assigned), set(assigned)]
                 for branch, inner in zip(branches, blocks(s), strict=True):
-                    yield from _exposed(inner, branch)
+                    yield from exposed(inner, branch)
                 assigned |= branches[0] & branches[1]
             case For():
-                yield from _exposed(s.body, assigned | {s.target})
+                yield from exposed(s.body, assigned | {s.target})
             case While():
-                yield from _exposed(s.before, assigned)
-                yield from _exposed(s.body, set(assigned))
+                yield from exposed(s.before, assigned)
+                yield from (x for x in (s.test,) if isinstance(x, Var) and x not in assigned)
+                yield from exposed(s.body, set(assigned))
             case _:
                 assigned |= set(writes(s))
 

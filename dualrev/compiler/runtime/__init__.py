@@ -68,7 +68,7 @@ from dualrev.compiler.runtime.linalg.dot_vjp import (
     dot_right_22,
     dot_right_22_apart,
 )
-from dualrev.compiler.runtime.markers import double, in_order, in_rows, stopped
+from dualrev.compiler.runtime.markers import barrier, double, in_order, in_rows, stopped
 from dualrev.compiler.runtime.objects.fields import fields, mirrored, row, tangents, to_return
 from dualrev.compiler.runtime.objects.list_helpers import (
     as_list,

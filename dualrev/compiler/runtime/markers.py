@@ -4,6 +4,7 @@ stop_gradient   `dualrev.stop_gradient`: the same numbers, and a copy of arrays 
 double          a number: the compiler refuses any but a float64
 in_order        an array of which `.flat` goes in the order of np.nditer
 in_rows         the same array, if that goes over rows also where it has other arrays beside it
+barrier         a barrier of the threads of a CUDA block: they read and write these arrays
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -17,7 +18,7 @@ from dualrev.compiler.types.aliases import NumbaType
 from dualrev.diagnostics.quoting import execute
 from dualrev.eager.custom import stop_gradient
 
-__all__ = ["double", "in_order", "in_rows", "stopped", "typed"]
+__all__ = ["barrier", "double", "in_order", "in_rows", "stopped", "typed"]
 
 _PLAIN = (types.Number, types.Boolean, types.NoneType, types.UnicodeType, types.Dispatcher)
 
@@ -76,6 +77,15 @@ def double(x):
 @overload(double)
 def _double(x):
     return lambda x: x
+
+
+def barrier(*arrays):
+    """Mark a barrier of the threads of a CUDA block; in one thread, it does nothing."""
+
+
+@overload(barrier)
+def _barrier(*arrays):
+    return lambda *arrays: None
 
 
 def goes_back(kind: NumbaType) -> bool:

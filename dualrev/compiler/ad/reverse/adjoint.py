@@ -11,6 +11,7 @@ The statements from the last to the first. With d_x the cotangent of the variabl
     if c: s else: t     if c: reverse of t ...
     for i in range(n)   for i in range(n), from its end: reverse of the body
     y = g(x)            d_x += g_reverse(x, d_y)
+    barrier a           barrier a, d_a
 
 There is one cotangent per variable, as there is one memory cell: so branches and loops need no rule of their own.
 Within straight-line code the order, the zeros and the first contributions are known, so `d_x = ...` stands in place of
@@ -40,6 +41,7 @@ from dualrev.compiler.ir.core.builder import CoreBuilder, partial
 from dualrev.compiler.ir.core.known_zeros import ALONG, PRODUCTS, times
 from dualrev.compiler.ir.core.nodes import (
     Accumulate,
+    Barrier,
     Block,
     Call,
     Copy,
@@ -248,6 +250,9 @@ class Adjoint(CoreBuilder):
                 self._loop(s)
             case Call():
                 self._call(s)
+            case Barrier():
+                shadows = [self._shadow(s, x) for x in s.arrays if self.facts.has_shadow(x)]
+                self.write(Barrier((*(self._at(s, x) for x in s.arrays), *shadows), s.line))
             case _:
                 self._zero |= {x for x in writes(s) if self.facts.is_scalar(x)}
         self._current = outer

@@ -86,12 +86,15 @@ class Reverse:
         fuses = all(isinstance(ct, Constant) for ct in seeds.values())
         return self._swept(Sweeps(self, f, [*varied], useful, seeds, wanted, known=known, fuses=fuses, fresh=fresh))
 
-    def of_arrays(self, f: Function, arrays: Sequence[Var], back: Sequence[Var] = ()) -> Sweeps:
+    def of_arrays(
+        self, f: Function, arrays: Sequence[Var], back: Sequence[Var] = (), recorded: Sequence[Var] = ()
+    ) -> Sweeps:
         """Both sweeps, as one, of a function whose results are the `arrays` among its parameters that it changes.
 
-        They are given the shadows of these. The reverse sweep restores the elements of the arrays in `back`.
+        They are given the shadows of these. The reverse sweep restores the elements of the arrays in `back`, and never
+        those of the arrays in `recorded`.
         """
-        return self._swept(Sweeps(self, f, arrays, arrays, {}, frozenset(), back=back))
+        return self._swept(Sweeps(self, f, arrays, arrays, {}, frozenset(), back=back, recorded=recorded))
 
     def fused_loops(self, sweeps: Sweeps) -> dict[Statement, Block]:
         """Replacement statements for the loops, and the calls of parallel loops, whose sweeps are fused."""

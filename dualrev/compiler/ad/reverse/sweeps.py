@@ -118,6 +118,7 @@ class Sweeps:
     fresh       the shadows that are zeros before the forward sweep, of what is known then; None: see elide_zeroing
     spent, left, back    parameters that need not come back as they were, results whose shadows the caller makes, and
                          parameters that have to come back
+    recorded    arrays into which no store is undone: their elements are recorded where they are loaded
     """
 
     reverse: ReverseMode
@@ -137,6 +138,7 @@ class Sweeps:
     spent: Sequence[Atom] = ()
     left: Sequence[Atom] = ()
     back: Sequence[Atom] = ()
+    recorded: Sequence[Atom] = ()
     holds: set[str] = field(default_factory=lambda: {"core"})
     covered: set[Var] = field(default_factory=set)  # the fresh shadows that need not be zeros
 
@@ -264,7 +266,7 @@ def plan_tape(s: Sweeps) -> None:
 
 
 def _crossing(s: Sweeps) -> Crossing:
-    return Crossing(s.facts, s.adjoint, s.subject, Needs(s.facts, s.adjoint, s.subject).chosen())
+    return Crossing(s.facts, s.adjoint, s.subject, Needs(s.facts, s.adjoint, s.subject, s.recorded).chosen())
 
 
 def skip_restoring(s: Sweeps) -> None:

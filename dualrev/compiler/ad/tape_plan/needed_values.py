@@ -7,6 +7,8 @@ undone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dualrev.compiler.ad.reverse.adjoint import Adjoint
 from dualrev.compiler.ad.reverse.gradient_context import Facts
 from dualrev.compiler.ad.tape_plan.late_shadows import can_be_made_again, late_arrays
@@ -35,7 +37,9 @@ class Needs:
 
     plan: Plan
 
-    def __init__(self, facts: Facts, adjoint: Adjoint, subject: Subject) -> None:
+    def __init__(self, facts: Facts, adjoint: Adjoint, subject: Subject, recorded: Iterable[Atom] = ()) -> None:
+        """`recorded` are arrays whose elements are not read again."""
+        self._forbidden = {facts.classes.find(x) for x in recorded}
         self._facts, self._adjoint, self._subject = facts, adjoint, subject
         self._versions = facts.versions
         self._stores = [s for s in statements(facts.f.body) if isinstance(s, Store)]
@@ -50,7 +54,7 @@ class Needs:
 
     def chosen(self) -> Needs:
         """Choose the cheapest plan, greedily by alias classes: record loaded elements, or undo the stores."""
-        forbidden: set[Representative] = set()  # classes whose elements are not read again
+        forbidden = set(self._forbidden)  # classes whose elements are not read again
         best = self._solve(forbidden)
         for key in sorted(self.content, key=lambda k: min(place for place, _ in self.content[k])):
             if any(self._facts.classes.find(s.array) == key for s in self._stores if s in self.undone):

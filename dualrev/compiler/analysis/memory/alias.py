@@ -13,7 +13,7 @@ from typing import NoReturn, TypeAlias
 from dualrev.compiler.analysis.fixpoint import FixedPoint
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import Applied, Atom, Field, Global, Index, Var
-from dualrev.compiler.ir.core.nodes import Call, Copy, Discrete, Function, Hold, Load, Statement, Store, View
+from dualrev.compiler.ir.core.nodes import Barrier, Call, Copy, Discrete, Function, Hold, Load, Statement, Store, View
 from dualrev.compiler.ir.core.program import Program
 from dualrev.compiler.ir.core.traverse import leaves, parts, statements
 from dualrev.compiler.ir.union_find import Sets
@@ -135,6 +135,8 @@ class Memory:
         """Arrays whose elements a statement itself may write."""
         if isinstance(s, Store):
             return [s.array]
+        if isinstance(s, Barrier):
+            return list(s.arrays)
         if isinstance(s, Call):
             pairs = zip(given(s), self.effects(s).writes, strict=True)
             return [x for x, writes in pairs if writes and isinstance(x, Var)]
@@ -171,6 +173,8 @@ def contents(s: Statement) -> list[Var | Global]:
     """Arrays whose elements an operation reads (not only their shape)."""
     if isinstance(s, Load):
         return [s.array]
+    if isinstance(s, Barrier):
+        return list(s.arrays)
     return list(dict.fromkeys(_read_in(s.value))) if isinstance(s, Discrete) else []
 
 

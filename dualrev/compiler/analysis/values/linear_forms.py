@@ -73,6 +73,8 @@ class LinearForms:
                 return self.either(self.value(x), self.value(y))
             case Applied(("max" | "min") as f, (x, y)):
                 return self.extreme(f, self.value(x), self.value(y))
+            case Applied("np.int64" | "np.intp" | "int", (Var() as x,)) if is_whole(x):
+                return self.value(x)
             case Applied("runtime.range_length"):
                 return self.number(COUNT, [ZERO])
             case Applied("runtime.rising" | "runtime.falling"):

@@ -29,6 +29,7 @@ from dualrev.compiler.frontend.messages import STATEMENTS
 from dualrev.compiler.frontend.reading.source import Source, Static
 from dualrev.compiler.ir import anf
 from dualrev.compiler.ir.names import Names, is_generated
+from dualrev.compiler.runtime.markers import barrier
 from dualrev.compiler.types.aliases import AccessPath
 from dualrev.rules.drawing import DRAWING
 from dualrev.rules.emitted_names import BINARY
@@ -173,6 +174,10 @@ class Lowering(Sequences):
                 args = tuple(self.atom(x) for x in s.value.args)
                 holes = ", ".join("{}" for _ in args)
                 self.add(anf.Effect(f"print({holes})", args, s.lineno))
+                return
+            if static is not None and static.value is barrier:
+                args = tuple(self.atom(x) for x in s.value.args)
+                self.add(anf.Effect(f"{anf.BARRIER}({', '.join('{}' for _ in args)})", args, s.lineno))
                 return
         self.expr(s.value)
 

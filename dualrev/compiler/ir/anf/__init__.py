@@ -66,6 +66,7 @@ from dualrev.compiler.ir.anf.operations import (
     Window,
 )
 from dualrev.compiler.ir.anf.statements import (
+    BARRIER,
     Call,
     Effect,
     For,
@@ -82,6 +83,7 @@ from dualrev.compiler.ir.anf.statements import (
 )
 
 __all__ = [
+    "BARRIER",
     "Alloc",
     "AllocList",
     "AsList",

@@ -12,6 +12,7 @@ from dualrev.compiler.ir.anf.operations import GetItem, Let, Load, View
 from dualrev.compiler.types.aliases import NumbaTypes
 
 __all__ = [
+    "BARRIER",
     "Call",
     "Effect",
     "For",
@@ -26,6 +27,9 @@ __all__ = [
     "walk",
     "writes",
 ]
+
+#: The marker of a barrier: runtime/markers.py.
+BARRIER = "runtime.barrier"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +85,10 @@ class While:
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """Effect of the forward sweep: `raise` or `print`, as text with atoms in braces; `assert` is an If with a raise."""
+    """Effect: `raise` or `print` in the forward sweep, as text with atoms in braces; `assert` is an If with a raise.
+
+    Text that begins with BARRIER is a barrier of threads.
+    """
 
     text: str
     args: tuple[Atom, ...]

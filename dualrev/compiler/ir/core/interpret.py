@@ -225,6 +225,8 @@ class _Run:
                 self.loop(s)
             case nodes.Effect():
                 self.effect(s)
+            case nodes.Barrier():
+                pass  # there is one thread
             case nodes.Opaque():
                 self.opaque(s)
             case nodes.Hold():

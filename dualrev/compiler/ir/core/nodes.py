@@ -21,6 +21,7 @@ never clash, whatever they are called (ir/names.py chooses what is printed). It 
                      | for x in range(a, a, a): s .. (ends after an iteration that has set one of `exits`)      For
                      | while (s ..; a): s ..        (the same)       While
                      | raise, print                 Effect
+                     | barrier y, ..                Barrier         other threads of a CUDA block read and write y
                      | statements of Python         Opaque          as the user wrote them; no derivative goes through
 
 What reverse mode adds (ad/reverse/reverse_driver.py): memory between the sweeps, last in, first out.
@@ -47,7 +48,7 @@ from dualrev.compiler.types.aliases import UserValue
 from dualrev.rules.primitives import Primitive
 
 __all__ = [
-    *["Accumulate", "Block", "Call", "Columns", "Copy", "Discrete", "Effect", "For", "Function"],
+    *["Accumulate", "Barrier", "Block", "Call", "Columns", "Copy", "Discrete", "Effect", "For", "Function"],
     *["Hold", "If", "Keep", "Kept", "Load", "Make", "Opaque", "Pop", "Push"],
     *["Real", "Reserve", "Statement", "Store", "View", "While", "Whole"],
 ]
@@ -215,6 +216,14 @@ class Effect:
 
 
 @dataclass(frozen=True, eq=False)
+class Barrier:
+    """Barrier of the threads of a CUDA block: from here on, each thread sees what the others stored into `arrays`."""
+
+    arrays: tuple[Var, ...]
+    line: int
+
+
+@dataclass(frozen=True, eq=False)
 class Opaque:
     """Opaque Python statements, unchanged but for their names; no derivative passes through them.
 
@@ -335,6 +344,7 @@ Statement: TypeAlias = (
     | For
     | While
     | Effect
+    | Barrier
     | Opaque
     | Push
     | Pop

@@ -172,6 +172,8 @@ class _CorePrinter:
                 return f"{self.declared(s.result)} = {call}" if s.targets else call
             case nodes.Effect():
                 return s.text.format(*map(self.atom, s.args))
+            case nodes.Barrier():
+                return f"barrier {', '.join(map(self.atom, s.arrays))}".rstrip()
             case nodes.Hold():
                 right = f"hold {self.atom(s.source)} in slot {s.slot}"
             case nodes.Kept():

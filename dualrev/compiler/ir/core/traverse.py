@@ -28,6 +28,7 @@ from dualrev.compiler.ir.core.atoms import (
 )
 from dualrev.compiler.ir.core.nodes import (
     Accumulate,
+    Barrier,
     Call,
     Columns,
     Copy,
@@ -235,6 +236,8 @@ def substituted(s: Statement, read: Callable[[Atom], Any], write: Callable[[Var]
             return replace(s, test=read(s.test))
         case Effect():
             return replace(s, args=tuple(map(read, s.args)))
+        case Barrier():
+            return replace(s, arrays=tuple(map(read, s.arrays)))
         case Opaque():
             inputs = tuple((name, read(x)) for name, x in s.inputs)
             return replace(s, inputs=inputs, outputs=tuple((name, write(x)) for name, x in s.outputs))
@@ -267,6 +270,8 @@ def reads(s: Statement) -> list[Atom]:
             return [x for tree in s.args for x in leaves(tree)]
         case Opaque():
             return [x for _, x in s.inputs]
+        case Barrier():
+            return list(s.arrays)
         case If():
             return [s.test]
         case For() | Reserve() | Columns():

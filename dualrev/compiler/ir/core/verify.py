@@ -126,6 +126,8 @@ class _Checking:
                 self.hold(lines, s, "a target is no array with one axis")
             case nodes.Keep() | nodes.Accumulate():
                 self.hold(isinstance(_plain_type(s.array), types.Array), s, "no array")
+            case nodes.Barrier():
+                self.hold(all(isinstance(x.type, types.Array) for x in s.arrays), s, "no array")
             case nodes.Hold():
                 self.hold(_fits(s.target.type, _plain_type(s.source)), s, f"{s.target.type} = {_plain_type(s.source)}")
             case nodes.Make() | nodes.Kept():

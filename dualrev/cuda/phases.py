@@ -1,0 +1,279 @@
+"""Phases of a kernel: data races on the arrays that the threads of a block share, between two barriers.
+
+All threads of a block leave a barrier together, and none leaves the next one before all are there. So two threads race
+only by accesses that both can reach from one barrier, without another barrier between:
+
+    while s > 0:
+        if i < s:                             thread j stores into [j] with j < s, while thread i loads [i + s]
+            total[i] += total[i + s]
+        cuda.syncthreads()                    here all of them are done
+        s //= 2
+
+Two accesses of a phase do not race if both load, or both add atomically. Else they have to have one index, which
+depends on all coordinates of a thread in its block, or indices that are proven to differ: by what the tests around them
+say, by 0 <= threadIdx.x < blockDim.x, and by common divisors of the coefficients.
+
+If a loop leads from one access to the other, the integers that it changes may differ in both. All threads of a block
+take one way at a test that is the same for all, so two of them do not race from both sides of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from dualrev.compiler.analysis.memory.alias import Representative
+from dualrev.compiler.analysis.ssa import Loop
+from dualrev.compiler.analysis.values.linear_bounds import Form, Number, minus, plus, scaled, single
+from dualrev.compiler.ir.core.atom_types import is_array
+from dualrev.compiler.ir.core.atoms import Atom, Var
+from dualrev.compiler.ir.core.nodes import Barrier, Block, For, If, Load, Make, Statement, Store, While
+from dualrev.compiler.ir.core.traverse import blocks, reads, statements, writes
+from dualrev.cuda.accesses import Access, Accesses, Coordinates
+
+__all__ = ["check_barriers", "check_shared", "said"]
+
+_BLOCK = frozenset({"block_x", "block_y", "block_z"})
+
+
+class _Reached(NamedTuple):
+    """How a statement is reached from a barrier: `once` and `often` are the loops that led on to a next iteration."""
+
+    barrier: Barrier | None  # None: from the beginning of the kernel
+    once: frozenset[Loop] = frozenset()
+    often: frozenset[Loop] = frozenset()
+
+    def again(self, s: Loop) -> _Reached:
+        """The same after another iteration of a loop."""
+        return _Reached(self.barrier, self.once | {s}, self.often | ({s} & self.once))
+
+
+def _differs(s: Statement, varying: set[Atom | Representative]) -> bool:
+    """Whether the threads of a block may take different ways at a branch or a loop."""
+    match s:
+        case If() | While():
+            return s.test in varying or (isinstance(s, While) and any(x in varying for x in s.exits))
+        case For():
+            return any(x in varying for x in (s.start, s.stop, s.step, *s.exits))
+    return False
+
+
+def check_barriers(made: Accesses) -> None:
+    """Raise UnsupportedError for a barrier that some threads of a block may not come to."""
+    varying = _varying(made)
+
+    def check(body: Block, around: str) -> None:
+        """Check the barriers of a block, below what `around` says."""
+        for s in body:
+            below = around
+            match s:
+                case Barrier() if around:
+                    what = f"cuda.syncthreads() {around} that may differ between the threads of a block"
+                    instead = "cuda.syncthreads() outside of it, and the test around what a thread does between"
+                    made.source.refuse(s.line, what, "all threads of a block have to come to it", instead)
+                case If() | For() | While() if _differs(s, varying):
+                    below = around or ("after or below a test" if isinstance(s, If) else "in a loop with an end")
+            for inner in blocks(s):
+                check(inner, below)
+
+    check(made.f.body, "")
+
+
+def _varying(made: Accesses) -> set[Atom | Representative]:
+    """Variables that may differ between the threads of a block, by what they are computed from, and below what test."""
+    found: set[Atom | Representative] = {x for x in made.versions.parameters if made.depends.get(x, _BLOCK) - _BLOCK}
+    own = {made.classes.find(s.target) for s in statements(made.f.body) if isinstance(s, Make)}
+
+    def key(x: Atom) -> Atom | Representative:
+        """The memory of an array of the thread; any other atom itself."""
+        of = made.classes.find(x) if is_array(x) else x
+        return of if of in own else x
+
+    def visit(body: Block, under: bool) -> None:
+        """Visit a block, `under` a test that may differ."""
+        for s in body:
+            below = under or any(key(x) in found for x in reads(s))
+            if isinstance(s, For | While):
+                below = below or any(x in found for x in (*s.exits, *([s.test] if isinstance(s, While) else [])))
+            if below:
+                found.update(writes(s))
+                found.update([key(s.array)] if isinstance(s, Store) and made.classes.find(s.array) in own else [])
+            for inner in blocks(s):
+                visit(inner, below if isinstance(s, If | For | While) else under)
+
+    count = -1
+    while count < len(found):
+        count = len(found)
+        visit(made.f.body, False)
+    return found
+
+
+def check_shared(made: Accesses, x: Var, some: list[Access]) -> None:
+    """Raise UnsupportedError for a race on an array that the threads of a block share."""
+    reached, ways = _reached(made.f.body), _Ways(made)
+    for a in some:
+        if not a.known:
+            what, why = f"an access to a part of {x}", "a branch or a loop chooses the part"
+            made.source.refuse(a.s.line, what, why, f"{x} with all its indices, such as {x}[i, j] for row[j]")
+        if a.kind == "atomic" and isinstance(a.s, Load):
+            what, why = f"cuda.atomic.add to {x}, an array of ints that a block shares,", "it is not read yet"
+            made.source.refuse(a.s.line, what, why, f"an array of floats for {x}")
+    for a, b in itertools.combinations_with_replacement(some, 2):
+        if {a.kind, b.kind} in ({"load"}, {"atomic"}):
+            continue
+        pairs = [
+            (p, q)
+            for p in reached[a.s]
+            for q in reached[b.s]
+            if p.barrier is q.barrier and not ways.exclude(a.s, p, b.s, q)
+        ]
+        for p, q in pairs:
+            if not _are_apart(made, a, b, p.once ^ q.once, p.often | q.often):
+                _refuse(made, x, a, b)
+
+
+def _refuse(made: Accesses, x: Var, a: Access, b: Access) -> None:
+    first, last = (a, b) if a.kind != "store" else (b, a)
+    verb = {"load": "a load from", "store": "a store into", "atomic": "an atomic addition to"}
+    if a is b:
+        missing = made.asked - _BLOCK - made.coordinates([a]) - a.fixed
+        why = f"threads that differ in {said(missing)} write to one element between two barriers"
+        instead = f"cuda.atomic.add({x}, index, value) to add, or an index for each thread"
+        made.source.refuse(a.s.line, f"a store into {x}", why, instead)
+    what = f"{verb[first.kind]} {x}, into which line {last.s.line} stores,"
+    why = "no barrier stands between, and another thread may access the same element"
+    made.source.refuse(first.s.line, what, why, "cuda.syncthreads() between both")
+
+
+def _are_apart(made: Accesses, a: Access, b: Access, once: frozenset[Loop], often: frozenset[Loop]) -> bool:
+    """Whether two threads of a block certainly access different elements, one of them in a later iteration of loops."""
+    numbers = {x for f in a.element.index if f is not None for x in f.factors if not made.numbers.get(x)}
+    waits = [s for s in once if any(isinstance(t, Barrier) for t in statements((s,)))]
+    moves = any(made.dependence._is_inside(x, s) for x in numbers for s in waits)
+    if not moves and made.covers([a, b], made.asked - _BLOCK):
+        return True
+    one, two = (_of_a_thread(made, of, once | often) for of in (a, b))
+    return "never" in made.dependence.by_axis(one, two)
+
+
+def _of_a_thread(made: Accesses, a: Access, loops: Iterable[Loop]) -> Access:
+    """The element of an access, with integers of one thread, and all that the tests around it say of these."""
+    dependence, names = made.dependence, dict[Number, Form]()
+
+    def differs(x: Number) -> bool:
+        """Whether an integer may differ between two threads of a block."""
+        return bool(made.numbers.get(x, frozenset()) - _BLOCK) or any(dependence._is_inside(x, s) for s in loops)
+
+    def renamed(f: Form) -> Form:
+        """A form of the same thread."""
+        found = Form(f.constant, {})
+        for x, k in f.factors.items():
+            found = plus(found, scaled(k, names.get(x, single(x))))
+        return found
+
+    todo, some = [x for f in (*a.element.index, *a.facts) if f is not None for x in f.factors], set[Number]()
+    while todo:
+        x = todo.pop()
+        if x not in some:
+            some.add(x)
+            todo += [y for bound in (*x.lower, *x.upper) for y in bound.factors]
+    for x in sorted(filter(differs, some), key=lambda x: x.age):
+        names[x] = dependence.number(x.most, map(renamed, x.lower), map(renamed, x.upper))
+    mine = {x for form in names.values() for x in form.factors}
+    for fact in map(renamed, a.facts):
+        _note(fact, mine)
+    index = tuple(None if f is None else renamed(f) for f in a.element.index)
+    return replace(a.element, index=index, views=())
+
+
+def _note(fact: Form, mine: set[Number]) -> None:
+    """Make a form that is not negative a bound of the newest integer in it, if that is one of these."""
+    newest = max(fact.factors, key=lambda x: x.age, default=None)
+    if newest is None or newest not in mine:
+        return
+    rest = minus(fact, scaled(fact.factors[newest], single(newest)))
+    if fact.factors[newest] == 1:
+        newest.lower.append(scaled(-1, rest))
+    elif fact.factors[newest] == -1:
+        newest.upper.append(rest)
+
+
+class _Ways:
+    """Ways through a kernel that all threads of a block take together, by tests that are the same for all."""
+
+    def __init__(self, made: Accesses) -> None:
+        self.versions, self.varying = made.versions, _varying(made)
+
+    def exclude(self, a: Statement, p: _Reached, b: Statement, q: _Reached) -> bool:
+        """Whether no way from one barrier leads to both statements, each reached as said."""
+        one, two = self._around(a), self._around(b)
+        return any(
+            self._parts(s, one, p, two, q) or self._parts(s, two, q, one, p)
+            for s in {**one, **two}
+            if not _differs(s, self.varying) and self._is_one_time(s, p, q)
+        )
+
+    def _around(self, s: Statement) -> dict[Statement, int]:
+        """Branches and loops around a statement, each with the number of its block."""
+        found: dict[Statement, int] = {}
+        region = self.versions.region_of[s]
+        while region.parent is not None and region.owner is not None:
+            found[region.owner] = next(k for k in (0, 1) if self.versions.regions.get((region.owner, k)) is region)
+            region = region.parent
+        return found
+
+    def _is_one_time(self, s: Statement, p: _Reached, q: _Reached) -> bool:
+        """Whether both are reached in the same iteration of all loops around a statement."""
+        loops = self.versions.enclosing_loops(self.versions.region_of[s])
+        return all((x in p.once) == (x in q.once) and x not in p.often | q.often for x in loops)
+
+    @staticmethod
+    def _parts(s: Statement, one: dict[Statement, int], p: _Reached, two: dict[Statement, int], q: _Reached) -> bool:
+        """Whether the ways part at a statement: to both sides of a test, or into a loop and out of it before."""
+        if s not in one or (s in two and isinstance(s, If) and one[s] == two[s]):
+            return False
+        if isinstance(s, If):
+            return s in two
+        inside, outside = ((s in of.once) + (s in of.often) for of in (p, q))
+        is_test = isinstance(s, While) and one[s] == 0
+        return s not in two and not is_test and outside <= inside and outside < 2
+
+
+def _reached(body: Block) -> dict[Statement, set[_Reached]]:
+    """For each statement, the barriers from which it is reached without another one between."""
+    found: dict[Statement, set[_Reached]] = {}
+
+    def visit(some: Block, state: set[_Reached]) -> set[_Reached]:
+        """Visit a block; return how its end is reached."""
+        for s in some:
+            found.setdefault(s, set()).update(state)
+            match s:
+                case Barrier():
+                    state = {_Reached(s)}
+                case If():
+                    state = visit(s.then, state) | visit(s.orelse, state)
+                case For():
+                    state = loop(s, (), state)
+                case While():
+                    state = loop(s, s.before, state)
+        return state
+
+    def loop(s: Loop, before: Block, state: set[_Reached]) -> set[_Reached]:
+        """Visit a loop, as often as its iterations may reach statements in another way."""
+        while True:
+            tested = visit(before, state)
+            more = state | {of.again(s) for of in visit(s.body, tested)}
+            if more == state:
+                return tested if before else state
+            state = more
+
+    visit(body, {_Reached(None)})
+    return found
+
+
+def said(coordinates: Coordinates) -> str:
+    """Name coordinates of a thread as CUDA does."""
+    parts = (x.partition("_") for x in sorted(coordinates))
+    return " and ".join(f"cuda.{part}Idx.{axis}" for part, _, axis in parts)
