@@ -96,28 +96,36 @@ class Tape:
         if not self.waits:
             return [Suite(f"if {is_short}:", [report, Code("return", 0)], 0)]
         stop = Suite(f"if {is_short}:", [report], 0)
-        return [Suite(f"if cuda.syncthreads_or({is_short}):", [stop, Code("return", 0)], 0)]
+        return [Suite(f"if cuda.syncthreads_or(np.int32({is_short})):", [stop, Code("return", 0)], 0)]
 
 
-def _size(body: Block, inside: bool = False) -> int | None:
+def _size(body: Block) -> int | None:
     """Words that statements put on the tape, if that is known when they are compiled."""
     total = 0
     for s in body:
         some: int | None = 0
-        if isinstance(s, (nodes.Push, nodes.Columns)) and inside:
-            return None
-        if isinstance(s, nodes.Push):
-            some = len(s.values)
-        elif isinstance(s, nodes.Columns) and not s.taken:
-            bounds = [x.value for x in (s.start, s.stop, s.step) if isinstance(x, Constant)]
-            some = len(range(*bounds)) * len(s.targets) if len(bounds) == 3 else None
-        else:
-            parts = [_size(inner, inside or not isinstance(s, nodes.If)) for inner in blocks(s)]
-            some = None if None in parts else sum(n for n in parts if n is not None)
+        match s:
+            case nodes.Push():
+                some = len(s.values)
+            case nodes.Columns(taken=False):
+                rounds = _rounds(s)
+                some = None if rounds is None else rounds * len(s.targets)
+            case nodes.If() | nodes.For() | nodes.While():
+                parts = [_size(inner) for inner in blocks(s)]
+                some = None if None in parts else sum(n for n in parts if n is not None)
+                if some and not isinstance(s, nodes.If):
+                    rounds = _rounds(s) if isinstance(s, nodes.For) else None
+                    some = None if rounds is None else rounds * some
         if some is None:
             return None
         total += some
     return total
+
+
+def _rounds(s: nodes.For | nodes.Columns) -> int | None:
+    """Iterations of a loop, if its bounds are constants."""
+    bounds = [x.value for x in (s.start, s.stop, s.step) if isinstance(x, Constant)]
+    return len(range(*bounds)) if len(bounds) == 3 and bounds[2] else None
 
 
 class KernelEmission(Emission):

@@ -210,7 +210,7 @@ class _Ways:
         """Whether no way from one barrier leads to both statements, each reached as said."""
         one, two = self._around(a), self._around(b)
         return any(
-            self._parts(s, one, p, two, q) or self._parts(s, two, q, one, p)
+            self._parts(s, a, p, b, q) or self._parts(s, b, q, a, p)
             for s in {**one, **two}
             if not _differs(s, self.varying) and self._is_one_time(s, p, q)
         )
@@ -229,16 +229,15 @@ class _Ways:
         loops = self.versions.enclosing_loops(self.versions.region_of[s])
         return all((x in p.once) == (x in q.once) and x not in p.often | q.often for x in loops)
 
-    @staticmethod
-    def _parts(s: Statement, one: dict[Statement, int], p: _Reached, two: dict[Statement, int], q: _Reached) -> bool:
-        """Whether the ways part at a statement: to both sides of a test, or into a loop and out of it before."""
-        if s not in one or (s in two and isinstance(s, If) and one[s] == two[s]):
-            return False
-        if isinstance(s, If):
-            return s in two
-        inside, outside = ((s in of.once) + (s in of.often) for of in (p, q))
-        is_test = isinstance(s, While) and one[s] == 0
-        return s not in two and not is_test and outside <= inside and outside < 2
+    def _parts(self, s: Statement, a: Statement, p: _Reached, b: Statement, q: _Reached) -> bool:
+        """Whether the ways part at a statement: to both sides of a test, or on in a loop and out of it before."""
+        one, two = self._around(a).get(s), self._around(b).get(s)
+        if one is None or isinstance(s, If):
+            return two is not None and one is not None and one != two
+        is_after = two is None and self.versions.extent[b][0] > self.versions.extent[s][1]
+        is_test = isinstance(s, While) and one == 0
+        on, out = ((s in of.once) + (s in of.often) for of in (p, q))  # iterations, 2 for more
+        return is_after and not is_test and out <= on and out < 2
 
 
 def _reached(body: Block) -> dict[Statement, set[_Reached]]:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import operator
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -87,14 +86,6 @@ _REFUSED = {
     "gridsize": ("the number of axes has to be 1, 2 or 3", "cuda.gridsize(1)"),
 }
 _UNKNOWN = "it has no derivative here", "functions of math, and what docs/cuda.md lists"
-
-
-_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-}
 
 
 def _is_name(s: ast.Assign, name: str) -> bool:
@@ -385,9 +376,6 @@ class _Rewriting(ast.NodeTransformer):
         match node:
             case ast.Constant(value):
                 return value
-            case ast.BinOp(left, op, right) if type(op) in _ARITHMETIC:
-                parts = self._constant(left), self._constant(right)
-                return _ARITHMETIC[type(op)](*parts) if all(isinstance(n, int) for n in parts) else None
             case ast.Name(name) if self._assigned[name] == 1:
                 made = [s.value for s in ast.walk(self.source.tree) if isinstance(s, ast.Assign) and _is_name(s, name)]
                 return self._constant(made[0]) if made else None

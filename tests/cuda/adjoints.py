@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from numba import cuda
 from programs.cuda_kernels import CASES, elementwise, grid_stride, in_place, logistic, scatter, stencil
+from programs.shared_kernels import SHARED, sum_of_squares
 
 import dualrev as dr
 from dualrev.errors import LaunchError
 
 SIMULATED = bool(numba.config.ENABLE_CUDASIM)
+ALL = CASES | SHARED
 rng = np.random.default_rng(1)
 
 
@@ -49,14 +51,14 @@ def check_differences(kernel, launch, args, arrays, tolerance=1e-6):
         assert actual == pytest.approx(expected, rel=tolerance, abs=tolerance)
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("case", ALL.values(), ids=ALL)
 def test_adjoint_agrees_with_differences(case):
     adjoint = dr.cuda.adjoint(case.kernel)
     check_differences(case.kernel[case.grid], adjoint[case.grid], case.args, case.arrays)
     assert adjoint.before(*case.args) == case.before
 
 
-@pytest.mark.parametrize("case", [c for c in CASES.values() if c.second], ids=[k for k, c in CASES.items() if c.second])
+@pytest.mark.parametrize("case", [c for c in ALL.values() if c.second], ids=[k for k, c in ALL.items() if c.second])
 def test_adjoint_of_an_adjoint_agrees_with_differences(case):
     first = dr.cuda.adjoint(case.kernel).compiled(*case.args)
     args = (*case.args, *(rng.standard_normal(case.args[k].shape) for k in case.arrays))
@@ -64,7 +66,7 @@ def test_adjoint_of_an_adjoint_agrees_with_differences(case):
     check_differences(first[case.grid], dr.cuda.adjoint(first)[case.grid], args, arrays)
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("case", ALL.values(), ids=ALL)
 def test_adjoint_in_single_precision(case):
     adjoint = dr.cuda.adjoint(case.kernel)
     single = [x.astype(np.float32) if k in case.arrays else x for k, x in enumerate(case.args)]
@@ -77,7 +79,7 @@ def test_adjoint_in_single_precision(case):
         np.testing.assert_allclose(x, y, rtol=2e-4, atol=2e-5)  # the chaotic map of `logistic` loses a few digits
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("case", ALL.values(), ids=ALL)
 def test_arrays_that_are_not_needed_from_before_may_be_those_after(case):
     adjoint = dr.cuda.adjoint(case.kernel)
     after = copied(case.args)
@@ -92,9 +94,9 @@ def test_arrays_that_are_not_needed_from_before_may_be_those_after(case):
 
 
 @pytest.mark.skipif(not SIMULATED, reason="a GPU chooses the order itself")
-@pytest.mark.parametrize("name", ["stencil", "scatter", "histogram", "grid stride", "bodies", "wave"])
+@pytest.mark.parametrize("name", ["stencil", "scatter", "histogram", "grid stride", "bodies", "wave", *SHARED])
 def test_order_of_threads_does_not_matter(name, monkeypatch):
-    case = CASES[name]
+    case = ALL[name]
     adjoint = dr.cuda.adjoint(case.kernel)
     cts = [rng.standard_normal(case.args[k].shape) for k in case.arrays]
     expected = pulled(adjoint[case.grid], case.args, case.arrays, cts)
@@ -170,6 +172,13 @@ def test_a_thread_that_runs_out_of_tape_is_an_error_with_the_number_of_words():
     check_differences(logistic[1, 4], dr.cuda.adjoint(logistic, tape=100)[1, 4], (x, np.zeros(3), 2), [0, 1])
     with pytest.raises(LaunchError, match="the shadows and x are half done"):
         dr.cuda.adjoint(grid_stride, tape=1)[1, 4](x, np.ones(3), np.zeros(3), np.ones(3))
+
+
+def test_all_threads_of_a_block_stop_if_the_tape_of_one_is_too_short():
+    case = SHARED["sum of squares"]
+    cts = [np.ones(10), np.ones(1)]
+    with pytest.raises(LaunchError, match="needs 2 words of tape and has 1"):
+        dr.cuda.adjoint(sum_of_squares, tape=1)[case.grid](*case.args, *cts)
 
 
 def launched(kernel, *args, grid=(1, 4)):

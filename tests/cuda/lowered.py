@@ -12,6 +12,7 @@ import numpy as np
 from numba import types
 from numba.cuda.cudadrv import nvvm
 from programs.cuda_kernels import CASES, Case
+from programs.shared_kernels import SHARED
 
 from bench.programs.kernel_programs import PROGRAMS
 from dualrev.cuda.derive_kernel import kernel_text
@@ -59,7 +60,7 @@ def main():
     for module in (numba.cuda.compiler, numba.cuda.dispatcher):
         module.get_current_device = lambda: SimpleNamespace(compute_capability=CAPABILITY)
     timed = [Case(p.kernel, grid, args) for p in PROGRAMS for args, grid in [p.make(p.tiny, np.float64, 4)]]
-    for case in (*CASES.values(), *timed):
+    for case in (*CASES.values(), *SHARED.values(), *timed):
         for number in (types.float64, types.float32):
             check(case, number)
     print("lowered")

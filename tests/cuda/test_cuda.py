@@ -2,13 +2,14 @@
 
 import inspect
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from numba import cuda
-from programs import refused_kernels
+from programs import refused_kernels, shared_kernels
 from programs.cuda_kernels import CASES
 from programs.refused_kernels import REFUSED, A, imported_names
 
@@ -56,6 +57,28 @@ def test_refused_kernels_with_line_reason_and_cure(kernel, args, line, why, cure
     assert line in message.split("`")[1]
     assert why in message
     assert cure in message.partition("Write ")[2]
+
+
+TEXT = Path(shared_kernels.__file__).read_text(encoding="utf-8")
+BARRIERS = [k for k, line in enumerate(TEXT.split("\n")) if line.strip() == "cuda.syncthreads()"]
+
+
+@pytest.mark.parametrize("at", BARRIERS)
+def test_a_kernel_without_one_of_its_barriers_is_refused(at, tmp_path):
+    lines = TEXT.split("\n")
+    name = [line for line in lines[:at] if line.startswith("def ")][-1].partition("(")[0].removeprefix("def ")
+    lines[at] = lines[at].replace("cuda.syncthreads()", "pass")
+    file = tmp_path / "kernels.py"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    space = runpy.run_path(str(file))
+    name = {"added_up": "softmax_of_rows", "neighbour": "exchanged"}.get(name, name)  # device functions
+    cases = [c for c in space["SHARED"].values() if c.kernel.py_func.__name__ == name]
+    assert cases
+    for case in cases:
+        with pytest.raises(
+            UnsupportedError, match=r"another thread may access the same element.*cuda\.syncthreads\(\) between"
+        ):
+            dr.cuda.adjoint(case.kernel).source(*case.args)
 
 
 def test_the_library_imports_its_adjoints_of_kernels_when_they_are_asked_for():

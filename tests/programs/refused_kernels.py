@@ -13,19 +13,87 @@ M = np.ones((4, 4))
 
 
 @cuda.jit
-def shared(x):
-    s = cuda.shared.array(4, numba.float64)
-    i = cuda.grid(1)
-    s[i] = x[i]
-    cuda.syncthreads()
-    x[i] = s[3 - i]
+def barrier_below_a_test(x):
+    part = cuda.shared.array(4, numba.float64)
+    t = cuda.threadIdx.x
+    part[t] = x[t]
+    if t > 0:
+        cuda.syncthreads()
+        x[t] = part[t - 1]
 
 
 @cuda.jit
-def barrier(x):
-    i = cuda.grid(1)
-    x[i] = 2.0 * x[i]
+def barrier_after_a_return(x):
+    part = cuda.shared.array(4, numba.float64)
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    if i >= x.size:
+        return
+    part[t] = x[i]
     cuda.syncthreads()
+    x[i] = part[0]
+
+
+@cuda.jit
+def barrier_in_a_loop_of_the_thread(x, k):
+    part = cuda.shared.array(4, numba.float64)
+    t = cuda.threadIdx.x
+    part[t] = x[t]
+    for _ in range(k[t]):
+        cuda.syncthreads()
+        part[t] += 1.0
+    x[t] = part[t]
+
+
+@cuda.jit
+def shared_of_unknown_size(x, n):
+    part = cuda.shared.array(n, numba.float64)
+    part[cuda.threadIdx.x] = x[0]
+
+
+@cuda.jit
+def shared_with_the_size_of_the_launch(x):
+    part = cuda.shared.array(0, numba.float64)
+    part[cuda.threadIdx.x] = x[0]
+
+
+@cuda.jit
+def one_element_for_all(x, y):
+    part = cuda.shared.array(1, numba.float64)
+    i = cuda.grid(1)
+    part[0] = x[i]
+    cuda.syncthreads()
+    y[i] = part[0]
+
+
+@cuda.jit
+def counted_together(x, y):
+    count = cuda.shared.array(1, numba.int64)
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    if t == 0:
+        count[0] = 0
+    cuda.syncthreads()
+    cuda.atomic.add(count, 0, 1)
+    cuda.syncthreads()
+    y[i] = x[i] / count[0]
+
+
+@cuda.jit
+def part_chosen_by_a_loop(x, y):
+    part = cuda.shared.array((2, 4), numba.float64)
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    row, other = part[0], part[1]
+    for _ in range(3):
+        row[t] = x[i]
+        cuda.syncthreads()
+        y[i] = row[3 - t]
+        row, other = other, row
+
+
+@cuda.jit
+def voted(x):
+    i = cuda.grid(1)
+    if cuda.syncthreads_or(x[i] > 0.0):
+        x[i] = 2.0 * x[i]
 
 
 @cuda.jit
@@ -173,8 +241,21 @@ def imported_names(x, y):
 
 #: A kernel, its arguments, the line that the error names, and what it says.
 REFUSED = [
-    (shared, (A,), "s = cuda.shared.array", "threads of a block share it", "arrays that the kernel is given"),
-    (barrier, (A,), "cuda.syncthreads()", "threads wait for one another", "a kernel for each part"),
+    (barrier_below_a_test, (A,), "cuda.syncthreads()", "all threads of a block have to come to it", "outside of it"),
+    (barrier_after_a_return, (A,), "cuda.syncthreads()", "all threads of a block have to come to it", "outside of it"),
+    (barrier_in_a_loop_of_the_thread, (A, K), "cuda.syncthreads()", "all threads of a block", "outside of it"),
+    (shared_of_unknown_size, (A, 3), "cuda.shared.array(n", "have to be constants", "cuda.shared.array(128"),
+    (shared_with_the_size_of_the_launch, (A,), "cuda.shared.array(0", "is given at the launch", "its size as an int"),
+    (
+        one_element_for_all,
+        (A, A),
+        "part[0] = x[i]",
+        "write to one element between two barriers",
+        "cuda.atomic.add(part",
+    ),
+    (counted_together, (A, A), "cuda.atomic.add(count", "an array of ints that a block shares", "an array of floats"),
+    (part_chosen_by_a_loop, (A, A), "row[t] = x[i]", "a branch or a loop chooses the part", "part with all its"),
+    (voted, (A,), "cuda.syncthreads_or", "the barrier of a whole block", "cuda.syncthreads() as a statement"),
     (maximum, (A, A), "cuda.atomic.max", "order of threads", "cuda.atomic.add(array, index, value)"),
     (old_value, (A, K), "j = cuda.atomic.add", "order of threads", "a statement of its own"),
     (shuffle, (A,), "cuda.shfl_down_sync", "exchange values", "arrays that the kernel is given"),

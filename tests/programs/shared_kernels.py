@@ -9,6 +9,8 @@ from numba import cuda
 from programs.cuda_kernels import Case
 
 T = 4
+PADDED = T + 1
+WITH_HALO = T + 2
 
 
 @cuda.jit
@@ -59,7 +61,7 @@ def product_by_halves(x, y):
         if t < s:
             part[t] = part[t] * part[t + s]
         cuda.syncthreads()
-    if 0 == t:
+    if t == 0:
         y[cuda.blockIdx.x] = part[t]
 
 
@@ -84,17 +86,18 @@ def matrix_product(a, b, c):
 @cuda.jit
 def transpose(x, y):
     """Linear: the adjoint needs no element of x."""
-    tile = cuda.shared.array((T, T + 1), numba.float64)
+    tile = cuda.shared.array((T, PADDED), numba.float64)
     i, j = cuda.grid(2)
-    tile[cuda.threadIdx.y, cuda.threadIdx.x] = x[i, j]
+    tile[cuda.threadIdx.x, cuda.threadIdx.y] = x[i, j]
     cuda.syncthreads()
-    y[j, i] = tile[cuda.threadIdx.y, cuda.threadIdx.x]
+    k, m = cuda.blockIdx.y * T + cuda.threadIdx.x, cuda.blockIdx.x * T + cuda.threadIdx.y
+    y[k, m] = tile[cuda.threadIdx.y, cuda.threadIdx.x]
 
 
 @cuda.jit
 def with_halo(u, v):
     """Stencil, of which the first and the last thread load a neighbour of the block, too."""
-    part = cuda.shared.array(T + 2, numba.float64)
+    part = cuda.shared.array(WITH_HALO, numba.float64)
     i, t = cuda.grid(1), cuda.threadIdx.x
     part[t + 1] = u[i] if i < u.size else 0.0
     if t == 0:
@@ -206,8 +209,9 @@ def exchanged(x, y):
 
 @cuda.jit
 def heat(u, v, steps):
-    """Steps of a rod, within a block, back and forth between two arrays; single precision in between."""
-    now, after = cuda.shared.array(T, numba.float64), cuda.shared.array(T, numba.float64)
+    """Steps of a rod, within a block, back and forth between two arrays."""
+    now = cuda.shared.array(T, numba.float64)  # two of them in one line are one in numba's simulator
+    after = cuda.shared.array(T, numba.float64)
     t = cuda.threadIdx.x
     now[t] = u[t]
     cuda.syncthreads()
@@ -259,7 +263,9 @@ SHARED = {
     "tiled bodies": Case(tiled_bodies, (2, T), (uniform(8), uniform(8), uniform(8)), second=False),
     "sum of squares": Case(sum_of_squares, (3, T), (uniform(10), uniform(1)), second=False),
     "product by halves": Case(product_by_halves, (2, 8), (uniform(16), uniform(2))),
-    "matrix product": Case(matrix_product, ((2, 2), (T, T)), (uniform(6, 7), uniform(7, 5), uniform(6, 5)), second=False),
+    "matrix product": Case(
+        matrix_product, ((2, 2), (T, T)), (uniform(6, 7), uniform(7, 5), uniform(6, 5)), second=False
+    ),
     "transpose": Case(transpose, ((2, 2), (T, T)), (uniform(8, 8), uniform(8, 8))),
     "halo": Case(with_halo, (3, T), (uniform(10), uniform(10))),
     "scan": Case(products_before, (1, T), (uniform(T), uniform(T)), second=False),
