@@ -19,7 +19,7 @@ from dualrev.compiler.analysis.dependence import Access as Element
 from dualrev.compiler.analysis.dependence import Dependence
 from dualrev.compiler.analysis.memory.alias import Classes, Memory
 from dualrev.compiler.analysis.ssa import Value, Versions
-from dualrev.compiler.analysis.values.linear_bounds import Form, Number, constant, minus, plus
+from dualrev.compiler.analysis.values.linear_bounds import Form, Number, constant, is_natural, minus, plus
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import (
     Applied,
@@ -104,21 +104,32 @@ class Accesses:
         self.depends = _dependent(f.body, dict(threads))
         self.asked = frozenset(c for some in threads.values() for c in some)
         self._bound_indices(names)
+        self._bound_counters()
         self.numbers = self._numbers()
 
     def _bound_indices(self, names: Mapping[str, Var]) -> None:
         """Tell the dependence analysis what is known of the indices of a thread: 0 <= threadIdx.x < blockDim.x."""
         sizes = [x for x in names if "dim" in x or "size" in x]
-        forms = {x: self.dependence._of(self.versions.parameters[names[x]]) for x in sizes}
+        forms = {x: self.dependence.form_of(self.versions.parameters[names[x]]) for x in sizes}
         for form in forms.values():
             for number in form.factors:
                 number.lower.append(constant(1))
         for x in names.keys() - forms.keys():
             part, _, axis = x.partition("_")
             limit = forms.get({"thread": f"blockdim_{axis}", "block": f"griddim_{axis}"}.get(part, f"gridsize_{axis}"))
-            for number in self.dependence._of(self.versions.parameters[names[x]]).factors:
+            for number in self.dependence.form_of(self.versions.parameters[names[x]]).factors:
                 number.lower.append(constant(0))
                 number.upper += [minus(limit, constant(1))] if limit is not None else []
+
+    def _bound_counters(self) -> None:
+        """Tell it what is known of counters whose steps are as unknown as blockDim.x, but positive."""
+        for s in statements(self.f.body):
+            if not isinstance(s, For) or isinstance(s.step, Constant):
+                continue
+            start, stop, step = (self.dependence.form(s, x) for x in (s.start, s.stop, s.step))
+            for number in self.dependence.counter_of(s).factors if is_natural(minus(step, constant(1))) else ():
+                number.lower.append(start)
+                number.upper.append(minus(stop, constant(1)))
 
     def _numbers(self) -> dict[Number, Coordinates]:
         """Coordinates that the unknown integers of linear forms depend on."""
@@ -127,7 +138,7 @@ class Accesses:
             if is_array(v.variable):
                 continue
             mine = self.depends.get(v.variable, NONE)
-            for x in self.dependence._of(v).factors:
+            for x in self.dependence.form_of(v).factors:
                 found[x] = found.get(x, mine) & mine  # i + n depends on the coordinates of i, and n does not
         return found
 

@@ -142,7 +142,7 @@ class _Derivation:
     def made(self) -> KernelText:
         """Emit the kernel."""
         core = without_repetition(self.core, self.memory, ())
-        self.stored, self.added = check_races(core, self.memory, self.indices, self.shared)
+        self.stored, self.added, self.alone = check_races(core, self.memory, self.indices, self.shared)
         active = [x for x in (*self.arrays, *self.shared) if is_real_array(x)]
         back: list[Var] = []
         needed = Needed(self.memory, self.parameters, self.shared, self.added)
@@ -164,7 +164,7 @@ class _Derivation:
     def _emitted(self, sweeps: Sweeps, whole: Function, active: list[Var]) -> KernelText:
         names, facts = self.front.names, sweeps.facts
         tape = Tape(names, whole.body, self.limit)
-        own = [facts.cotangent(x) for x in active if x in self.stored and x not in self.shared]
+        own = [facts.cotangent(x) for x in active if x in self.stored | self.alone and x not in self.shared]
         emission = KernelEmission(names, whole.body, tape, own, self._refuse)
         for x, name in zip(self.parameters, self.thread.parameters, strict=True):
             emission.call_it(x, names.user(name))

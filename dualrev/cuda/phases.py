@@ -151,7 +151,7 @@ def _are_apart(made: Accesses, a: Access, b: Access, once: frozenset[Loop], ofte
     """Whether two threads of a block certainly access different elements, one of them in a later iteration of loops."""
     numbers = {x for f in a.element.index if f is not None for x in f.factors if not made.numbers.get(x)}
     waits = [s for s in once if any(isinstance(t, Barrier) for t in statements((s,)))]
-    moves = any(made.dependence._is_inside(x, s) for x in numbers for s in waits)
+    moves = any(made.dependence.is_of_loop(x, s) for x in numbers for s in waits)
     if not moves and made.covers([a, b], made.asked - _BLOCK):
         return True
     one, two = (_of_a_thread(made, of, once | often) for of in (a, b))
@@ -164,7 +164,7 @@ def _of_a_thread(made: Accesses, a: Access, loops: Iterable[Loop]) -> Access:
 
     def differs(x: Number) -> bool:
         """Whether an integer may differ between two threads of a block."""
-        return bool(made.numbers.get(x, frozenset()) - _BLOCK) or any(dependence._is_inside(x, s) for s in loops)
+        return bool(made.numbers.get(x, frozenset()) - _BLOCK) or any(dependence.is_of_loop(x, s) for s in loops)
 
     def renamed(f: Form) -> Form:
         """A form of the same thread."""

@@ -20,6 +20,7 @@ Of an array that a block shares, only accesses between the same two barriers rac
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from dualrev.compiler.analysis.memory.alias import Memory, Representative
 from dualrev.compiler.ir.core.atom_types import is_array
@@ -28,18 +29,30 @@ from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.cuda.accesses import Access, Accesses
 from dualrev.cuda.phases import check_barriers, check_shared, said
+from dualrev.cuda.readers import has_one_reader
 from dualrev.cuda.thread_function import INDICES
 
-__all__ = ["check_races"]
+__all__ = ["Touched", "check_races"]
 
 
-def check_races(
-    f: Function, memory: Memory, indices: Mapping[str, Var], shared: Iterable[Var] = ()
-) -> tuple[set[Var], set[Var]]:
-    """Raise UnsupportedError for a race; return the parameters that are stored into, and those that are added to.
+class Touched(NamedTuple):
+    """What a kernel does to arrays among its parameters, those that a block shares included.
+
+    stored    it stores into them
+    added     it adds to them, atomically; those that a block shares may be stored into, too
+    alone     it only loads from them, each element in one thread
+    """
+
+    stored: set[Var]
+    added: set[Var]
+    alone: set[Var]
+
+
+def check_races(f: Function, memory: Memory, indices: Mapping[str, Var], shared: Iterable[Var] = ()) -> Touched:
+    """Raise UnsupportedError for a race.
 
     `indices` are the parameters that tell a thread its indices, by the keys of INDICES; `shared` those that a block
-    shares. The latter of the result are only added to, atomically; those of `shared` may be stored into, too.
+    shares.
     """
     made = Accesses(f, memory, {x: INDICES[name][1] for name, x in indices.items()}, indices)
     found: dict[Representative, list[Access]] = {}
@@ -54,7 +67,8 @@ def check_races(
         check(made, x, found[key])
     kinds = {x: {a.kind for a in found[key]} for key, x in names.items()}
     stored, added = ({x for x, of in kinds.items() if kind in of} for kind in ("store", "atomic"))
-    return stored, added
+    alone = {x for key, x in names.items() if x not in shared and has_one_reader(made, indices, found[key])}
+    return Touched(stored, added, alone if stored - shared else set())
 
 
 def _check_array(made: Accesses, x: Var, some: list[Access]) -> None:

@@ -309,6 +309,20 @@ class _Rewriting(ast.NodeTransformer):
             return found
         return ast.copy_location(made, node)
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """Rewrite `cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x`, in any order, as `cuda.grid(1)`."""
+        if isinstance(node.op, ast.Add):
+            for part, product in ((node.left, node.right), (node.right, node.left)):
+                paths = [self.path(part)]
+                if isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult):
+                    paths += sorted((self.path(product.left), self.path(product.right)))
+                for axis in _AXES:
+                    if paths == [f"threadIdx.{axis}", f"blockDim.{axis}", f"blockIdx.{axis}"]:
+                        return ast.copy_location(self.index(f"grid_{axis}"), node)
+        made = self.generic_visit(node)
+        assert isinstance(made, ast.expr)
+        return made
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         """Rewrite `cuda.threadIdx.x` and the like; refuse all else that is left of numba.cuda."""
         path = self.path(node)

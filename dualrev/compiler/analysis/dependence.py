@@ -117,6 +117,20 @@ class Dependence(LinearForms):
         apart = minus(self.form(s, x), self.counter_of(loop))
         return None if apart.factors else apart.constant
 
+    def form_of(self, v: Value) -> Form:
+        """The linear form of an SSA value."""
+        return self._of(v)
+
+    def is_fixed(self, x: Number) -> bool:
+        """Whether an integer is the same at any time: it is not of a loop."""
+        region = self._regions.get(x)
+        inside = region is not None and region.loop is not None
+        return not inside and all(map(self.is_fixed, self._parts.get(x, ())))
+
+    def is_of_loop(self, x: Number, s: Loop) -> bool:
+        """Whether an integer may differ between the iterations of a loop."""
+        return self._is_inside(x, s)
+
     def counter_of(self, s: For) -> Form:
         """The form of a loop's counter, in its body."""
         return self._of(self.versions.made[s][s.target])
