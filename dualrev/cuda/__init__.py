@@ -1,14 +1,17 @@
 """Adjoints of CUDA kernels that numba compiles: `dualrev.cuda.adjoint`, and `dualrev.cuda.vjp` for several launches.
 
+arguments.py         arguments of a kernel: tuples of arrays
 thread_function.py   a kernel, as a numba function of one thread
 races.py             which elements several threads touch
 derive_kernel.py     both sweeps of a thread
 emit_kernel.py       their text, for numba.cuda
 launch.py            the launch of it
+handles.py           arrays of several launches
 record.py            launches of several kernels, and their reversal
 """
 
+from dualrev.cuda.handles import Handle
 from dualrev.cuda.launch import Adjoint, adjoint
-from dualrev.cuda.record import Handle, Record, vjp
+from dualrev.cuda.record import Record, vjp
 
 __all__ = ["Adjoint", "Handle", "Record", "adjoint", "vjp"]

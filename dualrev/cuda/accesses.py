@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from numba.core import types
 
@@ -31,6 +32,7 @@ from dualrev.compiler.ir.core.atoms import (
     Item,
     Logical,
     Operator,
+    Pack,
     Var,
 )
 from dualrev.compiler.ir.core.nodes import (
@@ -47,7 +49,7 @@ from dualrev.compiler.ir.core.nodes import (
 )
 from dualrev.compiler.ir.core.traverse import atoms_of, blocks, parts, reads, statements, writes
 
-__all__ = ["NONE", "Access", "Accesses", "Coordinates", "is_atomic_view", "is_same"]
+__all__ = ["KINDS", "NONE", "Access", "Accesses", "Coordinates", "is_mark", "is_same"]
 
 Coordinates = frozenset[str]
 NONE: Coordinates = frozenset()
@@ -55,8 +57,12 @@ NONE: Coordinates = frozenset()
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
-def is_atomic_view(s: Statement | None) -> bool:
-    """Whether a statement takes the view of a whole array that marks atomic additions (thread_function.py)."""
+#: Kinds of accesses, by how many views of the whole array mark them (thread_function.py).
+KINDS = None, "atomic", "max", "min"
+
+
+def is_mark(s: Statement | None) -> TypeGuard[View]:
+    """Whether a statement takes a view of a whole array that marks atomic accesses."""
     return isinstance(s, View) and isinstance(s.value, Item) and s.value.index == (...,)
 
 
@@ -64,7 +70,7 @@ def is_atomic_view(s: Statement | None) -> bool:
 class Access:
     """Access to an element of a parameter.
 
-    kind      "load", "store" or "atomic"
+    kind      "load", "store"; "atomic", of additions; "max" or "min", atomic, too
     element   the element: a linear form for each index
     fixed     coordinates that the tests around the access fix
     facts     linear forms that are not negative, by these tests
@@ -86,6 +92,13 @@ class _Indices(Dependence):
     def bounded(self, a: Form) -> Form:
         """Return a form as it is: indices do not overflow."""
         return a
+
+    def _part(self, s: View, a: Element) -> Element | None:
+        """The element of the base of a view; also of the view of a record, whose fields have no axes."""
+        match s.value:
+            case Applied("runtime.row", (of, Pack(places))) if of is s.base:
+                return replace(a, root=self._version(s.base) or s.base, index=(*map(self._index, places), *a.index))
+        return super()._part(s, a)
 
 
 class Accesses:
@@ -164,6 +177,14 @@ class Accesses:
         fixed = frozenset.intersection(*(a.fixed for a in some))
         return self.coordinates(some) | fixed >= asked
 
+    def _mark(self, s: Statement, x: Var) -> str | None:
+        """The kind of an atomic access to an array; None of any other access."""
+        depth, made = 0, self.versions.at(s, x).statement
+        while is_mark(made):
+            depth += 1
+            made = self.versions.at(made, made.base).statement if isinstance(made.base, Var) else None
+        return KINDS[depth]
+
     def _accesses(self, body: Block, fixed: Coordinates, facts: tuple[Form, ...]) -> Iterator[tuple[Access, Var]]:
         def access(kind: str, x: Var, index: tuple[Index, ...]) -> tuple[Access, Var]:
             """Describe an access of the statement."""
@@ -172,9 +193,9 @@ class Accesses:
         for s in body:
             match s:
                 case Load(array=Var() as x):  # of an int, an atomic addition is a load and a store
-                    yield access("atomic" if is_atomic_view(self.versions.at(s, x).statement) else "load", x, s.index)
+                    yield access(self._mark(s, x) or "load", x, s.index)
                 case Store(array=x):
-                    kind = "atomic" if is_atomic_view(self.versions.at(s, x).statement) else "store"
+                    kind = self._mark(s, x) or "store"
                     yield access(kind, x, s.index)
                     if kind == "store" and s.op != "=":
                         yield access("load", x, s.index)

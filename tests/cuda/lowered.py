@@ -11,7 +11,9 @@ import numba.cuda.dispatcher
 import numpy as np
 from numba import types
 from numba.cuda.cudadrv import nvvm
+from programs.constant_kernels import CONSTANT
 from programs.cuda_kernels import CASES, Case
+from programs.extreme_kernels import EXTREME
 from programs.shared_kernels import SHARED
 
 from bench.programs.kernel_programs import PROGRAMS
@@ -50,8 +52,14 @@ def check(case, number):
     made = kernel_text(thread_function(case.kernel), tuple(kinds), 64)
     space = dict(made.refs)
     exec(made.text.replace("@cuda.jit()", ""), space)
-    given = (*kinds, *(kinds[k] for k in made.active), *[types.int64[::1]] * (made.limit is not None))
+    scratch = [kind for k in made.extreme for kind in (_in_rows(kinds[k]), _in_rows(kinds[k].copy(dtype=types.int32)))]
+    flags = [types.boolean] * bool(scratch) + [types.int64[::1]] * (made.limit is not None)
+    given = (*kinds, *(kinds[k] for k in made.active), *scratch, *flags)
     assert "define" in lowered(space[made.name], given)
+
+
+def _in_rows(kind):
+    return kind.copy(layout="C")
 
 
 def main():
@@ -60,7 +68,7 @@ def main():
     for module in (numba.cuda.compiler, numba.cuda.dispatcher):
         module.get_current_device = lambda: SimpleNamespace(compute_capability=CAPABILITY)
     timed = [Case(p.kernel, grid, args) for p in PROGRAMS for args, grid in [p.make(p.tiny, np.float64, 4)]]
-    for case in (*CASES.values(), *SHARED.values(), *timed):
+    for case in (*CASES.values(), *SHARED.values(), *CONSTANT.values(), *EXTREME.values(), *timed):
         for number in (types.float64, types.float32):
             check(case, number)
     print("lowered")
