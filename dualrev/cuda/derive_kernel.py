@@ -15,7 +15,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NoReturn
@@ -30,25 +29,17 @@ from dualrev.compiler.codegen.module_text import FunctionText
 from dualrev.compiler.driver.context import Front
 from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core.atom_types import is_array, is_real_array
-from dualrev.compiler.ir.core.atoms import Atom, Constant, Var
+from dualrev.compiler.ir.core.atoms import Atom, Var
 from dualrev.compiler.ir.core.nodes import (
-    Barrier,
-    Block,
     Call,
-    Copy,
     Function,
-    Make,
     Store,
 )
 from dualrev.compiler.ir.core.traverse import (
-    blocks,
     leaves,
     reads,
-    replaced,
     statements,
     variables,
-    with_blocks,
-    writes,
 )
 from dualrev.compiler.ir.pass_manager import PassManager, Settings
 from dualrev.compiler.optimize.cse import without_repetition
@@ -56,6 +47,7 @@ from dualrev.compiler.types.aliases import NumbaType, NumbaTypes, UserValue
 from dualrev.cuda.arguments import Member, members
 from dualrev.cuda.emit_kernel import KernelEmission, Tape
 from dualrev.cuda.needed import BETWEEN, Needed
+from dualrev.cuda.prepare import prepared
 from dualrev.cuda.races import check_races
 from dualrev.cuda.thread_function import INDICES, ThreadFunction
 from dualrev.cuda.winners import Scratch, with_claims
@@ -136,8 +128,7 @@ class _Derivation:
         self.indices = dict(zip(thread.indices, parameters, strict=False))
         self.shared = dict(zip(parameters, thread.shared, strict=True))
         self.arrays = [x for x in self.parameters if is_array(x)]
-        core = _with_arrays_first(core)
-        self.core = replace(core, body=_with_barriers(core.body, tuple(self.shared)))
+        self.core = prepared(core, tuple(self.shared))
         self._check_core()
 
     @property
@@ -303,37 +294,3 @@ class _Derivation:
             tape.limit if tape.is_checked else None,
             asked if self.stored else None,
         )
-
-
-def _with_barriers(body: Block, arrays: tuple[Var, ...]) -> Block:
-    """Write the arrays that a block shares into its barriers; without any, leave the barriers out."""
-    return tuple(
-        replace(s, arrays=arrays)
-        if isinstance(s, Barrier)
-        else with_blocks(s, [_with_barriers(b, arrays) for b in blocks(s)])
-        for s in body
-        if arrays or not isinstance(s, Barrier)
-    )
-
-
-def _with_arrays_first(f: Function) -> Function:
-    """Hoist local arrays of constant shape to the beginning: a thread has each of them once, as on a device."""
-    every = list(statements(f.body))
-    times = Counter(x for s in every for x in writes(s))
-    known = {
-        s.target: s.source
-        for s in every
-        if isinstance(s, Copy) and isinstance(s.source, Constant) and times[s.target] == 1
-    }
-    made = {
-        s: replace(s, value=replaced(s.value, lambda x: known.get(x, x) if isinstance(x, Var) else x))
-        for s in every
-        if isinstance(s, Make)
-    }
-    hoisted = {s: t for s, t in made.items() if not any(isinstance(x, Var) for x in reads(t))}
-
-    def left(body: Block) -> Block:
-        """Leave the hoisted statements out of a block."""
-        return tuple(with_blocks(s, map(left, blocks(s))) for s in body if s not in hoisted)
-
-    return replace(f, body=(*hoisted.values(), *left(f.body))) if hoisted else f

@@ -257,7 +257,10 @@ class KernelEmission(Emission):
                 self.refuse(s.line, "raise", "a kernel raises nothing on a device", "return, to end a thread")
             case nodes.Opaque() if is_claim(s):
                 return super()._statement(s)
-            case nodes.Opaque() | nodes.Whole() | nodes.Accumulate() | nodes.Keep() | nodes.Kept():
+            case nodes.Keep() | nodes.Kept():
+                what, why = "this access to an array that a loop chooses", "the tape of a thread holds numbers only"
+                self.refuse(s.line, what, why, "the arrays by their names, such as state.x, without the loop")
+            case nodes.Opaque() | nodes.Whole() | nodes.Accumulate():
                 self._unsupported(s.line, "this line")
         return super()._statement(s)
 

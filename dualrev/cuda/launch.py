@@ -27,9 +27,10 @@ def adjoint(kernel: UserValue, *, tape: int = _TAPE) -> Adjoint:
     """Return the adjoint of a CUDA kernel, a function to launch: `adjoint(kernel)[blocks, threads](*args, *shadows)`.
 
     The arguments are those of the kernel, and a shadow for each array of floats among them, of the same shape and
-    dtype. The shadow of a tuple is a tuple with shadows of its members, and None for those that have none. Before the launch, the shadows hold the cotangents of the arrays as the kernel leaves them. After it, they
-    hold the cotangents of the arrays as the kernel finds them. So the adjoint adds to the shadow of an array that the
-    kernel reads, and takes what the kernel overwrites out of the shadow.
+    dtype. The shadow of a tuple is a tuple with shadows of its members, and None for those that have none. Before the
+    launch, the shadows hold the cotangents of the arrays as the kernel leaves them. After it, they hold the cotangents
+    of the arrays as the kernel finds them. So the adjoint adds to the shadow of an array that the kernel reads, and
+    takes what the kernel overwrites out of the shadow.
 
     Launch it with the grid of the kernel, and with the elements that the kernel found in the arrays of `before`. It
     changes the shadows only.
@@ -102,8 +103,8 @@ class Adjoint:
     def compiled(self, *args: Any) -> UserValue:
         """Return the adjoint kernel for arguments of the kernel, as `numba.cuda.jit` returns it.
 
-        Its parameters are those of a launch, with the members of tuples in place of tuples. `adjoint` takes it for second derivatives, unless its threads look for
-        room on the tape.
+        Its parameters are those of a launch, with the members of tuples in place of tuples. `adjoint` takes it for
+        second derivatives, unless its threads look for room on the tape, or compete for cotangents.
         """
         return self._derived(args)[1]
 

@@ -7,9 +7,9 @@
 After the launch, y[i] is the largest of what it was before, and of the values of all threads. Its cotangent goes to one
 thread whose value is as large. If there is none, it stays that of the element before the launch.
 
-The adjoint is launched twice, with a copy `y_max` of y from before the launch of the kernel. The first time, threads end
-after their forward sweeps, and leave the largest values in y_max. The second time, y_max does not change, so the old
-value that cuda.atomic.max returns is the largest; and of equal values, that of the first thread to count wins. Both
+The adjoint is launched twice, with a copy `y_max` of y from before the launch of the kernel. The first time, threads
+end after their forward sweeps, and leave the largest values in y_max. The second time, y_max does not change, so the
+old value that cuda.atomic.max returns is the largest; and of equal values, that of the first thread to count wins. Both
 times, threads run the same instructions, so their values have the same bits. y after the launch of the kernel itself
 may differ in the last one: a device rounds x * y + z once or twice, as its compiler likes.
 

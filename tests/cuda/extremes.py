@@ -26,6 +26,20 @@ def smallest(x, y):
 
 
 @cuda.jit
+def largest_double(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        cuda.atomic.max(y, 0, 2.0 * x[i])
+
+
+@cuda.jit
+def smallest_double(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        cuda.atomic.min(y, 0, 2.0 * x[i])
+
+
+@cuda.jit
 def divided(x, y, z):
     i = cuda.grid(1)
     if i < x.size:
@@ -60,22 +74,23 @@ def test_the_element_itself_may_be_the_extreme_one(kernel, start):
 
 def test_nan_is_no_candidate_and_stays_in_the_element():
     x = np.array([1.0, np.nan, 3.0])
-    for kernel, winner in ((largest, 2), (smallest, 0)):
-        y = np.array([x[winner] ** 2 + (-1 if kernel is largest else 1)])
+    for kernel, winner in ((largest_double, 2), (smallest_double, 0)):
+        y = np.array([2 * x[winner] + (-1 if kernel is largest_double else 1)])
         d_x, d_y = pulled(kernel, x, y)
-        assert d_x.tolist() == [4.0 * x[k] if k == winner else 0.0 for k in range(3)]
+        assert d_x.tolist() == [4.0 if k == winner else 0.0 for k in range(3)]
         assert d_y.tolist() == [0.0]
         kernel[1, 4](x, y)
-        assert y.tolist() == [x[winner] ** 2]
+        assert y.tolist() == [2 * x[winner]]
         d_x, d_y = pulled(kernel, x, np.array([np.nan]))
         assert not d_x.any()
         assert d_y.tolist() == [2.0]
 
 
 def test_infinite_values_win():
-    x = np.array([1.0, np.inf, -np.inf])
-    d_x, d_y = pulled(largest, x, np.zeros(1))
-    assert np.count_nonzero(d_x) == 1
+    x = np.array([1.0, np.inf, np.inf, -np.inf])
+    d_x, d_y = pulled(largest_double, x, np.zeros(1))
+    assert sorted(d_x[1:3].tolist()) == [0.0, 4.0]
+    assert not d_x[[0, 3]].any()
     assert d_y.tolist() == [0.0]
 
 

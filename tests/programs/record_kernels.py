@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numba import cuda
 
-from programs.cuda_kernels import KEYS, Case, X, Y
+from programs.cuda_kernels import KEYS, Case, X
 
 PARTICLE = np.dtype([("x", "f8"), ("y", "f4"), ("k", "i8"), ("v", "f8", (2,))], align=True)
 _rng = np.random.default_rng(17)

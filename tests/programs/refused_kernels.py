@@ -152,6 +152,13 @@ def maximum_of_a_row(x, m):
 
 
 @cuda.jit
+def loop_over_arrays(rows, y):
+    i = cuda.grid(1)
+    for row in rows:
+        cuda.atomic.add(y, 0, row[i] ** 2)
+
+
+@cuda.jit
 def constant_argument(x, y):
     i = cuda.grid(1)
     y[i] = cuda.const.array_like(x)[i]
@@ -331,6 +338,7 @@ REFUSED = [
         "whole arguments of the kernel",
         "cuda.atomic.max(y, (i, j), value)",
     ),
+    (loop_over_arrays, ((A, A), A), "cuda.atomic.add(y, 0, row[i]", "that a loop chooses", "state.x"),
     (constant_argument, (A, A), "cuda.const.array_like(x)", "known when the kernel", "for a global A"),
     (old_value, (A, K), "j = cuda.atomic.add", "order of threads", "a statement of its own"),
     (shuffle, (A,), "cuda.shfl_down_sync", "exchange values", "arrays that the kernel is given"),

@@ -56,12 +56,12 @@ def nested(parts, y, y_0):
 
 @cuda.jit
 def largest(rows, out):
-    """A loop over the arrays of a tuple, and atomic operations on members."""
+    """An array that an index chooses, and atomic operations on members."""
     i = cuda.grid(1)
     if i < rows[0].size:
-        for row in rows:
-            cuda.atomic.add(out[0], 0, row[i] ** 2)
-            cuda.atomic.max(out[1], 0, row[i])
+        row = rows[i % 3]
+        cuda.atomic.add(out[0], 0, row[i] ** 2)
+        cuda.atomic.max(out[1], 0, row[i])
 
 
 _rng = np.random.default_rng(13)
