@@ -150,7 +150,7 @@ class _Derivation:
     def _check_number(self, name: str, kind: NumbaType, number: NumbaType) -> None:
         if isinstance(number, types.Integer | types.Boolean) or number in (types.float32, types.float64):
             return
-        why = "kernels take numbers, arrays of these, and tuples of both, here"
+        why = "kernels take numbers, arrays of these, arrays of records, and tuples, here"
         what = f"{name}, an argument of numba type {kind}"
         self.source.refuse(self.source.tree, what, why, "an array of float64, or float32, for each part of it")
 

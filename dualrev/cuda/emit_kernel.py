@@ -292,6 +292,9 @@ class KernelEmission(Emission):
                 made = self.expr(shape)
             case Applied("np.zeros_like" | "np.empty_like" as function, (Var() as of,)) if of in self.shapes:
                 made = self.shapes[of]
+            case Applied("np.zeros_like", _) if not s.target.type.mutable:
+                what, why = "an array that is a global one or another", "constant memory has no shadow"
+                self.refuse(s.line, what, why, "an array that the kernel is given for the global one")
             case _:
                 self._unsupported(s.line, "a new array")
         extents = made.elts if isinstance(made, ast.Tuple) else [made]

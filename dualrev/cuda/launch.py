@@ -268,11 +268,11 @@ def _on_host(x: Any) -> Any:
 
 
 def cloned(x: Any) -> Any:
-    """Copy of an array, on the device, in C order; unless its order is another one, it does not travel to the host."""
+    """Copy of an array, on the device, in C order; only records, and arrays in another order, travel to the host."""
     if isinstance(x, np.ndarray):
         return cuda.to_device(np.ascontiguousarray(x))
     x = x if hasattr(x, "copy_to_host") else cuda.as_cuda_array(x)
-    if not x.is_c_contiguous():
+    if x.dtype.names is not None or not x.is_c_contiguous():  # the simulator copies no records on the device
         return cuda.to_device(np.ascontiguousarray(x.copy_to_host()))
     made = cuda.device_array(tuple(x.shape), x.dtype)
     made.copy_to_device(x)

@@ -76,12 +76,11 @@ def _with_arrays_first(f: Function) -> Function:
 def _without_copies(f: Function) -> Function:
     """Replace other names of parameters by these: of arrays, and those that the compiler has made."""
     times = Counter(x for s in statements(f.body) for x in writes(s))
-    names: dict[Atom, Atom] = {}
+    names: dict[Atom, Atom] = {x: x for x in f.parameters if isinstance(x, Var) and not times[x]}
     for s in statements(f.body):
-        if isinstance(s, Copy) and times[s.target] == 1 and (is_array(s.target) or is_generated(s.target.name)):
-            source = names.get(s.source, s.source)
-            if source in f.parameters and not times[source] and source.type == s.target.type:  # type: ignore[union-attr]
-                names[s.target] = source
+        source = names.get(s.source) if isinstance(s, Copy) and times[s.target] == 1 else None
+        if isinstance(s, Copy) and isinstance(source, Var) and source.type == s.target.type:
+            names |= {s.target: source} if is_array(source) or is_generated(s.target.name) else {}
 
     def left(body: Block) -> Block:
         """Leave the copies out of a block."""

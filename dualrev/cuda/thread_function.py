@@ -362,8 +362,12 @@ class _Rewriting(ast.NodeTransformer):
 
     def _constant_array(self, node: ast.Call) -> ast.expr:
         """Global array in constant memory: the array itself, which the emission puts there again."""
-        if len(node.args) != 1 or node.keywords or not isinstance(self.value(node.args[0]), np.ndarray):
+        found = self.value(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+        if not isinstance(found, np.ndarray):
             self.refuse(node, "const.array_like")
+        if found.dtype.kind not in "iub" and found.dtype not in (np.float64, np.float32):
+            what, why = f"cuda.const.array_like of {found.dtype}", "constants are real numbers here"
+            self.source.refuse(node, what, why, "an array of float64, or float32, for each part of it")
         return node.args[0]
 
     def _shape(self, node: ast.expr) -> tuple[int, ...] | None:

@@ -21,11 +21,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from types import EllipsisType
 
 from numba.core import types
 
 from dualrev.compiler.ir.anf import to_python
-from dualrev.compiler.ir.core.atoms import Atom, Constant, Var
+from dualrev.compiler.ir.core.atoms import Atom, Constant, Span, Var
 from dualrev.compiler.ir.core.nodes import Block, Copy, Discrete, Function, If, Opaque, Statement, Store
 from dualrev.compiler.ir.core.traverse import blocks, statements, with_blocks, writes
 from dualrev.compiler.ir.names import Names
@@ -66,7 +67,7 @@ def with_claims(f: Function, given: Mapping[Var, Scratch], refuse: Callable[[int
         x: Atom = s.array
         depth = 0
         while isinstance(x, Var) and x not in parameters:
-            made, *more = assigned.get(x, [None])
+            made, *more = assigned.get(x, [s])
             if more or not (isinstance(made, Copy) or is_mark(made)):
                 return KINDS[depth], None
             depth += is_mark(made)
@@ -79,14 +80,11 @@ def with_claims(f: Function, given: Mapping[Var, Scratch], refuse: Callable[[int
         """Rewrite a block."""
         made: list[Statement] = []
         for s in body:
-            kind, x = root(s) if isinstance(s, Store) else (None, None)
-            if kind not in ("max", "min") or not isinstance(s.array.type.dtype, types.Float):
+            kind, x = root(s) if isinstance(s, Store) and isinstance(s.array.type.dtype, types.Float) else (None, None)
+            if not isinstance(s, Store) or kind not in ("max", "min"):
                 made.append(with_blocks(s, map(claimed, blocks(s))))
-            elif x not in given:
-                what, why = (
-                    f"cuda.atomic.{kind} of a part of an array",
-                    "it is read of whole arguments of the kernel only",
-                )
+            elif x is None or x not in given:
+                what, why = f"cuda.atomic.{kind} of a part of an array", "only whole arguments of the kernel are read"
                 refuse(
                     s.line, what, why, f"cuda.atomic.{kind}(y, (i, j), value), not row = y[i]; y is no field of records"
                 )
@@ -102,11 +100,13 @@ def _claim(s: Store, kind: str, scratch: Scratch) -> list[Statement]:
     code: list[Statement] = []
     inputs: list[tuple[str, Atom]] = []
     for k, i in enumerate(s.index):
-        if not isinstance(i, Var | Constant):
+        assert not isinstance(i, Span | EllipsisType | None), "an index of cuda.atomic is a number"
+        if isinstance(i, Var | Constant):
+            inputs.append((f"i{k}", i))
+        else:
             whole = Var("_", types.int64)
             code.append(Discrete(whole, i, s.line))
-            i = whole
-        inputs.append((f"i{k}", i))
+            inputs.append((f"i{k}", whole))
     index = ", ".join(name for name, _ in inputs)
     index = index if len(inputs) == 1 else f"({index})"
     value = f"{to_python.dtype_name(s.array.type.dtype)}(v)"

@@ -137,6 +137,18 @@ def test_a_maximum_between_other_launches():
         assert pull(cts)[0] @ along == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-7)
 
 
+def test_copies_wait_for_a_stream_and_the_launches_for_them(monkeypatch):
+    done, stream, to_device = [], cuda.stream(), cuda.to_device
+    monkeypatch.setattr(cuda, "synchronize", lambda: done.append("wait"))
+    monkeypatch.setattr(cuda, "to_device", lambda x: done.append("copy") or to_device(x))
+    x, y, d_x, d_y = np.arange(8.0), np.zeros(1), np.zeros(8), np.ones(1)
+    dr.cuda.adjoint(largest)[2, 4, stream](x, y, d_x, d_y)
+    assert done[0] == done[-1] == "wait"
+    assert {*done[1:-1]} == {"copy"}
+    stream.synchronize()
+    assert d_x.tolist() == [0.0] * 7 + [14.0]
+
+
 def test_a_thread_that_runs_out_of_tape():
     x, high, *cts = (a.copy() for a in (*EXTREME["highest states"].args, *EXTREME["highest states"].args))
     with pytest.raises(LaunchError, match="words of tape and has 1: the shadows and x are half done"):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from numba import cuda
-from programs.record_kernels import PARTICLE, RECORDS, moved, particles
+from programs.record_kernels import PARTICLE, RECORDS, deposited, moved, particles
 
 import dualrev as dr
 from dualrev.errors import LaunchError, UnsupportedError
@@ -98,6 +98,44 @@ def test_second_derivatives():
         ends.append(product([a for x in moving for a in parts(x)], cts))
     actual = product([a for x in shadows for a in parts(x)], along)
     assert actual == pytest.approx((ends[0] - ends[1]) / 2e-3, rel=2e-3, abs=2e-3)
+
+
+@cuda.jit
+def of_rows(p, out):
+    """Records with two indices, some of them with a name."""
+    i, j = cuda.grid(2)
+    if i < p.shape[0] and j < p.shape[1]:
+        r = p[i, j]
+        out[i, j] = r.x * p[i, -1].y * p[i, j].k
+
+
+def test_records_with_several_indices_and_in_several_launches():
+    p, ct, along = particles(6).reshape(2, 3), *rng.standard_normal((2, 2, 3))
+    d_p = np.zeros_like(p)
+    dr.cuda.adjoint(of_rows)[1, (2, 4)](p, np.zeros((2, 3)), d_p, ct.copy())
+    np.testing.assert_allclose(d_p["x"], ct * p["k"] * p["y"][:, -1:], rtol=1e-6)
+
+    def launch(record, x):
+        cells = record.to_device(np.zeros(4, PARTICLE))
+        out = record.zeros(x.shape)
+        for _ in range(2):
+            record[deposited, 3, 4](x, record.to_device(np.arange(6) % 4), cells)
+            record[gathered, 3, 4](cells, x, out)
+        return out
+
+    x, along = p["x"].ravel().copy(), along.ravel()
+    _, pull = dr.cuda.vjp(launch, x)
+    ends = [np.sum(dr.cuda.vjp(launch, x + h * along)[0] * ct.ravel()) for h in (1e-6, -1e-6)]
+    assert pull(ct.ravel())[0] @ along == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-7)
+
+
+@cuda.jit
+def gathered(cells, x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i] += cells[i % cells.size].x * x[i]
+        if i < cells.size:
+            cells[i].y = 1.0
 
 
 def test_what_does_not_fit():

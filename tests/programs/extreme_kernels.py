@@ -2,6 +2,7 @@
 
 import math
 
+import numba
 import numpy as np
 from numba import cuda
 
@@ -55,6 +56,20 @@ def of_blocks(x, y):
     cuda.atomic.max(y, cuda.blockIdx.x, 0.2)
 
 
+@cuda.jit
+def largest_sum(x, y):
+    """The largest of the sums of blocks, which a block makes in an array that it shares."""
+    part = cuda.shared.array(4, numba.float64)
+    i, t = cuda.grid(1), cuda.threadIdx.x
+    part[t] = math.sin(x[i]) * x[i] if i < x.size else 0.0
+    cuda.syncthreads()
+    if t < 2:
+        part[t] += part[t + 2]
+    cuda.syncthreads()
+    if t == 0:
+        cuda.atomic.max(y, 0, part[0] * part[1])
+
+
 _rng = np.random.default_rng(11)
 _K = KEYS.ravel()[:10].copy()
 
@@ -68,5 +83,6 @@ EXTREME = {
         second=False,
     ),
     "highest states": Case(highest_states, (3, 4), (X, np.zeros(5)), ("x", "high"), second=False),
+    "largest sum": Case(largest_sum, (3, 4), (X, np.zeros(1)), ("y",), second=False),
     "of blocks": Case(of_blocks, (4, 3), (X, np.zeros(4)), ("y",), second=False),
 }

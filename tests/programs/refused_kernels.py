@@ -10,6 +10,7 @@ from numba.cuda import atomic, grid, threadIdx
 A = np.ones(4)
 K = np.arange(4)
 M = np.ones((4, 4))
+Z = np.ones(4, complex)
 
 
 @cuda.jit
@@ -165,9 +166,18 @@ def constant_argument(x, y):
 
 
 @cuda.jit
-def constant_that_is_stored(x):
-    table = cuda.const.array_like(A)
-    table[cuda.grid(1)] = x[0]
+def constant_or_argument(x, y):
+    i = cuda.grid(1)
+    row = cuda.const.array_like(A)
+    if x[i] > 0.5:
+        row = x
+    y[i] = x[i] * row[i]
+
+
+@cuda.jit
+def complex_constant(x):
+    i = cuda.grid(1)
+    x[i] = x[i] * cuda.const.array_like(Z)[i].real
 
 
 @cuda.jit
@@ -335,9 +345,11 @@ REFUSED = [
         maximum_of_a_row,
         (A, M),
         "cuda.atomic.max(row",
-        "whole arguments of the kernel",
+        "only whole arguments of the kernel",
         "cuda.atomic.max(y, (i, j), value)",
     ),
+    (constant_or_argument, (A, A), "row = cuda.const", "constant memory has no shadow", "that the kernel is given"),
+    (complex_constant, (A,), "cuda.const.array_like(Z)", "of complex128", "an array of float64"),
     (loop_over_arrays, ((A, A), A), "cuda.atomic.add(y, 0, row[i]", "that a loop chooses", "state.x"),
     (constant_argument, (A, A), "cuda.const.array_like(x)", "known when the kernel", "for a global A"),
     (old_value, (A, K), "j = cuda.atomic.add", "order of threads", "a statement of its own"),
