@@ -181,6 +181,7 @@ class Launch:
     ) -> None:
         """Launch the adjoint kernel; twice, if threads compete for cotangents (winners.py)."""
         if made.extreme:
+            self._check_order(made, primals)
             self._synchronize()
             best = [cloned(primals[k]) for k in made.extreme]
             unchanged = [cloned(x) if k in made.restored else x for k, x in enumerate(primals)]
@@ -194,6 +195,14 @@ class Launch:
             kernel[self._grid](*primals, *shadows, *needed)
         if needed:
             self._synchronize()
+
+    def _check_order(self, made: KernelText, primals: list[Any]) -> None:
+        """Raise LaunchError if both launches would not run the same code, for arrays in different orders."""
+        for k in made.restored:
+            x = _on_host(primals[k])
+            if not (x.flags.c_contiguous if isinstance(x, np.ndarray) else _numba_array(x).is_c_contiguous()):
+                why = f"{made.members[k].name} changes while threads compete for a maximum, and is not in C order"
+                raise self._of.misfit(why, f"a copy of {made.members[k].name} in C order")
 
     def _synchronize(self) -> None:
         """Wait for other streams than the default one."""
@@ -267,11 +276,16 @@ def _on_host(x: Any) -> Any:
     return getattr(x, "_ary", x) if type(x).__name__ == "FakeCUDAArray" else x
 
 
+def _numba_array(x: Any) -> Any:
+    """Return numba's array for one on the device, which may be of another library."""
+    return x if hasattr(x, "copy_to_host") else cuda.as_cuda_array(x)
+
+
 def cloned(x: Any) -> Any:
     """Copy of an array, on the device, in C order; only records, and arrays in another order, travel to the host."""
     if isinstance(x, np.ndarray):
         return cuda.to_device(np.ascontiguousarray(x))
-    x = x if hasattr(x, "copy_to_host") else cuda.as_cuda_array(x)
+    x = _numba_array(x)
     if x.dtype.names is not None or not x.is_c_contiguous():  # the simulator copies no records on the device
         return cuda.to_device(np.ascontiguousarray(x.copy_to_host()))
     made = cuda.device_array(tuple(x.shape), x.dtype)

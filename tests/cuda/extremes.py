@@ -155,6 +155,12 @@ def test_a_thread_that_runs_out_of_tape():
         dr.cuda.adjoint(highest_states, tape=1)[3, 4](x, high, *cts)
 
 
+def test_arrays_that_change_meanwhile_are_in_c_order():
+    x, high = np.ones((10, 2))[:, 0], np.zeros(5)
+    with pytest.raises(LaunchError, match="x changes while threads compete.*Write a copy of x in C order"):
+        dr.cuda.adjoint(highest_states)[3, 4](x, high, x.copy(), high.copy())
+
+
 def test_second_derivatives_are_refused():
     first = dr.cuda.adjoint(maxima).compiled(*EXTREME["maxima"].args)
     assert "first" in first.py_func.__code__.co_varnames
