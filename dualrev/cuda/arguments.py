@@ -37,8 +37,8 @@ class Member(NamedTuple):
         if not is_records(self.kind):
             return [Leaf(self.name, self.parameter, self.kind, None)]
         return [
-            Leaf(f'{self.name}["{field}"]', f"{self.parameter}_{field}", kind, field)
-            for field, kind in fields_of(self.kind).items()
+            Leaf(f"{self.name}[{field!r}]", f"{self.parameter}_{field if field.isidentifier() else k}", kind, field)
+            for k, (field, kind) in enumerate(fields_of(self.kind).items())
         ]
 
 

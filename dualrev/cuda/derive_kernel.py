@@ -242,7 +242,7 @@ class _Derivation:
                 found[emission.var(x)] = None
             else:
                 found[members[k]] = None
-                code += [Code(f'{emission.var(x)} = {members[k]}["{leaf.field}"]', 0)] if x in used else []
+                code += [Code(f"{emission.var(x)} = {members[k]}[{leaf.field!r}]", 0)] if x in used else []
         return [*found], code
 
     def _members(self, some: Iterable[int]) -> tuple[int, ...]:

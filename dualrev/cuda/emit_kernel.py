@@ -218,16 +218,9 @@ class KernelEmission(Emission):
                 if self.var(target) == to_python.text(self.atom(source)):
                     return []
                 return [self._assign(target, self.atom(source), s.line)]
-            case nodes.View(target, base):
-                self.local |= {target} if base in self.local else set()
-                self.views |= {target} if is_mark(s) else set()
-                if is_mark(s) and isinstance(base, Var) and base not in self.rebound:
-                    self.call_it(target, self.var(base))
-                    return []
-                if is_mark(s):
-                    return [self._assign(target, self.atom(base), s.line)]
-                if isinstance(s.value, Applied) and s.value.function == "runtime.row":
-                    return [self._assign(target, self._row(s, s.value.args[1]), s.line)]
+            case nodes.View():
+                if (made := self._view(s)) is not None:
+                    return [*made]
             case nodes.Make():
                 return self._make(s)
             case nodes.Load(target, array) if array in self.columns:
@@ -263,6 +256,19 @@ class KernelEmission(Emission):
             case nodes.Opaque() | nodes.Whole() | nodes.Accumulate():
                 self._unsupported(s.line, "this line")
         return super()._statement(s)
+
+    def _view(self, s: nodes.View) -> list[CodeStatement] | None:
+        """Code for a view that a device writes in another way; None for other views."""
+        self.local |= {s.target} if s.base in self.local else set()
+        if isinstance(s.value, Applied) and s.value.function == "runtime.row":
+            return [self._assign(s.target, self._row(s, s.value.args[1]), s.line)]
+        if not is_mark(s):
+            return None
+        self.views.add(s.target)
+        if isinstance(s.base, Var) and s.base not in self.rebound:
+            self.call_it(s.target, self.var(s.base))
+            return []
+        return [self._assign(s.target, self.atom(s.base), s.line)]
 
     def shared_arrays(self, arrays: Mapping[Var, Shared]) -> list[CodeStatement]:
         """Declare arrays that the threads of a block share."""

@@ -18,7 +18,7 @@ from dualrev.cuda.thread_function import is_kernel, thread_function
 from dualrev.diagnostics.quoting import execute, remember
 from dualrev.errors import LaunchError
 
-__all__ = ["Adjoint", "adjoint", "cloned", "span"]
+__all__ = ["Adjoint", "adjoint", "cloned", "is_stream", "span"]
 
 _TAPE = 64
 
@@ -206,7 +206,7 @@ class Launch:
 
     def _synchronize(self) -> None:
         """Wait for other streams than the default one."""
-        if any(hasattr(x, "synchronize") for x in self._grid[2:3]):
+        if any(map(is_stream, self._grid[2:3])):
             cuda.synchronize()
 
     def checked(self, primals: Sequence[Any]) -> KernelText:
@@ -274,6 +274,11 @@ class _Given(NamedTuple):
 def _on_host(x: Any) -> Any:
     """Return the array behind one of numba's simulator; any other argument as it is."""
     return getattr(x, "_ary", x) if type(x).__name__ == "FakeCUDAArray" else x
+
+
+def is_stream(x: Any) -> bool:
+    """Whether a part of a grid is a stream, of numba or of another library: not 0, the default stream."""
+    return hasattr(x, "synchronize") or hasattr(x, "__cuda_stream__")
 
 
 def _numba_array(x: Any) -> Any:

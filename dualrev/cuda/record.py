@@ -20,7 +20,7 @@ from numba import cuda
 
 from dualrev.cuda.arguments import flat, mapped, shadows_of
 from dualrev.cuda.handles import Handle, Memory, Version
-from dualrev.cuda.launch import Adjoint, adjoint, cloned, span
+from dualrev.cuda.launch import Adjoint, adjoint, cloned, is_stream, span
 from dualrev.cuda.thread_function import is_kernel
 from dualrev.errors import ConversionError, LaunchError
 
@@ -169,7 +169,7 @@ class Record:
             _misfit(why, "record[kernel, blocks, threads, stream](*args)")
         kernel, *grid = key
         stream = grid.pop() if len(grid) == 3 else 0
-        if not _is_default(stream) and not hasattr(stream, "synchronize"):
+        if not _is_default(stream) and not is_stream(stream):
             _misfit(f"the stream is {type(stream).__name__}", "stream = cuda.stream()")
         if not isinstance(kernel, Adjoint) and not is_kernel(kernel):
             _misfit(f"the kernel is {type(kernel).__name__}, not what numba.cuda.jit returns", "@cuda.jit above it")

@@ -157,7 +157,7 @@ def test_a_thread_that_runs_out_of_tape():
 
 def test_arrays_that_change_meanwhile_are_in_c_order():
     x, high = np.ones((10, 2))[:, 0], np.zeros(5)
-    with pytest.raises(LaunchError, match="x changes while threads compete.*Write a copy of x in C order"):
+    with pytest.raises(LaunchError, match=r"x changes while threads compete.*Write a copy of x in C order"):
         dr.cuda.adjoint(highest_states)[3, 4](x, high, x.copy(), high.copy())
 
 

@@ -138,6 +138,23 @@ def gathered(cells, x, out):
             cells[i].y = 1.0
 
 
+def test_names_of_fields_may_be_any_text():
+    @cuda.jit
+    def summed(p, p_0, out):
+        i = cuda.grid(1)
+        if i < p.size:
+            p_x = p[i]["it's {x}"] * p[i]["x"]
+            out[i] = p_x * p_0[i]
+
+    p = np.ones(4, [("it's {x}", "f8"), ("x", "f8")])
+    d_p, d_0 = np.zeros_like(p), np.zeros(4)
+    p["x"] = 3.0
+    dr.cuda.adjoint(summed)[1, 4](p, 2 * np.ones(4), np.zeros(4), d_p, d_0, np.ones(4))
+    assert d_p["it's {x}"].tolist() == [6.0] * 4
+    assert d_p["x"].tolist() == [2.0] * 4
+    assert d_0.tolist() == [3.0] * 4
+
+
 def test_what_does_not_fit():
     p = particles(4)
     with pytest.raises(LaunchError, match=r"the shadow of p has shape \(4,\) and dtype float64.*np.zeros_like\(p\)"):
@@ -145,8 +162,8 @@ def test_what_does_not_fit():
     with pytest.raises(LaunchError, match="p and d_p share memory"):
         dr.cuda.adjoint(moved)[1, 4](p, 0.1, p)
     packed = np.zeros(4, [("x", "f8"), ("y", "f4")])
-    with pytest.raises(UnsupportedError, match=r"p\[\"x\"\], a field of records without padding.*align=True"):
+    with pytest.raises(UnsupportedError, match=r"p\['x'\], a field of records without padding.*align=True"):
         dr.cuda.adjoint(moved).source(packed, 0.1)
     half = np.zeros(4, [("x", "f2"), ("y", "f2")])
-    with pytest.raises(UnsupportedError, match=r"p\[\"x\"\], an argument of numba type array\(float16"):
+    with pytest.raises(UnsupportedError, match=r"p\['x'\], an argument of numba type array\(float16"):
         dr.cuda.adjoint(moved).source(half, 0.1)
