@@ -2,8 +2,12 @@
 
 arguments.py         arguments of a kernel: tuples of arrays
 thread_function.py   a kernel, as a numba function of one thread
-races.py             which elements several threads touch
+accesses.py          the elements that a thread touches
+races.py             which of them several threads touch: data races
+phases.py            data races between two barriers
+readers.py           elements that only one thread loads
 derive_kernel.py     both sweeps of a thread
+needed.py            what a thread needs of the forward sweep
 emit_kernel.py       their text, for numba.cuda
 launch.py            the launch of it
 handles.py           arrays of several launches

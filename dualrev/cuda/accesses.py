@@ -247,7 +247,7 @@ class Accesses:
 
     def _facts(self, s: Statement, symbol: str, a: Expr, b: Expr) -> list[Form]:
         """Linear forms that are not negative if a comparison of integers holds."""
-        if not all(isinstance(x.type, types.Integer) or is_array(x) for e in (a, b) for x in atoms_of(e)):  # type: ignore[union-attr]
+        if not all(isinstance(x.type, types.Integer) or is_array(x) for e in (a, b) for x in atoms_of(e)):
             return []
         more = minus(self.dependence.form(s, a), self.dependence.form(s, b))
         less = minus(constant(0), more)

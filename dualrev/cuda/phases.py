@@ -24,6 +24,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
+from dualrev.compiler.analysis.dependence import Access as Element
 from dualrev.compiler.analysis.memory.alias import Representative
 from dualrev.compiler.analysis.ssa import Loop
 from dualrev.compiler.analysis.values.linear_bounds import Form, Number, minus, plus, scaled, single
@@ -158,7 +159,7 @@ def _are_apart(made: Accesses, a: Access, b: Access, once: frozenset[Loop], ofte
     return "never" in made.dependence.by_axis(one, two)
 
 
-def _of_a_thread(made: Accesses, a: Access, loops: Iterable[Loop]) -> Access:
+def _of_a_thread(made: Accesses, a: Access, loops: Iterable[Loop]) -> Element:
     """The element of an access, with integers of one thread, and all that the tests around it say of these."""
     dependence, names = made.dependence, dict[Number, Form]()
 
