@@ -8,20 +8,10 @@ from types import SimpleNamespace
 
 import numba.cuda.compiler
 import numba.cuda.dispatcher
-import numpy as np
 from numba import types
 from numba.cuda.cudadrv import nvvm
 from programs.constant_kernels import CONSTANT
-from programs.cuda_kernels import CASES, Case
-from programs.extreme_kernels import EXTREME
-from programs.record_kernels import RECORDS
-from programs.shared_kernels import SHARED
-from programs.tuple_kernels import TUPLES
-
-import dualrev as dr
-from bench.programs.kernel_programs import PROGRAMS
-from dualrev.cuda.derive_kernel import kernel_text
-from dualrev.cuda.thread_function import thread_function
+from programs.typed_kernels import typed_kernels
 
 CAPABILITY = (7, 5)
 
@@ -45,43 +35,17 @@ def lowered(function, kinds):
     return numba.cuda.compiler.compile_cuda(function, types.void, kinds, cc=CAPABILITY).library.get_llvm_str()
 
 
-def retyped(kind, number):
-    """Return a type with this dtype for all arrays of floats."""
-    if isinstance(kind, types.BaseTuple):
-        return types.BaseTuple.from_types([retyped(x, number) for x in kind], getattr(kind, "instance_class", None))
-    return kind.copy(dtype=number) if isinstance(kind, types.Array) and isinstance(kind.dtype, types.Float) else kind
-
-
-def check(case, number):
-    """Lower a kernel and its adjoint, of arrays with this dtype; return the IR of the adjoint."""
-    kinds = tuple(retyped(x, number) for x in dr.cuda.adjoint(case.kernel).types_of(case.args))
-    if case.device:
-        assert "define" in lowered(case.kernel.py_func, kinds)
-    made = kernel_text(thread_function(case.kernel), kinds, 64)
-    space = dict(made.refs)
-    exec(made.text.replace("@cuda.jit()", ""), space)
-    flat = [member.kind for member in made.members]
-    best = [flat[k].copy(layout="C") for k in made.extreme]
-    scratch = [kind for x in best for kind in (x, x.copy(dtype=types.int32))]
-    flags = [types.boolean] * bool(scratch) + [types.int64[::1]] * (made.limit is not None)
-    text = lowered(space[made.name], (*flat, *(flat[k] for k in made.active), *scratch, *flags))
-    assert "define" in text
-    return text
-
-
 def main():
-    """Lower all cases, in both precisions."""
+    """Lower all kernels and their adjoints; global arrays are in constant memory."""
     nvvm.NVVM = Layout
     for module in (numba.cuda.compiler, numba.cuda.dispatcher):
         module.get_current_device = lambda: SimpleNamespace(compute_capability=CAPABILITY)
-    timed = [Case(p.kernel, grid, args) for p in PROGRAMS for args, grid in [p.make(p.tiny, np.float64, 4)]]
-    for case in (*CASES.values(), *SHARED.values(), *EXTREME.values(), *timed):
-        for number in (types.float64, types.float32):
-            check(case, number)
-    for case in CONSTANT.values():
-        assert "_cudapy_cmem" in check(case, types.float64)  # an array in constant memory
-    for case in (*TUPLES.values(), *RECORDS.values()):
-        check(case, types.float64)
+    for typed in typed_kernels():
+        if typed.case.device:
+            assert "define" in lowered(typed.case.kernel.py_func, typed.kinds)
+        text = lowered(typed.adjoint, typed.adjoint_kinds)
+        assert "define" in text
+        assert ("_cudapy_cmem" in text) == (typed.name in CONSTANT)
     print("lowered")
 
 
