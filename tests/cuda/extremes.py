@@ -1,11 +1,13 @@
 """Adjoints of cuda.atomic.max and min, in rare cases; test_cuda.py runs this in the simulator, and on a GPU if any."""
 
 import math
+import runpy
 
 import numpy as np
 import pytest
 from numba import cuda
 from programs.extreme_kernels import EXTREME, highest_states, maxima
+from programs.generators.extremes import kernel_text
 
 import dualrev as dr
 from dualrev.errors import LaunchError, UnsupportedError
@@ -147,6 +149,34 @@ def test_copies_wait_for_a_stream_and_the_launches_for_them(monkeypatch):
     assert {*done[1:-1]} == {"copy"}
     stream.synchronize()
     assert d_x.tolist() == [0.0] * 7 + [14.0]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_kernels_agree_with_differences(seed, tmp_path):
+    file = tmp_path / "random_kernel.py"
+    file.write_text(kernel_text(seed), encoding="utf-8")
+    space = runpy.run_path(str(file))
+    kernel, state, rng = space["kernel"], space["State"], np.random.default_rng(seed)
+    sizes = 6, 4, 4, 2, 6
+    arrays, cts, along = ([rng.uniform(low, 1.0, n) for n in sizes] for low in (0.1, -1.0, -1.0))
+    k = rng.integers(0, 4, 6)
+
+    def given(x, high, low, total, y):
+        return state(x.copy(), k, high.copy(), low.copy(), total.copy(), 3), y.copy()
+
+    def value(h):
+        args = given(*(a + h * d for a, d in zip(arrays, along, strict=True)))
+        kernel[2, 4](*args)
+        found = args[0].x, args[0].high, args[0].low, args[0].total, args[1]
+        return math.fsum(np.sum(a * ct) for a, ct in zip(found, cts, strict=True))
+
+    shadows = state(cts[0].copy(), None, *(ct.copy() for ct in cts[1:4]), None), cts[4].copy()
+    args = given(*arrays)
+    dr.cuda.adjoint(kernel, tape=400)[2, 4](*args, *shadows)
+    np.testing.assert_array_equal(args[0].x, arrays[0])
+    found = shadows[0].x, shadows[0].high, shadows[0].low, shadows[0].total, shadows[1]
+    actual = math.fsum(np.sum(d * a) for d, a in zip(along, found, strict=True))
+    assert actual == pytest.approx((value(1e-6) - value(-1e-6)) / 2e-6, rel=1e-5, abs=1e-5)
 
 
 def test_a_thread_that_runs_out_of_tape():
