@@ -135,6 +135,7 @@ class Program:
     result    number of the argument that the kernel writes to
     sizes     sizes at which it is timed, by name
     tiny      size at which its adjoint is compared with differences, in blocks of four threads
+    tape      words of memory that dualrev's adjoint needs for a thread
     """
 
     name: str
@@ -144,6 +145,7 @@ class Program:
     result: int
     sizes: dict[str, int]
     tiny: int
+    tape: int = 64
 
     def kernel(self, dtype: Any, threads: int) -> Any:
         """Return the kernel for a dtype and for the threads of a block."""
@@ -231,10 +233,12 @@ def _sizes(large: int, small: int) -> dict[str, int]:
     return {"large": large, "small": small}
 
 
+_LARGE = 8192  # bodies, in blocks of 256: the adjoint saves three words of a thread for each tile
+
 PROGRAMS = (
     Program("saxpy", saxpy, _saxpy, (1, 2), 2, _sizes(1 << 24, 1 << 16), 6),
     Program("2-D wave", wave, _wave, (0, 1), 2, _sizes(4096, 256), 5),
-    Program("N-body, shared memory", n_body, _n_body, (0,), 1, _sizes(8192, 1024), 8),
+    Program("N-body, shared memory", n_body, _n_body, (0,), 1, _sizes(_LARGE, 1024), 8, 3 * _LARGE // 256),
     Program("histogram-like scatter", scatter, _scatter, (1,), 2, _sizes(1 << 24, 1 << 16), 6),
     Program("Black-Scholes Monte Carlo", black_scholes, _black_scholes, (0, 1), 2, _sizes(1 << 22, 1 << 16), 6),
     Program("batched LU, 4 x 4", batched_lu, _batched_lu, (0,), 1, _sizes(1 << 18, 1 << 12), 3),

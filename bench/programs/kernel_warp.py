@@ -14,7 +14,7 @@ __all__ = ["device", "prepare"]
 
 wp.config.log_level = wp.LOG_WARNING
 wp.config.enable_cpu_blocks = True
-wp.config.enable_vector_component_overwrites = True  # the LU factors overwrite elements of a matrix
+wp.config.enable_vector_component_overwrites = True  # else gradients of `m[i, j] = ...` are wrong, in batched_lu
 
 
 def saxpy(real, threads):
@@ -93,13 +93,13 @@ def batched_lu(real, threads):
 
     @wp.kernel(module="unique")
     def batched_lu(a: wp.array(dtype=matrix), factors: wp.array(dtype=matrix)):
-        """LU factors of 4 x 4 matrices, without pivots."""
+        """LU factors of 4 x 4 matrices, without pivots; all loops are unrolled."""
         b = wp.tid()
-        m = a[b]
+        m = matrix(a[b])
         for k in range(4):
-            for i in range(k + 1, 4):
+            for i in range(wp.static(k + 1), 4):
                 m[i, k] = m[i, k] / m[k, k]
-                for j in range(k + 1, 4):
+                for j in range(wp.static(k + 1), 4):
                     m[i, j] = m[i, j] - m[i, k] * m[k, j]
         factors[b] = m
 
