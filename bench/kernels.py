@@ -7,7 +7,7 @@ times of the same function and its `jax.vjp` in JAX, under `jax.jit` (programs/k
 
 Before, all adjoints are compared with differences of the kernels, at tiny sizes. At each size, those of the other
 libraries are compared with dualrev's: one that disagrees gets no time. Libraries that are not installed are left out
-(`make peers`). A run takes a few minutes, and begins no further line after nine.
+(`make peers`). After nine minutes, no further line begins.
 
 Without a GPU, it says so, and the exit status is 2. `--check` makes the comparison only, also in numba's simulator
 (NUMBA_ENABLE_CUDASIM=1), with Warp and JAX on the processor.
@@ -16,6 +16,7 @@ Without a GPU, it says so, and the exit status is 2. `--check` makes the compari
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import importlib.util
 import math
@@ -87,6 +88,9 @@ def absent(name: str, is_check: bool) -> str:
 # Answers
 
 
+_adjoint = functools.cache(lambda kernel, tape: dr.cuda.adjoint(kernel, tape=tape))
+
+
 def by_dualrev(problem: Problem) -> Prepared:
     """Launch a kernel and its adjoint by dualrev once, which compiles them."""
     program, args = problem.program, problem.args
@@ -95,8 +99,7 @@ def by_dualrev(problem: Problem) -> Prepared:
     cts = {k: problem.ct if k == program.result else np.zeros_like(args[k]) for k in arrays}
     shadows = {k: cuda.to_device(ct) for k, ct in cts.items()}
     kernel = program.kernel(problem.dtype, problem.threads)
-    launch_kernel = kernel[problem.grid]
-    launch_adjoint = dr.cuda.adjoint(kernel, tape=program.tape)[problem.grid]
+    launch_kernel, launch_adjoint = kernel[problem.grid], _adjoint(kernel, program.tape)[problem.grid]
 
     def primal() -> None:
         """Launch the kernel, and wait until the device is done."""

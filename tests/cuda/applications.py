@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import types
 
 import numba
 import numpy as np
@@ -129,6 +130,14 @@ def test_an_adjoint_that_is_wrong_is_not_timed(monkeypatch, capsys):
         assert line.split(" | ")[3] == "-"
     assert kernels.main(["--no-peers", "--minutes", "0"]) == 1
     assert "saxpy, float64: left out, as the time is over (--minutes)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("device", "why"), [("cpu", "it finds no GPU (pip install 'jax[cuda12]')"), ("gpu", "")])
+def test_a_peer_is_timed_on_a_gpu_only(device, why, monkeypatch):
+    monkeypatch.setattr(kernels.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(kernels.Peer, "load", lambda peer: types.SimpleNamespace(device=lambda: device))
+    assert kernels.absent("JAX", is_check=False) == why
+    assert kernels.absent("JAX", is_check=True) == ""
 
 
 def test_times_need_a_gpu(capsys, monkeypatch):

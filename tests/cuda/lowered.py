@@ -59,10 +59,12 @@ def main():
     nvvm.NVVM = Layout
     for module in (numba.cuda.compiler, numba.cuda.dispatcher):
         module.get_current_device = lambda: SimpleNamespace(compute_capability=CAPABILITY)
-    timed = [Case(p.kernel, grid, args) for p in PROGRAMS for args, grid in [p.make(p.tiny, np.float64, 4)]]
-    for case in (*CASES.values(), *SHARED.values(), *timed):
-        for number in (types.float64, types.float32):
+    for dtype, number in ((np.float64, types.float64), (np.float32, types.float32)):
+        for case in (*CASES.values(), *SHARED.values()):
             check(case, number)
+        for program in PROGRAMS:
+            args, grid = program.make(256, dtype, 256)
+            check(Case(program.kernel(dtype, 256), grid, args), number)
     print("lowered")
 
 
