@@ -12,10 +12,10 @@ from pathlib import Path
 import numba
 import numpy as np
 from numba import cuda, types
-from programs.cuda_kernels import CASES, Case
+from programs.cuda_kernels import CASES
 from programs.shared_kernels import SHARED
+from programs.timed_kernels import timed
 
-from bench.programs.kernel_programs import PROGRAMS
 from dualrev.cuda.derive_kernel import kernel_text
 from dualrev.cuda.thread_function import thread_function
 
@@ -42,9 +42,8 @@ def assembled(function, kinds, folder):
 
 def main(folder):
     """Compile the adjoints of all test kernels, for float64 and for float32."""
-    timed = {p.name: Case(p.kernel, grid, args) for p in PROGRAMS for args, grid in [p.make(p.tiny, np.float64, 4)]}
-    for name, case in (CASES | SHARED | timed).items():
-        for number in (types.float64, types.float32):
+    for dtype, number in ((np.float64, types.float64), (np.float32, types.float32)):
+        for name, case in (CASES | SHARED | timed(dtype)).items():
             kinds = [numba.typeof(x) for x in case.args]
             for k in case.arrays:
                 kinds[k] = kinds[k].copy(dtype=number)

@@ -11,10 +11,10 @@ import numba.cuda.dispatcher
 import numpy as np
 from numba import types
 from numba.cuda.cudadrv import nvvm
-from programs.cuda_kernels import CASES, Case
+from programs.cuda_kernels import CASES
 from programs.shared_kernels import SHARED
+from programs.timed_kernels import timed
 
-from bench.programs.kernel_programs import PROGRAMS
 from dualrev.cuda.derive_kernel import kernel_text
 from dualrev.cuda.thread_function import thread_function
 
@@ -60,11 +60,8 @@ def main():
     for module in (numba.cuda.compiler, numba.cuda.dispatcher):
         module.get_current_device = lambda: SimpleNamespace(compute_capability=CAPABILITY)
     for dtype, number in ((np.float64, types.float64), (np.float32, types.float32)):
-        for case in (*CASES.values(), *SHARED.values()):
+        for case in (CASES | SHARED | timed(dtype)).values():
             check(case, number)
-        for program in PROGRAMS:
-            args, grid = program.make(256, dtype, 256)
-            check(Case(program.kernel(dtype, 256), grid, args), number)
     print("lowered")
 
 
