@@ -182,12 +182,14 @@ class Prepared:
     gradients   gradients with respect to the inputs
     primal      launch of the program
     adjoint     launch of its adjoint
+    renew       sets the cotangent of the result again, which an adjoint may have taken out of its shadow
     """
 
     result: np.ndarray
     gradients: list[np.ndarray]
     primal: Callable[[], Any]
     adjoint: Callable[[], Any]
+    renew: Callable[[], Any] = lambda: None
 
 
 def _line(n: int, threads: int) -> Grid:

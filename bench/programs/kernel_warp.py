@@ -131,7 +131,8 @@ def prepare(problem: Problem) -> Prepared:
         else:
             given.append(x)
     shadows = [x.grad if isinstance(x, wp.array) else None for x in given]
-    shadows[program.result].assign(problem.ct)
+    shadow = shadows[program.result]
+    ct = wp.array(problem.ct, dtype=shadow.dtype)
     shape = given[program.inputs[-1]].shape
 
     def launch(**more: Any) -> None:
@@ -143,7 +144,13 @@ def prepare(problem: Problem) -> Prepared:
         """Launch the adjoint, which adds to the gradients of the inputs."""
         launch(adj_inputs=shadows, adjoint=True)
 
+    def renew() -> None:
+        """Set the cotangent of the result again."""
+        wp.copy(shadow, ct)
+        wp.synchronize()
+
+    renew()
     adjoint()
     gradients = [shadows[k].numpy().copy() for k in program.inputs]
     launch()
-    return Prepared(given[program.result].numpy().copy(), gradients, launch, adjoint)
+    return Prepared(given[program.result].numpy().copy(), gradients, launch, adjoint, renew)

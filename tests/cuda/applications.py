@@ -77,6 +77,20 @@ def test_the_tape_of_the_largest_n_body_is_long_enough():
     assert f"needs {program.tape} words of tape" in kernels.prepare("dualrev", short)
 
 
+def test_cotangents_are_set_again_before_an_adjoint_is_timed(monkeypatch):
+    arrays, to_device = [], cuda.to_device
+    monkeypatch.setattr(kernels.cuda, "to_device", lambda x: arrays.append(to_device(x)) or arrays[-1])
+    problem = kernels.Problem.of(PROGRAMS[-1], 2, np.float64, 2)
+    prepared = kernels.by_dualrev(problem)
+    shadow = arrays[2 + problem.program.result]
+    np.testing.assert_array_equal(shadow.copy_to_host(), np.zeros((2, 4, 4)))
+    prepared.renew()
+    np.testing.assert_array_equal(shadow.copy_to_host(), problem.ct)
+    calls = []
+    kernels._median(lambda: calls.append("launch"), 0.0, lambda: calls.append("renew"))
+    assert calls == ["renew", "launch"] * (len(calls) // 2)
+
+
 def answer(**changed):
     """Return an answer of a library that does nothing."""
     return kernels.Prepared(**{"result": np.ones(2), "gradients": [np.ones(3)], **changed}, primal=int, adjoint=int)
