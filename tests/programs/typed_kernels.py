@@ -7,7 +7,6 @@ import numpy as np
 from numba import types
 
 import dualrev as dr
-from bench.programs.kernel_programs import PROGRAMS
 from dualrev.cuda.derive_kernel import kernel_text
 from dualrev.cuda.thread_function import thread_function
 from programs.constant_kernels import CONSTANT
@@ -15,9 +14,8 @@ from programs.cuda_kernels import CASES, Case
 from programs.extreme_kernels import EXTREME
 from programs.record_kernels import RECORDS
 from programs.shared_kernels import SHARED
+from programs.timed_kernels import timed
 from programs.tuple_kernels import TUPLES
-
-TIMED = {p.name: Case(p.kernel, grid, args) for p in PROGRAMS for args, grid in [p.make(p.tiny, np.float64, 4)]}
 
 
 class Typed(NamedTuple):
@@ -32,8 +30,8 @@ class Typed(NamedTuple):
 
 def typed_kernels() -> Iterator[Typed]:
     """Derive the adjoints of all kernels; those of NumPy's arrays alone for float64 and for float32."""
-    for name, case in (CASES | SHARED | EXTREME | TIMED).items():
-        for number in (types.float64, types.float32):
+    for dtype, number in ((np.float64, types.float64), (np.float32, types.float32)):
+        for name, case in (CASES | SHARED | EXTREME | timed(dtype)).items():
             yield _typed(f"{name}, {number}", case, number)
     for name, case in (CONSTANT | TUPLES | RECORDS).items():
         yield _typed(name, case, types.float64)
