@@ -16,21 +16,19 @@ from dataclasses import dataclass
 from numba.core import types
 
 from dualrev.compiler.analysis.dependence import Access as Element
-from dualrev.compiler.analysis.dependence import Dependence
 from dualrev.compiler.analysis.memory.alias import Classes, Memory
 from dualrev.compiler.analysis.ssa import Value, Versions
 from dualrev.compiler.analysis.values.linear_bounds import Form, Number, constant, is_natural, minus, plus
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import (
-    Applied,
     Comparison,
     Constant,
     Expr,
-    Field,
     Index,
     Item,
     Logical,
     Operator,
+    Span,
     Var,
 )
 from dualrev.compiler.ir.core.nodes import (
@@ -44,13 +42,18 @@ from dualrev.compiler.ir.core.nodes import (
     Statement,
     Store,
     View,
+    While,
 )
 from dualrev.compiler.ir.core.traverse import atoms_of, blocks, parts, reads, statements, writes
+from dualrev.cuda.identity import told
+from dualrev.cuda.indices import Indices
+from dualrev.cuda.varying import Varying
 
-__all__ = ["NONE", "Access", "Accesses", "Coordinates", "is_atomic_view", "is_same"]
+__all__ = ["BLOCK", "NONE", "Access", "Accesses", "Coordinates", "Tests", "is_atomic_view", "is_same"]
 
 Coordinates = frozenset[str]
 NONE: Coordinates = frozenset()
+BLOCK: Coordinates = frozenset({"block_x", "block_y", "block_z"})
 
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
@@ -61,31 +64,40 @@ def is_atomic_view(s: Statement | None) -> bool:
 
 
 @dataclass(frozen=True)
+class Tests:
+    """What tests say where they hold.
+
+    facts      linear forms that are not negative
+    zeros      forms that are zero and fix coordinates of the thread: no two threads have the same
+    multiples  forms, with integers that they are multiples of
+    """
+
+    facts: tuple[Form, ...] = ()
+    zeros: tuple[tuple[Form, Coordinates], ...] = ()
+    multiples: tuple[tuple[Form, Form], ...] = ()
+
+    def __add__(self, other: Tests) -> Tests:
+        return Tests(self.facts + other.facts, self.zeros + other.zeros, self.multiples + other.multiples)
+
+
+@dataclass(frozen=True)
 class Access:
     """Access to an element of a parameter.
 
     kind      "load", "store" or "atomic"
     element   the element: a linear form for each index
-    fixed     coordinates that the tests around the access fix
-    facts     linear forms that are not negative, by these tests
+    tests     what the tests around the access say
     """
 
     s: Statement
     kind: str
     element: Element
-    fixed: Coordinates
-    facts: tuple[Form, ...]
+    tests: Tests
 
     @property
     def known(self) -> bool:
         """Whether the array is the parameter, or a view of it that does not depend on a branch or a loop."""
         return isinstance(self.element.root, Value) and self.element.root.kind == "param"
-
-
-class _Indices(Dependence):
-    def bounded(self, a: Form) -> Form:
-        """Return a form as it is: indices do not overflow."""
-        return a
 
 
 class Accesses:
@@ -99,13 +111,46 @@ class Accesses:
     ) -> None:
         self.f, self.source = f, f.origin.source
         self.versions = Versions(f)
-        self.dependence = _Indices(self.versions)
+        self.dependence = Indices(self.versions)
         self.classes = Classes(f, memory)
         self.depends = _dependent(f.body, dict(threads))
         self.asked = frozenset(c for some in threads.values() for c in some)
         self._bound_indices(names)
+        for v in self.versions.values:
+            if v.kind == "header":
+                self.dependence.form_of(v)
         self._bound_counters()
         self.numbers = self._numbers()
+        in_block = {x for x, of in threads.items() if of - BLOCK}
+        self.varying = Varying(f, self.classes, self.versions, in_block)
+        self._everywhere = Varying(f, self.classes, self.versions, [x for x, of in threads.items() if of])
+        self._uniform, self._constant = self._same(self.varying), self._same(self._everywhere)
+        self.telling = self._telling(names)
+
+    def _same(self, varying: Varying) -> set[Number]:
+        """Unknown integers that are the same for all threads."""
+        some = [v for v in self.versions.values if v not in varying.values and not is_array(v.variable)]
+        return {x for v in some for x in self.dependence.form_of(v).factors}
+
+    def _telling(self, names: Mapping[str, Var]) -> dict[Number, str]:
+        """The keys of the indices of a thread, by their integers."""
+        forms = {key: self.dependence.form_of(self.versions.parameters[x]) for key, x in names.items()}
+        return {x: key for key, form in forms.items() for x in form.factors}
+
+    def differs(self, x: Number, everywhere: bool = False) -> bool:
+        """Whether an integer may differ between threads of a block, or anywhere."""
+        operands, of = self.dependence.made_of.get(x), self.dependence.lengths.get(x)
+        if operands is not None:
+            return any(self.differs(y, everywhere) for y in operands)
+        varying, same = (self._everywhere, self._constant) if everywhere else (self.varying, self._uniform)
+        return x not in same and (of is None or of in varying.variables)
+
+    def depends_on(self, x: Number) -> Coordinates:
+        """Coordinates of the thread that an integer depends on, by what it is computed from."""
+        operands = self.dependence.made_of.get(x)
+        if operands is None:
+            return self.numbers.get(x, NONE)
+        return NONE.union(*map(self.depends_on, operands))
 
     def _bound_indices(self, names: Mapping[str, Var]) -> None:
         """Tell the dependence analysis what is known of the indices of a thread: 0 <= threadIdx.x < blockDim.x."""
@@ -144,32 +189,16 @@ class Accesses:
 
     def all(self) -> Iterator[tuple[Access, Var]]:
         """All accesses, each with its array."""
-        return self._accesses(self.f.body, NONE, ())
+        return self._accesses(self.f.body, Tests())
 
-    def coordinates(self, some: list[Access]) -> Coordinates:
-        """Coordinates that the indices depend on, on the axes where all accesses have one index."""
-        found = NONE
-        first = some[0].element.index
-        if any(len(a.element.index) != len(first) for a in some):
-            return found
-        for k, form in enumerate(first):
-            others = [a.element.index[k] for a in some]
-            if form is None or not all(g is not None and is_same(form, g) for g in others):
-                continue
-            found |= frozenset(c for x in form.factors for c in self.numbers.get(x, NONE))
-        return found
-
-    def covers(self, some: list[Access], asked: Coordinates) -> bool:
-        """Whether threads that differ in `asked` certainly access different elements, by what indices depend on."""
-        fixed = frozenset.intersection(*(a.fixed for a in some))
-        return self.coordinates(some) | fixed >= asked
-
-    def _accesses(self, body: Block, fixed: Coordinates, facts: tuple[Form, ...]) -> Iterator[tuple[Access, Var]]:
+    def _accesses(self, body: Block, tests: Tests) -> Iterator[tuple[Access, Var]]:
         def access(kind: str, x: Var, index: tuple[Index, ...]) -> tuple[Access, Var]:
             """Describe an access of the statement."""
-            return Access(s, kind, self.dependence.element(s, x, index), fixed, facts), x
+            return Access(s, kind, self.dependence.element(s, x, index), tests), x
 
         for s in body:
+            if isinstance(s, Load | Store):
+                yield from (access("load", *item) for i in s.index for item in _items(i))
             match s:
                 case Load(array=Var() as x):  # of an int, an atomic addition is a load and a store
                     yield access("atomic" if is_atomic_view(self.versions.at(s, x).statement) else "load", x, s.index)
@@ -178,13 +207,13 @@ class Accesses:
                     yield access(kind, x, s.index)
                     if kind == "store" and s.op != "=":
                         yield access("load", x, s.index)
-                case Discrete():
-                    for x, index in _items(s.value):
-                        yield access("load", x, index)
+                case Discrete() | View():
+                    yield from (access("load", *item) for item in _items(s.value))
             for k, inner in enumerate(blocks(s)):
-                tests = [*self._tests(s, s.test, k == 0)] if isinstance(s, If) else []
-                more = [form for test in tests for form in self._facts(*test)]
-                yield from self._accesses(inner, fixed.union(*(self._fixed(*test) for test in tests)), (*facts, *more))
+                holds = k == int(isinstance(s, While))
+                is_test = isinstance(s, If) or (isinstance(s, While) and holds)
+                told = [self._told(*test) for test in self._tests(s, s.test, holds)] if is_test else []  # type: ignore[union-attr]
+                yield from self._accesses(inner, sum(told, tests))
 
     # Tests
 
@@ -217,39 +246,35 @@ class Accesses:
                     yield from self._tests_of(first, holds)
                     yield from self._tests_of(then if holds else orelse, holds)
 
-    def _fixed(self, s: Statement, symbol: str, a: Expr, b: Expr) -> Coordinates:
-        """Coordinates that a comparison fixes: of an index of the thread with what is the same for all."""
-        found = [self._depend(x) for x in (a, b)]
-        axes = {coordinate[-1] for some in found for coordinate in some}
-        exact = symbol == "==" and len(axes) == 1 and not all(found)
-        return found[0] | found[1] if exact and all(self._is_exact(s, x) for x in (a, b)) else NONE
-
-    def _facts(self, s: Statement, symbol: str, a: Expr, b: Expr) -> list[Form]:
-        """Linear forms that are not negative if a comparison of integers holds."""
+    def _told(self, s: Statement, symbol: str, a: Expr, b: Expr) -> Tests:
+        """What a comparison of integers says."""
         if not all(isinstance(x.type, types.Integer) or is_array(x) for e in (a, b) for x in atoms_of(e)):  # type: ignore[union-attr]
-            return []
+            return Tests()
         more = minus(self.dependence.form(s, a), self.dependence.form(s, b))
         less = minus(constant(0), more)
-        found = {"<": [plus(less, constant(-1))], "<=": [less], "==": [less, more]}
-        return (found | {">": [plus(more, constant(-1))], ">=": [more]}).get(symbol, [])
+        facts = {"<": [plus(less, constant(-1))], "<=": [less], "==": [less, more]}
+        facts |= {">": [plus(more, constant(-1))], ">=": [more]}
+        if symbol != "==":
+            return Tests((*facts.get(symbol, []),))
+        fixed = self._fixed_by(more)
+        multiples = [self._multiple(s, x, y) for x, y in ((a, b), (b, a))]
+        return Tests((less, more), ((more, fixed),) if fixed else (), tuple(x for x in multiples if x is not None))
 
-    def _depend(self, e: Index) -> Coordinates:
-        return NONE.union(*(self.depends.get(x, NONE) for x in _expressions(e) if isinstance(x, Var)))
+    def _fixed_by(self, f: Form) -> Coordinates:
+        """Coordinates of which no two threads have the same where a form is zero."""
+        inside, whole = ([x for x in f.factors if self.differs(x, everywhere)] for everywhere in (False, True))
+        return (told(f, inside, self.dependence, self.telling) - BLOCK) | told(f, whole, self.dependence, self.telling)
 
-    def _is_exact(self, s: Statement, e: Index) -> bool:
-        """Whether an integer is a sum or a product of indices of the thread, numbers and lengths."""
-        match e:
-            case Constant() | Field() | Item(Field()):
-                return True
-            case Operator("+" | "-" | "*", args) | Applied("np.int64" | "np.intp" | "int", args):
-                return all(self._is_exact(s, x) for x in args)
-            case Var():
-                v = self.versions.reads[s].get(e)
-                made = None if v is None else v.statement
-                if isinstance(made, Copy | Discrete):
-                    return self._is_exact(made, made.source if isinstance(made, Copy) else made.value)
-                return v is not None and v.kind == "param"
-        return False
+    def _multiple(self, s: Statement, a: Expr, b: Expr) -> tuple[Form, Form] | None:
+        """A form, and what it is a multiple of, if `a` is a remainder that equals `b`."""
+        at = s
+        while isinstance(a, Var) and (v := self.versions.reads[at].get(a)) and isinstance(v.statement, Copy | Discrete):
+            at, a = v.statement, v.statement.source if isinstance(v.statement, Copy) else v.statement.value
+        match a:
+            case Operator("%", (x, y)):
+                form = self.dependence.form
+                return minus(form(at, x), form(s, b)), form(at, y)
+        return None
 
 
 def is_same(a: Form, b: Form) -> bool:
@@ -264,10 +289,15 @@ def _expressions(e: Index) -> Iterator[Index]:
         yield from _expressions(part)
 
 
-def _items(e: Expr) -> Iterator[tuple[Var, tuple[Index, ...]]]:
+def _items(e: Index) -> Iterator[tuple[Var, tuple[Index, ...]]]:
     """Elements of arrays that an expression reads."""
     for x in _expressions(e):
-        if isinstance(x, Item) and isinstance(x.base, Var) and is_array(x.base):
+        is_element = isinstance(x, Item) and isinstance(x.base, Var) and is_array(x.base)
+        if (
+            is_element
+            and len(x.index) == x.base.type.ndim
+            and not any(i is ... or isinstance(i, Span) for i in x.index)
+        ):
             yield x.base, x.index
 
 

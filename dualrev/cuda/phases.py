@@ -20,22 +20,17 @@ take one way at a test that is the same for all, so two of them do not race from
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
-from dualrev.compiler.analysis.memory.alias import Representative
 from dualrev.compiler.analysis.ssa import Loop
-from dualrev.compiler.analysis.values.linear_bounds import Form, Number, minus, plus, scaled, single
-from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Atom, Var
-from dualrev.compiler.ir.core.nodes import Barrier, Block, For, If, Load, Make, Statement, Store, While
-from dualrev.compiler.ir.core.traverse import blocks, reads, statements, writes
-from dualrev.cuda.accesses import Access, Accesses, Coordinates
+from dualrev.compiler.ir.core.atoms import Var
+from dualrev.compiler.ir.core.nodes import Barrier, Block, For, If, Load, Statement, While
+from dualrev.compiler.ir.core.traverse import blocks
+from dualrev.cuda.accesses import BLOCK, Access, Accesses, Coordinates
+from dualrev.cuda.apart import are_apart
+from dualrev.cuda.telling import coordinates, covers, fixed
 
 __all__ = ["check_barriers", "check_shared", "said"]
-
-_BLOCK = frozenset({"block_x", "block_y", "block_z"})
 
 
 class _Reached(NamedTuple):
@@ -50,19 +45,8 @@ class _Reached(NamedTuple):
         return _Reached(self.barrier, self.once | {s}, self.often | ({s} & self.once))
 
 
-def _differs(s: Statement, varying: set[Atom | Representative]) -> bool:
-    """Whether the threads of a block may take different ways at a branch or a loop."""
-    match s:
-        case If() | While():
-            return s.test in varying or (isinstance(s, While) and any(x in varying for x in s.exits))
-        case For():
-            return any(x in varying for x in (s.start, s.stop, s.step, *s.exits))
-    return False
-
-
 def check_barriers(made: Accesses) -> None:
     """Raise UnsupportedError for a barrier that some threads of a block may not come to."""
-    varying = _varying(made)
 
     def check(body: Block, around: str) -> None:
         """Check the barriers of a block, below what `around` says."""
@@ -73,41 +57,12 @@ def check_barriers(made: Accesses) -> None:
                     what = f"cuda.syncthreads() {around} that may differ between the threads of a block"
                     instead = "cuda.syncthreads() outside of it, and the test around what a thread does between"
                     made.source.refuse(s.line, what, "all threads of a block have to come to it", instead)
-                case If() | For() | While() if _differs(s, varying):
+                case If() | For() | While() if made.varying.differs(s):
                     below = around or ("after or below a test" if isinstance(s, If) else "in a loop with an end")
             for inner in blocks(s):
                 check(inner, below)
 
     check(made.f.body, "")
-
-
-def _varying(made: Accesses) -> set[Atom | Representative]:
-    """Variables that may differ between the threads of a block, by what they are computed from, and below what test."""
-    found: set[Atom | Representative] = {x for x in made.versions.parameters if made.depends.get(x, _BLOCK) - _BLOCK}
-    own = {made.classes.find(s.target) for s in statements(made.f.body) if isinstance(s, Make)}
-
-    def key(x: Atom) -> Atom | Representative:
-        """The memory of an array of the thread; any other atom itself."""
-        of = made.classes.find(x) if is_array(x) else x
-        return of if of in own else x
-
-    def visit(body: Block, under: bool) -> None:
-        """Visit a block, `under` a test that may differ."""
-        for s in body:
-            below = under or any(key(x) in found for x in reads(s))
-            if isinstance(s, For | While):
-                below = below or any(x in found for x in (*s.exits, *([s.test] if isinstance(s, While) else [])))
-            if below:
-                found.update(writes(s))
-                found.update([key(s.array)] if isinstance(s, Store) and made.classes.find(s.array) in own else [])
-            for inner in blocks(s):
-                visit(inner, below if isinstance(s, If | For | While) else under)
-
-    count = -1
-    while count < len(found):
-        count = len(found)
-        visit(made.f.body, False)
-    return found
 
 
 def check_shared(made: Accesses, x: Var, some: list[Access]) -> None:
@@ -138,7 +93,7 @@ def _refuse(made: Accesses, x: Var, a: Access, b: Access) -> None:
     first, last = (a, b) if a.kind != "store" else (b, a)
     verb = {"load": "a load from", "store": "a store into", "atomic": "an atomic addition to"}
     if a is b:
-        missing = made.asked - _BLOCK - made.coordinates([a]) - a.fixed
+        missing = made.asked - BLOCK - coordinates(made, [a]) - fixed(made, [a])
         why = f"threads that differ in {said(missing)} write to one element between two barriers"
         instead = f"cuda.atomic.add({x}, index, value) to add, or an index for each thread"
         made.source.refuse(a.s.line, f"a store into {x}", why, instead)
@@ -149,62 +104,14 @@ def _refuse(made: Accesses, x: Var, a: Access, b: Access) -> None:
 
 def _are_apart(made: Accesses, a: Access, b: Access, once: frozenset[Loop], often: frozenset[Loop]) -> bool:
     """Whether two threads of a block certainly access different elements, one of them in a later iteration of loops."""
-    numbers = {x for f in a.element.index if f is not None for x in f.factors if not made.numbers.get(x)}
-    waits = [s for s in once if any(isinstance(t, Barrier) for t in statements((s,)))]
-    moves = any(made.dependence.is_of_loop(x, s) for x in numbers for s in waits)
-    if not moves and made.covers([a, b], made.asked - _BLOCK):
-        return True
-    one, two = (_of_a_thread(made, of, once | often) for of in (a, b))
-    return "never" in made.dependence.by_axis(one, two)
-
-
-def _of_a_thread(made: Accesses, a: Access, loops: Iterable[Loop]) -> Access:
-    """The element of an access, with integers of one thread, and all that the tests around it say of these."""
-    dependence, names = made.dependence, dict[Number, Form]()
-
-    def differs(x: Number) -> bool:
-        """Whether an integer may differ between two threads of a block."""
-        return bool(made.numbers.get(x, frozenset()) - _BLOCK) or any(dependence.is_of_loop(x, s) for s in loops)
-
-    def renamed(f: Form) -> Form:
-        """A form of the same thread."""
-        found = Form(f.constant, {})
-        for x, k in f.factors.items():
-            found = plus(found, scaled(k, names.get(x, single(x))))
-        return found
-
-    todo, some = [x for f in (*a.element.index, *a.facts) if f is not None for x in f.factors], set[Number]()
-    while todo:
-        x = todo.pop()
-        if x not in some:
-            some.add(x)
-            todo += [y for bound in (*x.lower, *x.upper) for y in bound.factors]
-    for x in sorted(filter(differs, some), key=lambda x: x.age):
-        names[x] = dependence.number(x.most, map(renamed, x.lower), map(renamed, x.upper))
-    mine = {x for form in names.values() for x in form.factors}
-    for fact in map(renamed, a.facts):
-        _note(fact, mine)
-    index = tuple(None if f is None else renamed(f) for f in a.element.index)
-    return replace(a.element, index=index, views=())
-
-
-def _note(fact: Form, mine: set[Number]) -> None:
-    """Make a form that is not negative a bound of the newest integer in it, if that is one of these."""
-    newest = max(fact.factors, key=lambda x: x.age, default=None)
-    if newest is None or newest not in mine:
-        return
-    rest = minus(fact, scaled(fact.factors[newest], single(newest)))
-    if fact.factors[newest] == 1:
-        newest.lower.append(scaled(-1, rest))
-    elif fact.factors[newest] == -1:
-        newest.upper.append(rest)
+    return covers(made, [a, b], made.asked - BLOCK, once | often) or are_apart(made, a, b, once | often)
 
 
 class _Ways:
     """Ways through a kernel that all threads of a block take together, by tests that are the same for all."""
 
     def __init__(self, made: Accesses) -> None:
-        self.versions, self.varying = made.versions, _varying(made)
+        self.versions, self.varying = made.versions, made.varying
 
     def exclude(self, a: Statement, p: _Reached, b: Statement, q: _Reached) -> bool:
         """Whether no way from one barrier leads to both statements, each reached as said."""
@@ -212,7 +119,7 @@ class _Ways:
         return any(
             self._parts(s, a, p, b, q) or self._parts(s, b, q, a, p)
             for s in {**one, **two}
-            if not _differs(s, self.varying) and self._is_one_time(s, p, q)
+            if not self.varying.differs(s) and self._is_one_time(s, p, q)
         )
 
     def _around(self, s: Statement) -> dict[Statement, int]:

@@ -30,6 +30,7 @@ from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.cuda.accesses import Access, Accesses
 from dualrev.cuda.phases import check_barriers, check_shared, said
 from dualrev.cuda.readers import has_one_reader
+from dualrev.cuda.telling import coordinates, covers, fixed
 from dualrev.cuda.thread_function import INDICES
 
 __all__ = ["Touched", "check_races"]
@@ -85,9 +86,9 @@ def _check_array(made: Accesses, x: Var, some: list[Access]) -> None:
         if not a.known:
             what, why = f"an access to a part of {x}", "a branch or a loop chooses the part"
             source.refuse(a.s.line, what, why, f"{x} with all its indices, such as {x}[i, j] for row[j]")
-        if a.kind == "store" and not made.covers([a], made.asked):
+        if a.kind == "store" and not covers(made, [a], made.asked):
             _refuse_shared(made, x, a)
-    if "load" in kinds and not made.covers(some, made.asked):
+    if "load" in kinds and not covers(made, some, made.asked):
         first = next(a for a in some if a.kind == "load")
         what = f"a load from {x}, which the kernel writes to at another index,"
         why = "another thread may write to the element before or after that"
@@ -95,7 +96,7 @@ def _check_array(made: Accesses, x: Var, some: list[Access]) -> None:
 
 
 def _refuse_shared(made: Accesses, x: Var, a: Access) -> None:
-    missing = made.asked - made.coordinates([a]) - a.fixed
+    missing = made.asked - coordinates(made, [a]) - fixed(made, [a])
     why = f"threads that differ in {said(missing)} write to one element"
     instead = f"cuda.atomic.add({x}, index, value) to add, or an index for each thread"
     made.source.refuse(a.s.line, f"a store into {x}", why, instead)

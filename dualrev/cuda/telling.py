@@ -1,0 +1,111 @@
+"""Which accesses certainly touch other elements in other threads, by what their indices depend on.
+
+    part[t + 1]               t tells threads apart
+    part[k[t]]                taken to do so
+    part[t + j]               no: in `for j in range(4)`, thread t + 1 touches what thread t touches one iteration later
+
+A test fixes coordinates where it compares an index of the thread with what is the same for all: below `if t == 0`, the
+index need not depend on t. That holds of two accesses whose tests say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from dualrev.compiler.analysis.ssa import Loop
+from dualrev.compiler.analysis.values.linear_bounds import Form, Number, minus, scaled, single
+from dualrev.compiler.ir.core.atoms import Constant
+from dualrev.compiler.ir.core.nodes import Barrier, For
+from dualrev.compiler.ir.core.traverse import statements
+from dualrev.cuda.accesses import NONE, Access, Accesses, Coordinates, is_same
+from dualrev.cuda.thread_function import INDICES
+
+__all__ = ["coordinates", "covers", "fixed"]
+
+#: Loops whose iterations may differ in two accesses; None for any.
+Loops = Collection[Loop] | None
+
+
+def covers(made: Accesses, some: list[Access], asked: Coordinates, loops: Loops = None) -> bool:
+    """Whether threads that differ in `asked` certainly access different elements, by what indices depend on."""
+    return coordinates(made, some, loops) | fixed(made, some, loops) >= asked
+
+
+def fixed(made: Accesses, some: list[Access], loops: Loops = None) -> Coordinates:
+    """Coordinates that the tests around all accesses fix: no two threads come there."""
+    found = NONE
+    for zero, of in some[0].tests.zeros:
+        everywhere = all(any(_is_zero(zero, other) for other, _ in a.tests.zeros) for a in some[1:])
+        if everywhere and not any(_changes(made, x, loops) for x in zero.factors):
+            found |= of
+    return found
+
+
+def _is_zero(f: Form, zero: Form) -> bool:
+    """Whether a form is zero if another one is."""
+    return is_same(f, zero) or is_same(f, scaled(-1, zero))
+
+
+def _changes(made: Accesses, x: Number, loops: Loops) -> bool:
+    """Whether an integer may differ between iterations of loops."""
+    if loops is None:
+        return not made.dependence.is_fixed(x)
+    return any(made.dependence.is_of_loop(x, s) for s in loops)
+
+
+def coordinates(made: Accesses, some: list[Access], loops: Loops = None) -> Coordinates:
+    """Coordinates that the indices depend on, on the axes where all accesses have one index."""
+    found = NONE
+    first = some[0].element.index
+    waits = [s for s in loops or () if any(isinstance(t, Barrier) for t in statements((s,)))]
+    if any(len(a.element.index) != len(first) for a in some):
+        return found
+    for k, form in enumerate(first):
+        others = [(a, a.element.index[k]) for a in some]
+        forms = [f for a, f in others if form is not None and f is not None and _is_one_index(form, some[0], f, a)]
+        numbers = {x for f in forms for x in f.factors}
+        if len(forms) < len(some) or (waits and any(_changes(made, x, waits) for x in numbers)):
+            continue
+        if not any(_slides(made, f, a, loops) for a in some for f in forms):
+            found |= NONE.union(*map(made.depends_on, numbers))
+    return found
+
+
+def _is_one_index(f: Form, a: Access, g: Form, b: Access) -> bool:
+    """Whether two indices are equal in one thread: below `if t == 0`, 0 and t are."""
+    apart = minus(f, g)
+    zeros = (zero for of in (a, b) for zero, _ in of.tests.zeros)
+    return (not apart.factors and not apart.constant) or any(_is_zero(apart, zero) for zero in zeros)
+
+
+def _slides(made: Accesses, f: Form, a: Access, loops: Loops) -> bool:
+    """Whether another thread certainly has the same index in another iteration of a loop: t + j, in t + 1 before."""
+    steps = {x: _step(made, x) for x in f.factors if not made.depends_on(x) and _changes(made, x, loops)}
+    own = fixed(made, [a], loops)
+    for u, k in f.factors.items():
+        key = made.telling.get(u, "")
+        if not INDICES.get(key, ("", NONE))[1] - own:
+            continue
+        moduli = [m for form, m in a.tests.multiples if u in form.factors]
+        if any(m.factors for m in moduli):
+            continue
+        for m in moduli:
+            k *= m.constant
+        for x, (step, trips) in steps.items():
+            by = step * f.factors[x]
+            if by and k % by == 0 and abs(k // by) < trips:
+                return True
+    return False
+
+
+def _step(made: Accesses, x: Number) -> tuple[int, int]:
+    """By how much an integer changes with each iteration of a loop, 0 if unknown; and how many there are, or 2."""
+    for s in statements(made.f.body):
+        if isinstance(s, For) and isinstance(s.step, Constant) and x in made.dependence.counter_of(s).factors:
+            bounds = [b.value for b in (s.start, s.stop, s.step) if isinstance(b, Constant)]
+            return s.step.value, len(range(*bounds)) if len(bounds) == 3 else 2
+    for v in made.versions.values:
+        if v.kind == "header" and len(v.parts) == 2 and is_same(made.dependence.form_of(v), single(x)):
+            step = minus(made.dependence.form_of(v.parts[1]), single(x))
+            return 0 if step.factors else step.constant, 2
+    return 0, 2
