@@ -18,7 +18,16 @@ from numba.core import types
 from dualrev.compiler.analysis.dependence import Access as Element
 from dualrev.compiler.analysis.memory.alias import Classes, Memory
 from dualrev.compiler.analysis.ssa import Value, Versions
-from dualrev.compiler.analysis.values.linear_bounds import Form, Number, constant, is_natural, minus, plus
+from dualrev.compiler.analysis.values.linear_bounds import (
+    Form,
+    Number,
+    constant,
+    is_natural,
+    minus,
+    plus,
+    scaled,
+    single,
+)
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import (
     Comparison,
@@ -49,7 +58,7 @@ from dualrev.cuda.identity import told
 from dualrev.cuda.indices import Indices
 from dualrev.cuda.varying import Varying
 
-__all__ = ["BLOCK", "NONE", "Access", "Accesses", "Coordinates", "Tests", "is_atomic_view", "is_same"]
+__all__ = ["BLOCK", "NONE", "Access", "Accesses", "Coordinates", "Tests", "is_atomic_view", "is_same", "substituted"]
 
 Coordinates = frozenset[str]
 NONE: Coordinates = frozenset()
@@ -187,6 +196,27 @@ class Accesses:
                 found[x] = found.get(x, mine) & mine  # i + n depends on the coordinates of i, and n does not
         return found
 
+    def runs(self, s: For | While) -> bool:
+        """Whether a loop certainly has an iteration, whenever it is reached."""
+        form = self.dependence.form
+        if isinstance(s, For):
+            apart = minus(form(s, s.stop), form(s, s.start))
+            is_up = isinstance(s.step, Constant) and s.step.value > 0
+            return is_up and is_natural(minus(apart, constant(1)))
+        v = self.versions.reads[s].get(s.test) if isinstance(s.test, Var) else None
+        if v is None or v.kind != "op" or not isinstance(v.statement, Discrete):
+            return False
+        match v.statement.value:
+            case Comparison((symbol,), (a, b)):
+                first = {}
+                for x in self.versions.headers[s].values():
+                    of = self.dependence.form_of(x).factors
+                    if len(x.parts) == 2 and len(of) == 1:
+                        first |= dict.fromkeys(of, self.dependence.form_of(x.parts[0]))
+                facts = self._told(v.statement, symbol, a, b).facts
+                return bool(facts) and all(is_natural(substituted(f, first)) for f in facts)
+        return False
+
     def all(self) -> Iterator[tuple[Access, Var]]:
         """All accesses, each with its array."""
         return self._accesses(self.f.body, Tests())
@@ -275,6 +305,14 @@ class Accesses:
                 form = self.dependence.form
                 return minus(form(at, x), form(s, b)), form(at, y)
         return None
+
+
+def substituted(f: Form, names: Mapping[Number, Form]) -> Form:
+    """Return a form with other forms for integers."""
+    found = constant(f.constant)
+    for x, k in f.factors.items():
+        found = plus(found, scaled(k, names.get(x, single(x))))
+    return found
 
 
 def is_same(a: Form, b: Form) -> bool:

@@ -21,6 +21,7 @@ from dualrev.compiler.analysis.values.linear_bounds import (
     constant,
     is_natural,
     least,
+    magnitude,
     minus,
     plus,
     scaled,
@@ -41,6 +42,8 @@ class Indices(Dependence):
     made_of    the operands of an integer that an operation computes
     products   products of integers, by their factors
     lengths    the arrays that lengths belong to
+    remainders the operands of integers `x % m`
+    exclusive  the operands of integers `x ^ j`, x an integer
     """
 
     def __init__(self, versions: Versions) -> None:
@@ -48,6 +51,8 @@ class Indices(Dependence):
         self.made_of: dict[Number, tuple[Number, ...]] = {}
         self.products: dict[tuple[Number, ...], Form] = {}
         self.lengths: dict[Number, Var | Global] = {}
+        self.remainders: dict[Number, tuple[Form, Form]] = {}
+        self.exclusive: dict[Number, list[tuple[Number, Form]]] = {}
         self._operations: dict[tuple[str, Form, Form], Form] = {}
 
     def bounded(self, a: Form) -> Form:
@@ -74,6 +79,12 @@ class Indices(Dependence):
                 self._operations[key] = made = self._operation(symbol, x, y)
             fresh = [n for n in made.factors if n.age > before and n not in self.made_of]
             self._note(fresh, (*x.factors, *y.factors))
+            for n in fresh:
+                if symbol == "%" and made == single(n):
+                    self.remainders[n] = x, y
+                    n.upper += [x] if is_natural(x) and is_natural(y) else []
+                if symbol == "^" and made == single(n):
+                    self.exclusive[n] = [(t, g) for f, g in ((x, y), (y, x)) for t in f.factors if f == single(t)]
         return self._operations[key]
 
     def _note(self, some: list[Number], operands: tuple[Number, ...]) -> None:
@@ -88,6 +99,8 @@ class Indices(Dependence):
                     return self._multiplied(x, y)
             case "%" if not y.factors and y.constant > 0:
                 return self._remainder(x, y.constant)
+            case "//" | ">>" if not y.factors and 0 < y.constant < 62:
+                return self._quotient(x, y.constant if symbol == "//" else 2**y.constant)
             case "<<" if not y.factors and 0 <= y.constant < 62:
                 return scaled(2**y.constant, x)
             case "<<" if is_natural(x) and is_natural(y):
@@ -114,6 +127,15 @@ class Indices(Dependence):
             self._note([*made.factors], key)
             self.products[key] = made
         return self.products[key]
+
+    def _quotient(self, x: Form, by: int) -> Form:
+        """The form of `x // by`, a sum if it divides all parts of x."""
+        if x.constant % by == 0 and all(k % by == 0 for k in x.factors.values()):
+            return Form(x.constant // by, {n: k // by for n, k in x.factors.items()})
+        low = least(x)
+        if low is None or low < 0:
+            return self.number()
+        return self.number(magnitude(x), [constant(low // by)], [x])
 
     def _remainder(self, x: Form, m: int) -> Form:
         """The form of `x % m`, which multiples of m in x do not change."""

@@ -20,12 +20,13 @@ take one way at a test that is the same for all, so two of them do not race from
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import NamedTuple
 
 from dualrev.compiler.analysis.ssa import Loop
 from dualrev.compiler.ir.core.atoms import Var
 from dualrev.compiler.ir.core.nodes import Barrier, Block, For, If, Load, Statement, While
-from dualrev.compiler.ir.core.traverse import blocks
+from dualrev.compiler.ir.core.traverse import blocks, statements
 from dualrev.cuda.accesses import BLOCK, Access, Accesses, Coordinates
 from dualrev.cuda.apart import are_apart
 from dualrev.cuda.telling import coordinates, covers, fixed
@@ -34,15 +35,31 @@ __all__ = ["check_barriers", "check_shared", "said"]
 
 
 class _Reached(NamedTuple):
-    """How a statement is reached from a barrier: `once` and `often` are the loops that led on to a next iteration."""
+    """How a statement is reached from a barrier.
+
+    once, often    the loops that led on to a next iteration, once or more often
+    sides          the sides that were taken at tests, in the last iteration of the loops around
+    """
 
     barrier: Barrier | None  # None: from the beginning of the kernel
     once: frozenset[Loop] = frozenset()
     often: frozenset[Loop] = frozenset()
+    sides: frozenset[tuple[If, int]] = frozenset()
 
     def again(self, s: Loop) -> _Reached:
         """The same after another iteration of a loop."""
-        return _Reached(self.barrier, self.once | {s}, self.often | ({s} & self.once))
+        sides = frozenset(side for side in self.sides if side[0] not in statements((s,)))
+        return _Reached(self.barrier, self.once | {s}, self.often | ({s} & self.once), sides)
+
+    def by(self, s: If, side: int) -> _Reached:
+        """The same on one side of a test."""
+        return self._replace(sides=self.sides | {(s, side)})
+
+    def later(self, other: _Reached, around: Callable[[Loop], list[Loop]]) -> frozenset[Loop]:
+        """Loops of which this is one iteration later than the other one."""
+        moved = self.once | other.once
+        some = self.once - other.once - self.often
+        return frozenset(s for s in some if moved.isdisjoint(around(s)))
 
 
 def check_barriers(made: Accesses) -> None:
@@ -67,7 +84,7 @@ def check_barriers(made: Accesses) -> None:
 
 def check_shared(made: Accesses, x: Var, some: list[Access]) -> None:
     """Raise UnsupportedError for a race on an array that the threads of a block share."""
-    reached, ways = _reached(made.f.body), _Ways(made)
+    reached, ways = _reached(made), _Ways(made)
     for a in some:
         if not a.known:
             what, why = f"an access to a part of {x}", "a branch or a loop chooses the part"
@@ -85,7 +102,7 @@ def check_shared(made: Accesses, x: Var, some: list[Access]) -> None:
             if p.barrier is q.barrier and not ways.exclude(a.s, p, b.s, q)
         ]
         for p, q in pairs:
-            if not _are_apart(made, a, b, p.once ^ q.once, p.often | q.often):
+            if not _are_apart(made, a, p, b, q):
                 _refuse(made, x, a, b)
 
 
@@ -102,9 +119,18 @@ def _refuse(made: Accesses, x: Var, a: Access, b: Access) -> None:
     made.source.refuse(first.s.line, what, why, "cuda.syncthreads() between both")
 
 
-def _are_apart(made: Accesses, a: Access, b: Access, once: frozenset[Loop], often: frozenset[Loop]) -> bool:
-    """Whether two threads of a block certainly access different elements, one of them in a later iteration of loops."""
-    return covers(made, [a, b], made.asked - BLOCK, once | often) or are_apart(made, a, b, once | often)
+def _are_apart(made: Accesses, a: Access, p: _Reached, b: Access, q: _Reached) -> bool:
+    """Whether two threads of a block certainly access different elements, each reached as said."""
+    loops = (p.once ^ q.once) | p.often | q.often
+    if covers(made, [a, b], made.asked - BLOCK, loops):
+        return True
+
+    def around(s: Loop) -> list[Loop]:
+        """Loops around a loop."""
+        return made.versions.enclosing_loops(made.versions.region_of[s])
+
+    later, earlier = p.later(q, around), q.later(p, around)
+    return are_apart(made, a, b, loops, later) if later else are_apart(made, b, a, loops, earlier)
 
 
 class _Ways:
@@ -116,7 +142,8 @@ class _Ways:
     def exclude(self, a: Statement, p: _Reached, b: Statement, q: _Reached) -> bool:
         """Whether no way from one barrier leads to both statements, each reached as said."""
         one, two = self._around(a), self._around(b)
-        return any(
+        both = {s for s, side in p.sides if (s, 1 - side) in q.sides}
+        return any(self._is_one_time(s, p, q) for s in both) or any(
             self._parts(s, a, p, b, q) or self._parts(s, b, q, a, p)
             for s in {**one, **two}
             if not self.varying.differs(s) and self._is_one_time(s, p, q)
@@ -147,7 +174,7 @@ class _Ways:
         return is_after and not is_test and out <= on and out < 2
 
 
-def _reached(body: Block) -> dict[Statement, set[_Reached]]:
+def _reached(made: Accesses) -> dict[Statement, set[_Reached]]:
     """For each statement, the barriers from which it is reached without another one between."""
     found: dict[Statement, set[_Reached]] = {}
 
@@ -158,6 +185,9 @@ def _reached(body: Block) -> dict[Statement, set[_Reached]]:
             match s:
                 case Barrier():
                     state = {_Reached(s)}
+                case If() if not made.varying.differs(s) and any(isinstance(t, Barrier) for t in statements((s,))):
+                    sides = [{of.by(s, k) for of in state} for k in (0, 1)]
+                    state = visit(s.then, sides[0]) | visit(s.orelse, sides[1])
                 case If():
                     state = visit(s.then, state) | visit(s.orelse, state)
                 case For():
@@ -168,14 +198,16 @@ def _reached(body: Block) -> dict[Statement, set[_Reached]]:
 
     def loop(s: Loop, before: Block, state: set[_Reached]) -> set[_Reached]:
         """Visit a loop, as often as its iterations may reach statements in another way."""
+        if made.runs(s):
+            state = {of.again(s) for of in visit(s.body, visit(before, state))}
         while True:
             tested = visit(before, state)
             more = state | {of.again(s) for of in visit(s.body, tested)}
             if more == state:
-                return tested if before else state
+                return tested
             state = more
 
-    visit(body, {_Reached(None)})
+    visit(made.f.body, {_Reached(None)})
     return found
 
 

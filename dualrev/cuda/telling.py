@@ -10,7 +10,8 @@ index need not depend on t. That holds of two accesses whose tests say the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import itertools
+from collections.abc import Collection, Iterator
 
 from dualrev.compiler.analysis.ssa import Loop
 from dualrev.compiler.analysis.values.linear_bounds import Form, Number, minus, scaled, single
@@ -60,15 +61,31 @@ def coordinates(made: Accesses, some: list[Access], loops: Loops = None) -> Coor
     waits = [s for s in loops or () if any(isinstance(t, Barrier) for t in statements((s,)))]
     if any(len(a.element.index) != len(first) for a in some):
         return found
+    mixed: list[tuple[Coordinates, Coordinates]] = []
     for k, form in enumerate(first):
         others = [(a, a.element.index[k]) for a in some]
         forms = [f for a, f in others if form is not None and f is not None and _is_one_index(form, some[0], f, a)]
         numbers = {x for f in forms for x in f.factors}
         if len(forms) < len(some) or (waits and any(_changes(made, x, waits) for x in numbers)):
             continue
-        if not any(_slides(made, f, a, loops) for a in some for f in forms):
-            found |= NONE.union(*map(made.depends_on, numbers))
+        if any(_slides(made, f, a, loops) for a in some for f in forms):
+            continue
+        both = [pair for f in forms for pair in _mixed(made, f)]
+        mixed += both
+        found |= NONE.union(*map(made.depends_on, numbers)) - NONE.union(*(p | q for p, q in both))
+    for p, q in mixed:
+        found |= p | q if found >= p or found >= q else NONE
     return found
+
+
+def _mixed(made: Accesses, f: Form) -> Iterator[tuple[Coordinates, Coordinates]]:
+    """Pairs of coordinates that a form mixes: t + u is the same in another thread, and i - t in a whole block."""
+    own = [(INDICES[made.telling[x]][1], k) for x, k in f.factors.items() if x in made.telling]
+    for (p, k), (q, m) in itertools.combinations(own, 2):
+        if abs(k) == abs(m) and p and q and p.isdisjoint(q):
+            yield p, q
+        elif k == -m and p & q:
+            yield p & q, p & q
 
 
 def _is_one_index(f: Form, a: Access, g: Form, b: Access) -> bool:
@@ -82,6 +99,10 @@ def _slides(made: Accesses, f: Form, a: Access, loops: Loops) -> bool:
     """Whether another thread certainly has the same index in another iteration of a loop: t + j, in t + 1 before."""
     steps = {x: _step(made, x) for x in f.factors if not made.depends_on(x) and _changes(made, x, loops)}
     own = fixed(made, [a], loops)
+    for x in f.factors.keys() & made.dependence.remainders.keys():
+        others = [y for y in f.factors if y is not x]
+        if not any(made.depends_on(y) or _changes(made, y, loops) for y in others):
+            return _slides(made, made.dependence.remainders[x][0], a, loops)
     for u, k in f.factors.items():
         key = made.telling.get(u, "")
         if not INDICES.get(key, ("", NONE))[1] - own:
@@ -98,8 +119,31 @@ def _slides(made: Accesses, f: Form, a: Access, loops: Loops) -> bool:
     return False
 
 
+def meet(made: Accesses, a: Access, b: Access) -> bool:
+    """Whether two stores certainly touch one element in two threads, as far as the tests around them are known."""
+    if len(a.element.index) != len(b.element.index):
+        return False
+    axes = [minus(f, g) if f and g else None for f, g in zip(a.element.index, b.element.index, strict=True)]
+    apart = [f.constant for f in axes if f is not None and not f.factors]
+    if len(apart) < len(axes):
+        return False
+    if not any(apart):
+        own = fixed(made, [a]) | fixed(made, [b])
+        return bool(own) and not covers(made, [a, b], made.asked)
+    if any(x.tests.multiples or x.tests.zeros for x in (a, b)):
+        return False
+    first = next(axis for axis, c in enumerate(apart) if c)
+    for u, key in made.telling.items():
+        by = [f.factors.get(u, 0) if f else 0 for f in a.element.index]
+        if INDICES[key][1] and by[first] and apart[first] % by[first] == 0:
+            steps = apart[first] // by[first]
+            if all(c == k * steps for c, k in zip(apart, by, strict=True)):
+                return True
+    return False
+
+
 def _step(made: Accesses, x: Number) -> tuple[int, int]:
-    """By how much an integer changes with each iteration of a loop, 0 if unknown; and how many there are, or 2."""
+    """By how much an integer changes in an iteration of a loop, 0 if that is the size of a block; iterations, or 2."""
     for s in statements(made.f.body):
         if isinstance(s, For) and isinstance(s.step, Constant) and x in made.dependence.counter_of(s).factors:
             bounds = [b.value for b in (s.start, s.stop, s.step) if isinstance(b, Constant)]
@@ -107,5 +151,7 @@ def _step(made: Accesses, x: Number) -> tuple[int, int]:
     for v in made.versions.values:
         if v.kind == "header" and len(v.parts) == 2 and is_same(made.dependence.form_of(v), single(x)):
             step = minus(made.dependence.form_of(v.parts[1]), single(x))
+            if any(made.dependence.is_of_loop(y, v.statement) for y in step.factors):
+                return 1, 2
             return 0 if step.factors else step.constant, 2
     return 0, 2

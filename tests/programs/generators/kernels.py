@@ -66,7 +66,9 @@ _INTEGERS = ("p + 1", "1 - p", "0", "1", "t", "(t + 1) % d", "n", "k[1]", "keys[
 
 class _Writer:
     def __init__(self, seed):
-        self.random, self.counters, self.lines, self.budget = random.Random(seed), [], [], 9
+        self.random, self.counters, self.lines = random.Random(seed), [], []
+        self.apart = False  # whether threads may have gone different ways
+        self.waits = self.random.choice((0.0, 0.5, 0.8, 1.0))  # how often a barrier follows a statement
 
     def index(self, counters=True):
         found = [*_INDICES]
@@ -98,12 +100,13 @@ class _Writer:
     def block(self, depth, size):
         margin = "    " * depth
         for _ in range(size):
-            self.budget -= 1
             kind = self.random.choices(
                 ("store", "add", "load", "atomic", "result", "barrier", "if", "loop", "while", "integer", "key"),
-                (6, 2, 4, 1, 1, 5, 3 if depth < 4 else 0, 3 if depth < 3 else 0, depth < 3, 2, 1),
+                (6, 2, 4, 1, 1, 1, 3 if depth < 4 else 0, 3 if depth < 3 else 0, depth < 3, 2, 1),
             )[0]
             getattr(self, f"_{kind}")(margin, depth)
+            if not self.apart and self.random.random() < self.waits:
+                self._barrier(margin, depth)
 
     def _store(self, margin, depth):
         self.lines.append(f"{margin}{self.element()} = {self.value()}")
@@ -125,19 +128,24 @@ class _Writer:
         self.lines.append(f"{margin}cuda.syncthreads()")
 
     def _if(self, margin, depth):
-        self.lines.append(f"{margin}if {self.random.choice(_TESTS)}:")
+        test, before = self.random.choice(_TESTS), self.apart
+        self.apart = before or "t " in test or "i " in test or "p" in test
+        self.lines.append(f"{margin}if {test}:")
         self.block(depth + 1, self.random.randint(1, 3))
         if self.random.random() < 0.4:
             self.lines.append(f"{margin}else:")
             self.block(depth + 1, self.random.randint(1, 2))
+        self.apart = before
 
     def _loop(self, margin, depth):
         c = f"j{len(self.counters)}"
         bounds = self.random.choice(("2", "3", "1, 3", "n", "0, n, 2", "t, 8, d", "k[0]", "t"))
         self.lines.append(f"{margin}for {c} in range({bounds}):")
         self.counters.append(c)
+        before, self.apart = self.apart, self.apart or "t" in bounds
         self.block(depth + 1, self.random.randint(1, 4))
         self.counters.pop()
+        self.apart = before
 
     def _while(self, margin, depth):
         c = f"s{depth}"
@@ -149,6 +157,8 @@ class _Writer:
             guard = self.random.choice(("t < {0}", "t % (2 * {0}) == 0", "t >= {0}", "t + {0} < d")).format(c)
             other = self.random.choice(("t + {0}", "t - {0}", "t ^ {0}")).format(c)
             self.lines += [f"{margin}    if {guard}:", f"{margin}        part[t] += part[{other}]"]
+            if not self.apart and self.random.random() < self.waits:
+                self._barrier(margin + "    ", depth)
         self.counters.append(c)
         self.block(depth + 1, self.random.randint(1, 3))
         self.counters.pop()
@@ -165,7 +175,7 @@ class _Writer:
 def kernel(seed):
     """Return the text of a kernel."""
     writer = _Writer(seed)
-    writer.block(1, writer.random.randint(2, 7))
+    writer.block(1, writer.random.randint(2, 6))
     return _HEAD + "\n".join(writer.lines) + "\n" + _TAIL
 
 
