@@ -17,7 +17,7 @@ from numba.core import types
 
 from dualrev.compiler.analysis.dependence import Access as Element
 from dualrev.compiler.analysis.memory.alias import Classes, Memory
-from dualrev.compiler.analysis.ssa import Value, Versions
+from dualrev.compiler.analysis.ssa import Loop, Value, Versions
 from dualrev.compiler.analysis.values.linear_bounds import (
     Form,
     Number,
@@ -28,6 +28,7 @@ from dualrev.compiler.analysis.values.linear_bounds import (
     scaled,
     single,
 )
+from dualrev.compiler.analysis.values.linear_forms import is_whole
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import (
     Comparison,
@@ -196,7 +197,20 @@ class Accesses:
                 found[x] = found.get(x, mine) & mine  # i + n depends on the coordinates of i, and n does not
         return found
 
-    def runs(self, s: For | While) -> bool:
+    def loops_around(self, s: Statement) -> list[Loop]:
+        """Loops around a statement, outermost first."""
+        return self.versions.enclosing_loops(self.versions.region_of[s])
+
+    def around(self, s: Statement) -> dict[If | Loop, int]:
+        """Branches and loops around a statement, innermost first, each with the number of its block."""
+        found: dict[If | Loop, int] = {}
+        region = self.versions.region_of[s]
+        while region.parent is not None and region.owner is not None:
+            found[region.owner] = next(k for k in (0, 1) if self.versions.regions.get((region.owner, k)) is region)
+            region = region.parent
+        return found
+
+    def runs(self, s: Loop) -> bool:
         """Whether a loop certainly has an iteration, whenever it is reached."""
         form = self.dependence.form
         if isinstance(s, For):
@@ -243,9 +257,23 @@ class Accesses:
                 holds = k == int(isinstance(s, While))
                 is_test = isinstance(s, If) or (isinstance(s, While) and holds)
                 told = [self._told(*test) for test in self._tests(s, s.test, holds)] if is_test else []  # type: ignore[union-attr]
-                yield from self._accesses(inner, sum(told, tests))
+                joined = [Tests(self._joined(s, holds))] if isinstance(s, If) else []
+                yield from self._accesses(inner, sum([*told, *joined], tests))
 
     # Tests
+
+    def _joined(self, s: If, holds: bool) -> tuple[Form, ...]:
+        """Forms that are not negative: what an earlier branch by the same test has assigned, is known below it."""
+        test = _single(self.versions.reads[s].get(s.test)) if isinstance(s.test, Var) else None  # type: ignore[arg-type]
+        found: list[Form] = []
+        for other, joins in self.versions.joins.items() if test is not None else ():
+            if other is s or _single(self.versions.reads[other].get(other.test)) is not test:  # type: ignore[union-attr]
+                continue
+            for v in joins.values():
+                if len(v.parts) == 2 and is_whole(v.variable):
+                    apart = minus(self.dependence.form_of(v), self.dependence.form_of(v.parts[0 if holds else 1]))
+                    found += [apart, minus(constant(0), apart)]
+        return (*found,)
 
     def _tests(self, s: Statement, test: Index, holds: bool) -> Iterator[tuple[Statement, str, Expr, Expr]]:
         """Comparisons that certainly hold where a test does, or where it does not."""
@@ -264,6 +292,7 @@ class Accesses:
 
     def _tests_of(self, v: Value | None, holds: bool) -> Iterator[tuple[Statement, str, Expr, Expr]]:
         """The same of a condition, which may be the join of a branch: `a and b` is `b if a else a`."""
+        v = _single(v)
         s = None if v is None else v.statement
         match s:
             case Copy(source=Var() as x):
@@ -305,6 +334,13 @@ class Accesses:
                 form = self.dependence.form
                 return minus(form(at, x), form(s, b)), form(at, y)
         return None
+
+
+def _single(v: Value | None) -> Value | None:
+    """Return the value behind branches whose other side leaves a variable undefined."""
+    while v is not None and v.kind == "join" and len(v.parts) == 1:
+        v = v.parts[0]
+    return v
 
 
 def substituted(f: Form, names: Mapping[Number, Form]) -> Form:

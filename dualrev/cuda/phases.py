@@ -34,26 +34,36 @@ from dualrev.cuda.telling import coordinates, covers, fixed
 __all__ = ["check_barriers", "check_shared", "said"]
 
 
+#: A branch or a loop, which loops had led on to a next iteration then, and the side that was taken.
+_Way = tuple[Statement, tuple[bool, ...], int]
+
+
 class _Reached(NamedTuple):
     """How a statement is reached from a barrier.
 
     once, often    the loops that led on to a next iteration, once or more often
-    sides          the sides that were taken at tests, in the last iteration of the loops around
+    ways           the ways that were taken at tests
     """
 
     barrier: Barrier | None  # None: from the beginning of the kernel
     once: frozenset[Loop] = frozenset()
     often: frozenset[Loop] = frozenset()
-    sides: frozenset[tuple[If, int]] = frozenset()
+    ways: frozenset[_Way] = frozenset()
 
     def again(self, s: Loop) -> _Reached:
         """The same after another iteration of a loop."""
-        sides = frozenset(side for side in self.sides if side[0] not in statements((s,)))
-        return _Reached(self.barrier, self.once | {s}, self.often | ({s} & self.once), sides)
+        return self._replace(once=self.once | {s}, often=self.often | ({s} & self.once))
 
-    def by(self, s: If, side: int) -> _Reached:
-        """The same on one side of a test."""
-        return self._replace(sides=self.sides | {(s, side)})
+    def by(self, s: If | Loop, side: int, around: list[Loop]) -> _Reached:
+        """The same on one side of a test, or in a next iteration of a loop (side 0), or after the loop."""
+        loops = [*around, s]
+        if any(x in self.often for x in loops):
+            return self
+        return self._replace(ways=self.ways | {(s, tuple(x in self.once for x in loops), side)})
+
+    def parts_from(self, other: _Reached) -> bool:
+        """Whether threads took different ways at one time."""
+        return any((s, at, 1 - side) in other.ways for s, at, side in self.ways)
 
     def later(self, other: _Reached, around: Callable[[Loop], list[Loop]]) -> frozenset[Loop]:
         """Loops of which this is one iteration later than the other one."""
@@ -87,8 +97,9 @@ def check_shared(made: Accesses, x: Var, some: list[Access]) -> None:
     reached, ways = _reached(made), _Ways(made)
     for a in some:
         if not a.known:
-            what, why = f"an access to a part of {x}", "a branch or a loop chooses the part"
-            made.source.refuse(a.s.line, what, why, f"{x} with all its indices, such as {x}[i, j] for row[j]")
+            what, why = f"an access to {x} or a part of it", "a branch or a loop chooses the array or the part"
+            instead = f"{x} with all its indices, such as {x}[k, i] where k chooses, and one array in place of two"
+            made.source.refuse(a.s.line, what, why, instead)
         if a.kind == "atomic" and isinstance(a.s, Load):
             what, why = f"cuda.atomic.add to {x}, an array of ints that a block shares,", "it is not read yet"
             made.source.refuse(a.s.line, what, why, f"an array of floats for {x}")
@@ -116,7 +127,11 @@ def _refuse(made: Accesses, x: Var, a: Access, b: Access) -> None:
         made.source.refuse(a.s.line, f"a store into {x}", why, instead)
     what = f"{verb[first.kind]} {x}, into which line {last.s.line} stores,"
     why = "no barrier stands between, and another thread may access the same element"
-    made.source.refuse(first.s.line, what, why, "cuda.syncthreads() between both")
+    instead = "cuda.syncthreads() between both"
+    tests = [s for s in made.around(a.s) if s in made.around(b.s) and made.varying.differs(s)]
+    if tests:
+        instead += f", outside of the test in line {tests[-1].line}: load into a variable before, and store after it"
+    made.source.refuse(first.s.line, what, why, instead)
 
 
 def _are_apart(made: Accesses, a: Access, p: _Reached, b: Access, q: _Reached) -> bool:
@@ -124,12 +139,7 @@ def _are_apart(made: Accesses, a: Access, p: _Reached, b: Access, q: _Reached) -
     loops = (p.once ^ q.once) | p.often | q.often
     if covers(made, [a, b], made.asked - BLOCK, loops):
         return True
-
-    def around(s: Loop) -> list[Loop]:
-        """Loops around a loop."""
-        return made.versions.enclosing_loops(made.versions.region_of[s])
-
-    later, earlier = p.later(q, around), q.later(p, around)
+    later, earlier = p.later(q, made.loops_around), q.later(p, made.loops_around)
     return are_apart(made, a, b, loops, later) if later else are_apart(made, b, a, loops, earlier)
 
 
@@ -137,35 +147,24 @@ class _Ways:
     """Ways through a kernel that all threads of a block take together, by tests that are the same for all."""
 
     def __init__(self, made: Accesses) -> None:
-        self.versions, self.varying = made.versions, made.varying
+        self.made, self.versions, self.varying = made, made.versions, made.varying
 
     def exclude(self, a: Statement, p: _Reached, b: Statement, q: _Reached) -> bool:
         """Whether no way from one barrier leads to both statements, each reached as said."""
-        one, two = self._around(a), self._around(b)
-        both = {s for s, side in p.sides if (s, 1 - side) in q.sides}
-        return any(self._is_one_time(s, p, q) for s in both) or any(
+        one, two = self.made.around(a), self.made.around(b)
+        return p.parts_from(q) or any(
             self._parts(s, a, p, b, q) or self._parts(s, b, q, a, p)
             for s in {**one, **two}
             if not self.varying.differs(s) and self._is_one_time(s, p, q)
         )
 
-    def _around(self, s: Statement) -> dict[Statement, int]:
-        """Branches and loops around a statement, each with the number of its block."""
-        found: dict[Statement, int] = {}
-        region = self.versions.region_of[s]
-        while region.parent is not None and region.owner is not None:
-            found[region.owner] = next(k for k in (0, 1) if self.versions.regions.get((region.owner, k)) is region)
-            region = region.parent
-        return found
-
     def _is_one_time(self, s: Statement, p: _Reached, q: _Reached) -> bool:
         """Whether both are reached in the same iteration of all loops around a statement."""
-        loops = self.versions.enclosing_loops(self.versions.region_of[s])
-        return all((x in p.once) == (x in q.once) and x not in p.often | q.often for x in loops)
+        return all((x in p.once) == (x in q.once) and x not in p.often | q.often for x in self.made.loops_around(s))
 
     def _parts(self, s: Statement, a: Statement, p: _Reached, b: Statement, q: _Reached) -> bool:
         """Whether the ways part at a statement: to both sides of a test, or on in a loop and out of it before."""
-        one, two = self._around(a).get(s), self._around(b).get(s)
+        one, two = self.made.around(a).get(s), self.made.around(b).get(s)
         if one is None or isinstance(s, If):
             return two is not None and one is not None and one != two
         is_after = two is None and self.versions.extent[b][0] > self.versions.extent[s][1]
@@ -185,26 +184,29 @@ def _reached(made: Accesses) -> dict[Statement, set[_Reached]]:
             match s:
                 case Barrier():
                     state = {_Reached(s)}
-                case If() if not made.varying.differs(s) and any(isinstance(t, Barrier) for t in statements((s,))):
-                    sides = [{of.by(s, k) for of in state} for k in (0, 1)]
-                    state = visit(s.then, sides[0]) | visit(s.orelse, sides[1])
                 case If():
-                    state = visit(s.then, state) | visit(s.orelse, state)
+                    state = visit(s.then, sided(s, 0, state)) | visit(s.orelse, sided(s, 1, state))
                 case For():
                     state = loop(s, (), state)
                 case While():
                     state = loop(s, s.before, state)
         return state
 
+    def sided(s: If | Loop, side: int, state: set[_Reached]) -> set[_Reached]:
+        """Note the side of a test, if it is the same for all threads, and barriers stand below it."""
+        if made.varying.differs(s) or not any(isinstance(t, Barrier) for t in statements((s,))):
+            return state
+        return {of.by(s, side, made.loops_around(s)) for of in state}
+
     def loop(s: Loop, before: Block, state: set[_Reached]) -> set[_Reached]:
         """Visit a loop, as often as its iterations may reach statements in another way."""
         if made.runs(s):
-            state = {of.again(s) for of in visit(s.body, visit(before, state))}
+            state = {of.again(s) for of in visit(s.body, sided(s, 0, visit(before, state)))}
         while True:
             tested = visit(before, state)
-            more = state | {of.again(s) for of in visit(s.body, tested)}
+            more = state | {of.again(s) for of in visit(s.body, sided(s, 0, tested))}
             if more == state:
-                return tested
+                return sided(s, 1, tested)
             state = more
 
     visit(made.f.body, {_Reached(None)})
