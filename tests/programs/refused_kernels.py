@@ -300,7 +300,7 @@ REFUSED = [
         (A, A),
         "cuda.shared.array(4, numba.complex128)",
         "share numbers",
-        "numba.float64 for its",
+        "numba.float64 for each",
     ),
     (shared_of_no_axes, (A,), "cuda.shared.array((), numba.float64)", "have to be constants", "cuda.shared.array(128"),
     (two_arrays_in_turns, (A, A), "after[t] = now[3 - t]", "chooses the array", "one array in place of two"),
