@@ -9,11 +9,8 @@ The sums and products of an index are taken not to overflow: an element with suc
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-
-from numba.core import types
 
 from dualrev.compiler.analysis.dependence import Access as Element
 from dualrev.compiler.analysis.memory.alias import Classes, Memory
@@ -28,22 +25,17 @@ from dualrev.compiler.analysis.values.linear_bounds import (
     scaled,
     single,
 )
-from dualrev.compiler.analysis.values.linear_forms import is_whole
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import (
     Comparison,
     Constant,
-    Expr,
     Index,
     Item,
-    Logical,
-    Operator,
     Span,
     Var,
 )
 from dualrev.compiler.ir.core.nodes import (
     Block,
-    Copy,
     Discrete,
     For,
     Function,
@@ -54,40 +46,22 @@ from dualrev.compiler.ir.core.nodes import (
     View,
     While,
 )
-from dualrev.compiler.ir.core.traverse import atoms_of, blocks, parts, reads, statements, writes
+from dualrev.compiler.ir.core.traverse import blocks, parts, reads, statements, writes
+from dualrev.cuda.conditions import Conditions, Tests
 from dualrev.cuda.identity import told
 from dualrev.cuda.indices import Indices
 from dualrev.cuda.varying import Varying
 
-__all__ = ["BLOCK", "NONE", "Access", "Accesses", "Coordinates", "Tests", "is_atomic_view", "is_same", "substituted"]
+__all__ = ["BLOCK", "NONE", "Access", "Accesses", "Coordinates", "is_atomic_view", "is_same", "substituted"]
 
 Coordinates = frozenset[str]
 NONE: Coordinates = frozenset()
 BLOCK: Coordinates = frozenset({"block_x", "block_y", "block_z"})
 
-_NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
-
 
 def is_atomic_view(s: Statement | None) -> bool:
     """Whether a statement takes the view of a whole array that marks atomic additions (thread_function.py)."""
     return isinstance(s, View) and isinstance(s.value, Item) and s.value.index == (...,)
-
-
-@dataclass(frozen=True)
-class Tests:
-    """What tests say where they hold.
-
-    facts      linear forms that are not negative
-    zeros      forms that are zero and fix coordinates of the thread: no two threads have the same
-    multiples  forms, with integers that they are multiples of
-    """
-
-    facts: tuple[Form, ...] = ()
-    zeros: tuple[tuple[Form, Coordinates], ...] = ()
-    multiples: tuple[tuple[Form, Form], ...] = ()
-
-    def __add__(self, other: Tests) -> Tests:
-        return Tests(self.facts + other.facts, self.zeros + other.zeros, self.multiples + other.multiples)
 
 
 @dataclass(frozen=True)
@@ -136,6 +110,7 @@ class Accesses:
         self._everywhere = Varying(f, self.classes, self.versions, [x for x, of in threads.items() if of])
         self._uniform, self._constant = self._same(self.varying), self._same(self._everywhere)
         self.telling = self._telling(names)
+        self.conditions = Conditions(self.versions, self.dependence, self.fixed_by, self._everywhere.differs)
 
     def _same(self, varying: Varying) -> set[Number]:
         """Unknown integers that are the same for all threads."""
@@ -197,6 +172,11 @@ class Accesses:
                 found[x] = found.get(x, mine) & mine  # i + n depends on the coordinates of i, and n does not
         return found
 
+    def fixed_by(self, f: Form) -> Coordinates:
+        """Coordinates of which no two threads have the same where a form is zero."""
+        inside, whole = ([x for x in f.factors if self.differs(x, everywhere)] for everywhere in (False, True))
+        return (told(f, inside, self.dependence, self.telling) - BLOCK) | told(f, whole, self.dependence, self.telling)
+
     def loops_around(self, s: Statement) -> list[Loop]:
         """Loops around a statement, outermost first."""
         return self.versions.enclosing_loops(self.versions.region_of[s])
@@ -227,7 +207,7 @@ class Accesses:
                     of = self.dependence.form_of(x).factors
                     if len(x.parts) == 2 and len(of) == 1:
                         first |= dict.fromkeys(of, self.dependence.form_of(x.parts[0]))
-                facts = self._told(v.statement, symbol, a, b).facts
+                facts = self.conditions.told(v.statement, symbol, a, b).facts
                 return bool(facts) and all(is_natural(substituted(f, first)) for f in facts)
         return False
 
@@ -256,91 +236,8 @@ class Accesses:
             for k, inner in enumerate(blocks(s)):
                 holds = k == int(isinstance(s, While))
                 is_test = isinstance(s, If) or (isinstance(s, While) and holds)
-                told = [self._told(*test) for test in self._tests(s, s.test, holds)] if is_test else []  # type: ignore[union-attr]
-                joined = [Tests(self._joined(s, holds))] if isinstance(s, If) else []
-                yield from self._accesses(inner, sum([*told, *joined], tests))
-
-    # Tests
-
-    def _joined(self, s: If, holds: bool) -> tuple[Form, ...]:
-        """Forms that are not negative: what an earlier branch by the same test has assigned, is known below it."""
-        test = _single(self.versions.reads[s].get(s.test)) if isinstance(s.test, Var) else None  # type: ignore[arg-type]
-        found: list[Form] = []
-        for other, joins in self.versions.joins.items() if test is not None else ():
-            if other is s or _single(self.versions.reads[other].get(other.test)) is not test:  # type: ignore[union-attr]
-                continue
-            for v in joins.values():
-                if len(v.parts) == 2 and is_whole(v.variable):
-                    apart = minus(self.dependence.form_of(v), self.dependence.form_of(v.parts[0 if holds else 1]))
-                    found += [apart, minus(constant(0), apart)]
-        return (*found,)
-
-    def _tests(self, s: Statement, test: Index, holds: bool) -> Iterator[tuple[Statement, str, Expr, Expr]]:
-        """Comparisons that certainly hold where a test does, or where it does not."""
-        match test:
-            case Var():
-                yield from self._tests_of(self.versions.reads[s].get(test), holds)
-            case Operator("not", (x,)):
-                yield from self._tests(s, x, not holds)
-            case Logical(symbol, args) if symbol == ("and" if holds else "or"):
-                for x in args:
-                    yield from self._tests(s, x, holds)
-            case Comparison(symbols, args) if holds or len(symbols) == 1:
-                for symbol, (a, b) in zip(symbols, itertools.pairwise(args), strict=True):
-                    if symbol in _NEGATED:
-                        yield s, symbol if holds else _NEGATED[symbol], a, b
-
-    def _tests_of(self, v: Value | None, holds: bool) -> Iterator[tuple[Statement, str, Expr, Expr]]:
-        """The same of a condition, which may be the join of a branch: `a and b` is `b if a else a`."""
-        v = _single(v)
-        s = None if v is None else v.statement
-        match s:
-            case Copy(source=Var() as x):
-                yield from self._tests(s, x, holds)
-            case Discrete(value=value):
-                yield from self._tests(s, value, holds)
-            case If(test=Var() as x) if v is not None and v.kind == "join" and len(v.parts) == 2:
-                first, (then, orelse) = self.versions.reads[s].get(x), v.parts
-                if first is (orelse if holds else then):
-                    yield from self._tests_of(first, holds)
-                    yield from self._tests_of(then if holds else orelse, holds)
-
-    def _told(self, s: Statement, symbol: str, a: Expr, b: Expr) -> Tests:
-        """What a comparison of integers says."""
-        if not all(isinstance(x.type, types.Integer) or is_array(x) for e in (a, b) for x in atoms_of(e)):  # type: ignore[union-attr]
-            return Tests()
-        more = minus(self.dependence.form(s, a), self.dependence.form(s, b))
-        less = minus(constant(0), more)
-        facts = {"<": [plus(less, constant(-1))], "<=": [less], "==": [less, more]}
-        facts |= {">": [plus(more, constant(-1))], ">=": [more]}
-        if symbol != "==":
-            return Tests((*facts.get(symbol, []),))
-        fixed = self._fixed_by(more)
-        multiples = [self._multiple(s, x, y) for x, y in ((a, b), (b, a))]
-        return Tests((less, more), ((more, fixed),) if fixed else (), tuple(x for x in multiples if x is not None))
-
-    def _fixed_by(self, f: Form) -> Coordinates:
-        """Coordinates of which no two threads have the same where a form is zero."""
-        inside, whole = ([x for x in f.factors if self.differs(x, everywhere)] for everywhere in (False, True))
-        return (told(f, inside, self.dependence, self.telling) - BLOCK) | told(f, whole, self.dependence, self.telling)
-
-    def _multiple(self, s: Statement, a: Expr, b: Expr) -> tuple[Form, Form] | None:
-        """A form, and what it is a multiple of, if `a` is a remainder that equals `b`."""
-        at = s
-        while isinstance(a, Var) and (v := self.versions.reads[at].get(a)) and isinstance(v.statement, Copy | Discrete):
-            at, a = v.statement, v.statement.source if isinstance(v.statement, Copy) else v.statement.value
-        match a:
-            case Operator("%", (x, y)):
-                form = self.dependence.form
-                return minus(form(at, x), form(s, b)), form(at, y)
-        return None
-
-
-def _single(v: Value | None) -> Value | None:
-    """Return the value behind branches whose other side leaves a variable undefined."""
-    while v is not None and v.kind == "join" and len(v.parts) == 1:
-        v = v.parts[0]
-    return v
+                more = self.conditions.below(s, holds) if is_test else Tests()  # type: ignore[arg-type]
+                yield from self._accesses(inner, tests + more)
 
 
 def substituted(f: Form, names: Mapping[Number, Form]) -> Form:

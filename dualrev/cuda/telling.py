@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator
+from math import prod
 
 from dualrev.compiler.analysis.ssa import Loop
-from dualrev.compiler.analysis.values.linear_bounds import Form, Number, minus, scaled, single
+from dualrev.compiler.analysis.values.linear_bounds import Form, Number, minus, plus, scaled, single
 from dualrev.compiler.ir.core.atoms import Constant
 from dualrev.compiler.ir.core.nodes import Barrier, For
 from dualrev.compiler.ir.core.traverse import statements
@@ -97,25 +98,23 @@ def _is_one_index(f: Form, a: Access, g: Form, b: Access) -> bool:
 
 def _slides(made: Accesses, f: Form, a: Access, loops: Loops) -> bool:
     """Whether another thread certainly has the same index in another iteration of a loop: t + j, in t + 1 before."""
-    steps = {x: _step(made, x) for x in f.factors if not made.depends_on(x) and _changes(made, x, loops)}
+    inner = [x for x in f.factors if x in made.dependence.remainders and len(f.factors) == 1]
+    if inner:
+        return _slides(made, made.dependence.remainders[inner[0]][0], a, loops)
     own = fixed(made, [a], loops)
-    for x in f.factors.keys() & made.dependence.remainders.keys():
-        others = [y for y in f.factors if y is not x]
-        if not any(made.depends_on(y) or _changes(made, y, loops) for y in others):
-            return _slides(made, made.dependence.remainders[x][0], a, loops)
-    for u, k in f.factors.items():
-        key = made.telling.get(u, "")
-        if not INDICES.get(key, ("", NONE))[1] - own:
+    moduli = [(form, m) for form, m in a.tests.multiples]
+    for x, by in f.factors.items():
+        if a.tests.others or not _changes(made, x, loops):
             continue
-        moduli = [m for form, m in a.tests.multiples if u in form.factors]
-        if any(m.factors for m in moduli):
-            continue
-        for m in moduli:
-            k *= m.constant
-        for x, (step, trips) in steps.items():
-            by = step * f.factors[x]
-            if by and k % by == 0 and abs(k // by) < trips:
-                return True
+        first, step, trips = _steps(made, x)
+        others = Form(0, {y: k for y, k in f.factors.items() if y is not x})
+        for u, k in plus(others, scaled(by, first) if made.depends_on(x) else Form(0, {})).factors.items():
+            is_free = INDICES.get(made.telling.get(u, ""), ("", NONE))[1] - own
+            every = [m for form, m in moduli if u in form.factors]
+            if is_free and step and not any(m.factors for m in every):
+                k *= prod(m.constant for m in every)
+                if k % (step * by) == 0 and abs(k // (step * by)) < trips:
+                    return True
     return False
 
 
@@ -130,7 +129,7 @@ def meet(made: Accesses, a: Access, b: Access) -> bool:
     if not any(apart):
         own = fixed(made, [a]) | fixed(made, [b])
         return bool(own) and not covers(made, [a, b], made.asked)
-    if any(x.tests.multiples or x.tests.zeros for x in (a, b)):
+    if any(x.tests.multiples or x.tests.zeros or x.tests.others for x in (a, b)):
         return False
     first = next(axis for axis, c in enumerate(apart) if c)
     for u, key in made.telling.items():
@@ -142,16 +141,21 @@ def meet(made: Accesses, a: Access, b: Access) -> bool:
     return False
 
 
-def _step(made: Accesses, x: Number) -> tuple[int, int]:
-    """By how much an integer changes in an iteration of a loop, 0 if that is the size of a block; iterations, or 2."""
+def _steps(made: Accesses, x: Number) -> tuple[Form, int, int]:
+    """What an integer is in the first iteration of a loop, by how much it changes, and how many iterations there are.
+
+    The change is 0 if it is not known: it may be the size of a block. The number of iterations is 2 if it is not known.
+    """
+    dependence = made.dependence
     for s in statements(made.f.body):
-        if isinstance(s, For) and isinstance(s.step, Constant) and x in made.dependence.counter_of(s).factors:
-            bounds = [b.value for b in (s.start, s.stop, s.step) if isinstance(b, Constant)]
-            return s.step.value, len(range(*bounds)) if len(bounds) == 3 else 2
+        if isinstance(s, For) and x in dependence.counter_of(s).factors:
+            start, stop = dependence.form(s, s.start), dependence.form(s, s.stop)
+            step = s.step.value if isinstance(s.step, Constant) else 0
+            length = minus(stop, start)
+            return start, step, 2 if length.factors or not step else max(0, -(-length.constant // step))
     for v in made.versions.values:
-        if v.kind == "header" and len(v.parts) == 2 and is_same(made.dependence.form_of(v), single(x)):
-            step = minus(made.dependence.form_of(v.parts[1]), single(x))
-            if any(made.dependence.is_of_loop(y, v.statement) for y in step.factors):
-                return 1, 2
-            return 0 if step.factors else step.constant, 2
-    return 0, 2
+        if v.kind == "header" and len(v.parts) == 2 and is_same(dependence.form_of(v), single(x)):
+            change = minus(dependence.form_of(v.parts[1]), single(x))
+            moves = any(dependence.is_of_loop(y, v.statement) for y in change.factors)
+            return dependence.form_of(v.parts[0]), 1 if moves else 0 if change.factors else change.constant, 2
+    return Form(0, {}), 0, 2
