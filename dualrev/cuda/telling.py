@@ -24,6 +24,9 @@ from dualrev.cuda.thread_function import INDICES
 
 __all__ = ["coordinates", "covers", "fixed"]
 
+#: Threads that a launch has at least: y[i] and y[i + 64] may be apart, and y[i] and y[i + 1] meet.
+_WARP = 32
+
 #: Loops whose iterations may differ in two accesses; None for any.
 Loops = Collection[Loop] | None
 
@@ -136,7 +139,7 @@ def meet(made: Accesses, a: Access, b: Access) -> bool:
         by = [f.factors.get(u, 0) if f else 0 for f in a.element.index]
         if INDICES[key][1] and by[first] and apart[first] % by[first] == 0:
             steps = apart[first] // by[first]
-            if all(c == k * steps for c, k in zip(apart, by, strict=True)):
+            if abs(steps) < _WARP and all(c == k * steps for c, k in zip(apart, by, strict=True)):
                 return True
     return False
 

@@ -122,7 +122,7 @@ class _Writer:
         self.lines.append(f"{margin}cuda.atomic.add({array}, {self.index()}, {self.value()})")
 
     def _result(self, margin, depth):
-        self.lines.append(f"{margin}y[i + {self.random.choice((0, 24))}] = {self.value()}")
+        self.lines.append(f"{margin}y[i + {self.random.choice((0, 32))}] = {self.value()}")
 
     def _barrier(self, margin, depth):
         self.lines.append(f"{margin}cuda.syncthreads()")
