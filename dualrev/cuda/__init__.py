@@ -1,8 +1,15 @@
 """Adjoints of CUDA kernels that numba compiles: `dualrev.cuda.adjoint`, and `dualrev.cuda.vjp` for several launches.
 
 thread_function.py   a kernel, as a numba function of one thread
-races.py             which elements several threads touch
+accesses.py          the elements that a thread touches
+indices.py           their indices as linear forms; conditions.py: what the tests around them say
+varying.py           what differs between threads; identity.py: tests that one thread passes
+races.py             elements that several threads touch: data races
+phases.py            data races between two barriers
+telling.py, apart.py proofs that threads touch different elements
+readers.py           elements that only one thread loads
 derive_kernel.py     both sweeps of a thread
+needed.py            what a thread needs of the forward sweep
 emit_kernel.py       their text, for numba.cuda
 launch.py            the launch of it
 record.py            launches of several kernels, and their reversal

@@ -1,6 +1,6 @@
 """Adjoint kernel of a kernel for argument types, as text: from its thread function to both sweeps of a thread.
 
-    thread function -> core -> races.py -> both sweeps -> without what only the primal needs -> emit_kernel.py
+    thread function -> core -> races.py -> both sweeps -> needed.py -> emit_kernel.py
 
 Each thread runs the forward sweep of its own iteration again, and then its reverse sweep. So nothing is saved between
 the launch of the kernel and that of its adjoint. The shadows hold the cotangents of the arrays after the launch, and

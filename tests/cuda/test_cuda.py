@@ -1,10 +1,12 @@
 """Adjoints of CUDA kernels: in the simulator, lowered for a device, and what is refused."""
 
+import importlib.util
 import inspect
 import os
 import runpy
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,14 @@ def test_adjoints_on_a_gpu():
 
 def test_numba_compiles_adjoints_for_a_device_as_far_as_that_goes_without_one():
     assert ran(str(HERE / "lowered.py"), NUMBA_ENABLE_CUDASIM="0").split()[-1] == "lowered"
+
+
+@pytest.mark.skipif(
+    not (importlib.util.find_spec("numba_cuda") and list(metadata.distributions(name="nvidia-cuda-nvcc-cu12"))),
+    reason='pip install "numba-cuda[cu12]" brings NVIDIA\'s compilers',
+)
+def test_adjoints_become_machine_code_for_a_device():
+    assert ran(str(HERE / "assembled.py"), NUMBA_ENABLE_CUDASIM="0").split()[-1] == "assembled"
 
 
 @pytest.mark.parametrize(
