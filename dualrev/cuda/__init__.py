@@ -3,8 +3,11 @@
 arguments.py         arguments of a kernel: tuples of arrays
 thread_function.py   a kernel, as a numba function of one thread
 accesses.py          the elements that a thread touches
-races.py             which of them several threads touch: data races
+indices.py           their indices as linear forms; conditions.py: what the tests around them say
+varying.py           what differs between threads; identity.py: tests that one thread passes
+races.py             elements that several threads touch: data races
 phases.py            data races between two barriers
+telling.py, apart.py proofs that threads touch different elements
 readers.py           elements that only one thread loads
 derive_kernel.py     both sweeps of a thread
 needed.py            what a thread needs of the forward sweep

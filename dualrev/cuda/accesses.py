@@ -9,35 +9,34 @@ The sums and products of an index are taken not to overflow: an element with suc
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeGuard
 
-from numba.core import types
-
 from dualrev.compiler.analysis.dependence import Access as Element
-from dualrev.compiler.analysis.dependence import Dependence
 from dualrev.compiler.analysis.memory.alias import Classes, Memory
-from dualrev.compiler.analysis.ssa import Value, Versions
-from dualrev.compiler.analysis.values.linear_bounds import Form, Number, constant, is_natural, minus, plus
+from dualrev.compiler.analysis.ssa import Loop, Value, Versions
+from dualrev.compiler.analysis.values.linear_bounds import (
+    Form,
+    Number,
+    constant,
+    is_natural,
+    minus,
+    plus,
+    scaled,
+    single,
+)
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import (
-    Applied,
     Comparison,
     Constant,
-    Expr,
-    Field,
     Index,
     Item,
-    Logical,
-    Operator,
-    Pack,
+    Span,
     Var,
 )
 from dualrev.compiler.ir.core.nodes import (
     Block,
-    Copy,
     Discrete,
     For,
     Function,
@@ -46,15 +45,19 @@ from dualrev.compiler.ir.core.nodes import (
     Statement,
     Store,
     View,
+    While,
 )
-from dualrev.compiler.ir.core.traverse import atoms_of, blocks, parts, reads, statements, writes
+from dualrev.compiler.ir.core.traverse import blocks, parts, reads, statements, writes
+from dualrev.cuda.conditions import Conditions, Tests
+from dualrev.cuda.identity import told
+from dualrev.cuda.indices import Indices
+from dualrev.cuda.varying import Varying
 
-__all__ = ["KINDS", "NONE", "Access", "Accesses", "Coordinates", "is_mark", "is_same"]
+__all__ = ["BLOCK", "KINDS", "NONE", "Access", "Accesses", "Coordinates", "is_mark", "is_same", "substituted"]
 
 Coordinates = frozenset[str]
 NONE: Coordinates = frozenset()
-
-_NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+BLOCK: Coordinates = frozenset({"block_x", "block_y", "block_z"})
 
 
 #: Kinds of accesses, by how many views of the whole array mark them (thread_function.py).
@@ -72,33 +75,18 @@ class Access:
 
     kind      "load", "store"; "atomic", of additions; "max" or "min", atomic, too
     element   the element: a linear form for each index
-    fixed     coordinates that the tests around the access fix
-    facts     linear forms that are not negative, by these tests
+    tests     what the tests around the access say
     """
 
     s: Statement
     kind: str
     element: Element
-    fixed: Coordinates
-    facts: tuple[Form, ...]
+    tests: Tests
 
     @property
     def known(self) -> bool:
         """Whether the array is the parameter, or a view of it that does not depend on a branch or a loop."""
         return isinstance(self.element.root, Value) and self.element.root.kind == "param"
-
-
-class _Indices(Dependence):
-    def bounded(self, a: Form) -> Form:
-        """Return a form as it is: indices do not overflow."""
-        return a
-
-    def _part(self, s: View, a: Element) -> Element | None:
-        """The element of the base of a view; also of the view of a record, whose fields have no axes."""
-        match s.value:
-            case Applied("runtime.row", (of, Pack(places))) if of is s.base:
-                return replace(a, root=self._version(s.base) or s.base, index=(*map(self._index, places), *a.index))
-        return super()._part(s, a)
 
 
 class Accesses:
@@ -112,13 +100,47 @@ class Accesses:
     ) -> None:
         self.f, self.source = f, f.origin.source
         self.versions = Versions(f)
-        self.dependence = _Indices(self.versions)
+        self.dependence = Indices(self.versions)
         self.classes = Classes(f, memory)
         self.depends = _dependent(f.body, dict(threads))
         self.asked = frozenset(c for some in threads.values() for c in some)
         self._bound_indices(names)
+        for v in self.versions.values:
+            if v.kind == "header":
+                self.dependence.form_of(v)
         self._bound_counters()
         self.numbers = self._numbers()
+        in_block = {x for x, of in threads.items() if of - BLOCK}
+        self.varying = Varying(f, self.classes, self.versions, in_block)
+        self._everywhere = Varying(f, self.classes, self.versions, [x for x, of in threads.items() if of])
+        self._uniform, self._constant = self._same(self.varying), self._same(self._everywhere)
+        self.telling = self._telling(names)
+        self.conditions = Conditions(self.versions, self.dependence, self.fixed_by, self._everywhere.differs)
+
+    def _same(self, varying: Varying) -> set[Number]:
+        """Unknown integers that are the same for all threads."""
+        some = [v for v in self.versions.values if v not in varying.values and not is_array(v.variable)]
+        return {x for v in some for x in self.dependence.form_of(v).factors}
+
+    def _telling(self, names: Mapping[str, Var]) -> dict[Number, str]:
+        """The keys of the indices of a thread, by their integers."""
+        forms = {key: self.dependence.form_of(self.versions.parameters[x]) for key, x in names.items()}
+        return {x: key for key, form in forms.items() for x in form.factors}
+
+    def differs(self, x: Number, everywhere: bool = False) -> bool:
+        """Whether an integer may differ between threads of a block, or anywhere."""
+        operands, of = self.dependence.made_of.get(x), self.dependence.lengths.get(x)
+        if operands is not None:
+            return any(self.differs(y, everywhere) for y in operands)
+        varying, same = (self._everywhere, self._constant) if everywhere else (self.varying, self._uniform)
+        return x not in same and (of is None or of in varying.variables)
+
+    def depends_on(self, x: Number) -> Coordinates:
+        """Coordinates of the thread that an integer depends on, by what it is computed from."""
+        operands = self.dependence.made_of.get(x)
+        if operands is None:
+            return self.numbers.get(x, NONE)
+        return NONE.union(*map(self.depends_on, operands))
 
     def _bound_indices(self, names: Mapping[str, Var]) -> None:
         """Tell the dependence analysis what is known of the indices of a thread: 0 <= threadIdx.x < blockDim.x."""
@@ -155,27 +177,44 @@ class Accesses:
                 found[x] = found.get(x, mine) & mine  # i + n depends on the coordinates of i, and n does not
         return found
 
-    def all(self) -> Iterator[tuple[Access, Var]]:
-        """All accesses, each with its array."""
-        return self._accesses(self.f.body, NONE, ())
+    def fixed_by(self, f: Form) -> Coordinates:
+        """Coordinates of which no two threads have the same where a form is zero."""
+        inside, whole = ([x for x in f.factors if self.differs(x, everywhere)] for everywhere in (False, True))
+        return (told(f, inside, self.dependence, self.telling) - BLOCK) | told(f, whole, self.dependence, self.telling)
 
-    def coordinates(self, some: list[Access]) -> Coordinates:
-        """Coordinates that the indices depend on, on the axes where all accesses have one index."""
-        found = NONE
-        first = some[0].element.index
-        if any(len(a.element.index) != len(first) for a in some):
-            return found
-        for k, form in enumerate(first):
-            others = [a.element.index[k] for a in some]
-            if form is None or not all(g is not None and is_same(form, g) for g in others):
-                continue
-            found |= frozenset(c for x in form.factors for c in self.numbers.get(x, NONE))
+    def loops_around(self, s: Statement) -> list[Loop]:
+        """Loops around a statement, outermost first."""
+        return self.versions.enclosing_loops(self.versions.region_of[s])
+
+    def around(self, s: Statement) -> dict[If | Loop, int]:
+        """Branches and loops around a statement, innermost first, each with the number of its block."""
+        found: dict[If | Loop, int] = {}
+        region = self.versions.region_of[s]
+        while region.parent is not None and region.owner is not None:
+            found[region.owner] = next(k for k in (0, 1) if self.versions.regions.get((region.owner, k)) is region)
+            region = region.parent
         return found
 
-    def covers(self, some: list[Access], asked: Coordinates) -> bool:
-        """Whether threads that differ in `asked` certainly access different elements, by what indices depend on."""
-        fixed = frozenset.intersection(*(a.fixed for a in some))
-        return self.coordinates(some) | fixed >= asked
+    def runs(self, s: Loop) -> bool:
+        """Whether a loop certainly has an iteration, whenever it is reached."""
+        form = self.dependence.form
+        if isinstance(s, For):
+            apart = minus(form(s, s.stop), form(s, s.start))
+            is_up = isinstance(s.step, Constant) and s.step.value > 0
+            return is_up and is_natural(minus(apart, constant(1)))
+        v = self.versions.reads[s].get(s.test) if isinstance(s.test, Var) else None
+        if v is None or v.kind != "op" or not isinstance(v.statement, Discrete):
+            return False
+        match v.statement.value:
+            case Comparison((symbol,), (a, b)):
+                first = {}
+                for x in self.versions.headers[s].values():
+                    of = self.dependence.form_of(x).factors
+                    if len(x.parts) == 2 and len(of) == 1:
+                        first |= dict.fromkeys(of, self.dependence.form_of(x.parts[0]))
+                facts = self.conditions.told(v.statement, symbol, a, b).facts
+                return bool(facts) and all(is_natural(substituted(f, first)) for f in facts)
+        return False
 
     def _mark(self, s: Statement, x: Var) -> str | None:
         """The kind of an atomic access to an array; None of any other access."""
@@ -185,12 +224,18 @@ class Accesses:
             made = self.versions.at(made, made.base).statement if isinstance(made.base, Var) else None
         return KINDS[depth]
 
-    def _accesses(self, body: Block, fixed: Coordinates, facts: tuple[Form, ...]) -> Iterator[tuple[Access, Var]]:
+    def all(self) -> Iterator[tuple[Access, Var]]:
+        """All accesses, each with its array."""
+        return self._accesses(self.f.body, Tests())
+
+    def _accesses(self, body: Block, tests: Tests) -> Iterator[tuple[Access, Var]]:
         def access(kind: str, x: Var, index: tuple[Index, ...]) -> tuple[Access, Var]:
             """Describe an access of the statement."""
-            return Access(s, kind, self.dependence.element(s, x, index), fixed, facts), x
+            return Access(s, kind, self.dependence.element(s, x, index), tests), x
 
         for s in body:
+            if isinstance(s, Load | Store):
+                yield from (access("load", *item) for i in s.index for item in _items(i))
             match s:
                 case Load(array=Var() as x):  # of an int, an atomic addition is a load and a store
                     yield access(self._mark(s, x) or "load", x, s.index)
@@ -199,78 +244,21 @@ class Accesses:
                     yield access(kind, x, s.index)
                     if kind == "store" and s.op != "=":
                         yield access("load", x, s.index)
-                case Discrete():
-                    for x, index in _items(s.value):
-                        yield access("load", x, index)
+                case Discrete() | View():
+                    yield from (access("load", *item) for item in _items(s.value))
             for k, inner in enumerate(blocks(s)):
-                tests = [*self._tests(s, s.test, k == 0)] if isinstance(s, If) else []
-                more = [form for test in tests for form in self._facts(*test)]
-                yield from self._accesses(inner, fixed.union(*(self._fixed(*test) for test in tests)), (*facts, *more))
+                holds = k == int(isinstance(s, While))
+                is_test = isinstance(s, If) or (isinstance(s, While) and holds)
+                more = self.conditions.below(s, holds) if is_test else Tests()  # type: ignore[arg-type]
+                yield from self._accesses(inner, tests + more)
 
-    # Tests
 
-    def _tests(self, s: Statement, test: Index, holds: bool) -> Iterator[tuple[Statement, str, Expr, Expr]]:
-        """Comparisons that certainly hold where a test does, or where it does not."""
-        match test:
-            case Var():
-                yield from self._tests_of(self.versions.reads[s].get(test), holds)
-            case Operator("not", (x,)):
-                yield from self._tests(s, x, not holds)
-            case Logical(symbol, args) if symbol == ("and" if holds else "or"):
-                for x in args:
-                    yield from self._tests(s, x, holds)
-            case Comparison(symbols, args) if holds or len(symbols) == 1:
-                for symbol, (a, b) in zip(symbols, itertools.pairwise(args), strict=True):
-                    if symbol in _NEGATED:
-                        yield s, symbol if holds else _NEGATED[symbol], a, b
-
-    def _tests_of(self, v: Value | None, holds: bool) -> Iterator[tuple[Statement, str, Expr, Expr]]:
-        """The same of a condition, which may be the join of a branch: `a and b` is `b if a else a`."""
-        s = None if v is None else v.statement
-        match s:
-            case Copy(source=Var() as x):
-                yield from self._tests(s, x, holds)
-            case Discrete(value=value):
-                yield from self._tests(s, value, holds)
-            case If(test=Var() as x) if v is not None and v.kind == "join" and len(v.parts) == 2:
-                first, (then, orelse) = self.versions.reads[s].get(x), v.parts
-                if first is (orelse if holds else then):
-                    yield from self._tests_of(first, holds)
-                    yield from self._tests_of(then if holds else orelse, holds)
-
-    def _fixed(self, s: Statement, symbol: str, a: Expr, b: Expr) -> Coordinates:
-        """Coordinates that a comparison fixes: of an index of the thread with what is the same for all."""
-        found = [self._depend(x) for x in (a, b)]
-        axes = {coordinate[-1] for some in found for coordinate in some}
-        exact = symbol == "==" and len(axes) == 1 and not all(found)
-        return found[0] | found[1] if exact and all(self._is_exact(s, x) for x in (a, b)) else NONE
-
-    def _facts(self, s: Statement, symbol: str, a: Expr, b: Expr) -> list[Form]:
-        """Linear forms that are not negative if a comparison of integers holds."""
-        if not all(isinstance(x.type, types.Integer) or is_array(x) for e in (a, b) for x in atoms_of(e)):
-            return []
-        more = minus(self.dependence.form(s, a), self.dependence.form(s, b))
-        less = minus(constant(0), more)
-        found = {"<": [plus(less, constant(-1))], "<=": [less], "==": [less, more]}
-        return (found | {">": [plus(more, constant(-1))], ">=": [more]}).get(symbol, [])
-
-    def _depend(self, e: Index) -> Coordinates:
-        return NONE.union(*(self.depends.get(x, NONE) for x in _expressions(e) if isinstance(x, Var)))
-
-    def _is_exact(self, s: Statement, e: Index) -> bool:
-        """Whether an integer is a sum or a product of indices of the thread, numbers and lengths."""
-        match e:
-            case Constant() | Field() | Item(Field()):
-                return True
-            case Operator("+" | "-" | "*", args) | Applied("np.int64" | "np.intp" | "int", args):
-                return all(self._is_exact(s, x) for x in args)
-            case Var():
-                v = self.versions.reads[s].get(e)
-                made = None if v is None else v.statement
-                if isinstance(made, Copy | Discrete):
-                    return self._is_exact(made, made.source if isinstance(made, Copy) else made.value)
-                return v is not None and v.kind == "param"
-        return False
+def substituted(f: Form, names: Mapping[Number, Form]) -> Form:
+    """Return a form with other forms for integers."""
+    found = constant(f.constant)
+    for x, k in f.factors.items():
+        found = plus(found, scaled(k, names.get(x, single(x))))
+    return found
 
 
 def is_same(a: Form, b: Form) -> bool:
@@ -285,10 +273,15 @@ def _expressions(e: Index) -> Iterator[Index]:
         yield from _expressions(part)
 
 
-def _items(e: Expr) -> Iterator[tuple[Var, tuple[Index, ...]]]:
+def _items(e: Index) -> Iterator[tuple[Var, tuple[Index, ...]]]:
     """Elements of arrays that an expression reads."""
     for x in _expressions(e):
-        if isinstance(x, Item) and isinstance(x.base, Var) and is_array(x.base):
+        is_element = isinstance(x, Item) and isinstance(x.base, Var) and is_array(x.base)
+        if (
+            is_element
+            and len(x.index) == x.base.type.ndim
+            and not any(i is ... or isinstance(i, Span) for i in x.index)
+        ):
             yield x.base, x.index
 
 

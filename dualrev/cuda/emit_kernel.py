@@ -38,15 +38,15 @@ from dualrev.compiler.ir.core.nodes import Block
 from dualrev.compiler.ir.core.traverse import blocks, statements, writes
 from dualrev.compiler.ir.names import Names
 from dualrev.cuda.accesses import is_mark
-from dualrev.cuda.thread_function import Shared
+from dualrev.cuda.shared import Shared
 from dualrev.cuda.winners import is_claim
 
 __all__ = ["KernelEmission", "Tape"]
 
 _TEMPLATES = {
     "scaled": "a * b if b != 0.0 else 0.0",
-    "range_length": "len(range(a, b, c))",
-    "rounds": "len(range(a, b, c))",
+    "range_length": "-((a - b) // c) if (b - a) * c > 0 else 0",
+    "rounds": "-((a - b) // c) if (b - a) * c > 0 else 0",
 }
 
 Refuse = Callable[[int, str, str, str], NoReturn]

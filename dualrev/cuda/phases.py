@@ -20,50 +20,60 @@ take one way at a test that is the same for all, so two of them do not race from
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable
 from typing import NamedTuple
 
-from dualrev.compiler.analysis.dependence import Access as Element
-from dualrev.compiler.analysis.memory.alias import Representative
 from dualrev.compiler.analysis.ssa import Loop
-from dualrev.compiler.analysis.values.linear_bounds import Form, Number, minus, plus, scaled, single
-from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import Atom, Var
-from dualrev.compiler.ir.core.nodes import Barrier, Block, For, If, Load, Make, Statement, Store, While
-from dualrev.compiler.ir.core.traverse import blocks, reads, statements, writes
-from dualrev.cuda.accesses import Access, Accesses, Coordinates
+from dualrev.compiler.ir.core.atoms import Var
+from dualrev.compiler.ir.core.nodes import Barrier, Block, For, If, Load, Statement, While
+from dualrev.compiler.ir.core.traverse import blocks, statements
+from dualrev.cuda.accesses import BLOCK, Access, Accesses, Coordinates
+from dualrev.cuda.apart import are_apart
+from dualrev.cuda.telling import coordinates, covers, fixed
 
 __all__ = ["check_barriers", "check_shared", "said"]
 
-_BLOCK = frozenset({"block_x", "block_y", "block_z"})
+
+#: A branch or a loop, which loops had led on to a next iteration then, and the side that was taken.
+_Way = tuple[Statement, tuple[bool, ...], int]
 
 
 class _Reached(NamedTuple):
-    """How a statement is reached from a barrier: `once` and `often` are the loops that led on to a next iteration."""
+    """How a statement is reached from a barrier.
+
+    once, often    the loops that led on to a next iteration, once or more often
+    ways           the ways that were taken at tests
+    """
 
     barrier: Barrier | None  # None: from the beginning of the kernel
     once: frozenset[Loop] = frozenset()
     often: frozenset[Loop] = frozenset()
+    ways: frozenset[_Way] = frozenset()
 
     def again(self, s: Loop) -> _Reached:
         """The same after another iteration of a loop."""
-        return _Reached(self.barrier, self.once | {s}, self.often | ({s} & self.once))
+        return self._replace(once=self.once | {s}, often=self.often | ({s} & self.once))
 
+    def by(self, s: If | Loop, side: int, around: list[Loop]) -> _Reached:
+        """The same on one side of a test, or in a next iteration of a loop (side 0), or after the loop."""
+        loops = [*around, s]
+        if any(x in self.often for x in loops):
+            return self
+        return self._replace(ways=self.ways | {(s, tuple(x in self.once for x in loops), side)})
 
-def _differs(s: Statement, varying: set[Atom | Representative]) -> bool:
-    """Whether the threads of a block may take different ways at a branch or a loop."""
-    match s:
-        case If() | While():
-            return s.test in varying or (isinstance(s, While) and any(x in varying for x in s.exits))
-        case For():
-            return any(x in varying for x in (s.start, s.stop, s.step, *s.exits))
-    return False
+    def parts_from(self, other: _Reached) -> bool:
+        """Whether threads took different ways at one time."""
+        return any((s, at, 1 - side) in other.ways for s, at, side in self.ways)
+
+    def later(self, other: _Reached, around: Callable[[Loop], list[Loop]]) -> frozenset[Loop]:
+        """Loops of which this is one iteration later than the other one."""
+        moved = self.once | other.once
+        some = self.once - other.once - self.often
+        return frozenset(s for s in some if moved.isdisjoint(around(s)))
 
 
 def check_barriers(made: Accesses) -> None:
     """Raise UnsupportedError for a barrier that some threads of a block may not come to."""
-    varying = _varying(made)
 
     def check(body: Block, around: str) -> None:
         """Check the barriers of a block, below what `around` says."""
@@ -74,7 +84,7 @@ def check_barriers(made: Accesses) -> None:
                     what = f"cuda.syncthreads() {around} that may differ between the threads of a block"
                     instead = "cuda.syncthreads() outside of it, and the test around what a thread does between"
                     made.source.refuse(s.line, what, "all threads of a block have to come to it", instead)
-                case If() | For() | While() if _differs(s, varying):
+                case If() | For() | While() if made.varying.differs(s):
                     below = around or ("after or below a test" if isinstance(s, If) else "in a loop with an end")
             for inner in blocks(s):
                 check(inner, below)
@@ -82,42 +92,14 @@ def check_barriers(made: Accesses) -> None:
     check(made.f.body, "")
 
 
-def _varying(made: Accesses) -> set[Atom | Representative]:
-    """Variables that may differ between the threads of a block, by what they are computed from, and below what test."""
-    found: set[Atom | Representative] = {x for x in made.versions.parameters if made.depends.get(x, _BLOCK) - _BLOCK}
-    own = {made.classes.find(s.target) for s in statements(made.f.body) if isinstance(s, Make)}
-
-    def key(x: Atom) -> Atom | Representative:
-        """The memory of an array of the thread; any other atom itself."""
-        of = made.classes.find(x) if is_array(x) else x
-        return of if of in own else x
-
-    def visit(body: Block, under: bool) -> None:
-        """Visit a block, `under` a test that may differ."""
-        for s in body:
-            below = under or any(key(x) in found for x in reads(s))
-            if isinstance(s, For | While):
-                below = below or any(x in found for x in (*s.exits, *([s.test] if isinstance(s, While) else [])))
-            if below:
-                found.update(writes(s))
-                found.update([key(s.array)] if isinstance(s, Store) and made.classes.find(s.array) in own else [])
-            for inner in blocks(s):
-                visit(inner, below if isinstance(s, If | For | While) else under)
-
-    count = -1
-    while count < len(found):
-        count = len(found)
-        visit(made.f.body, False)
-    return found
-
-
 def check_shared(made: Accesses, x: Var, some: list[Access]) -> None:
     """Raise UnsupportedError for a race on an array that the threads of a block share."""
-    reached, ways = _reached(made.f.body), _Ways(made)
+    reached, ways = _reached(made), _Ways(made)
     for a in some:
         if not a.known:
-            what, why = f"an access to a part of {x}", "a branch or a loop chooses the part"
-            made.source.refuse(a.s.line, what, why, f"{x} with all its indices, such as {x}[i, j] for row[j]")
+            what, why = f"an access to {x} or a part of it", "a branch or a loop chooses the array or the part"
+            instead = f"{x} with all its indices, such as {x}[k, i] where k chooses, and one array in place of two"
+            made.source.refuse(a.s.line, what, why, instead)
         if a.kind == "atomic" and isinstance(a.s, Load):
             what, why = f"cuda.atomic.add to {x}, an array of ints that a block shares,", "it is not read yet"
             made.source.refuse(a.s.line, what, why, f"an array of floats for {x}")
@@ -131,7 +113,7 @@ def check_shared(made: Accesses, x: Var, some: list[Access]) -> None:
             if p.barrier is q.barrier and not ways.exclude(a.s, p, b.s, q)
         ]
         for p, q in pairs:
-            if not _are_apart(made, a, b, p.once ^ q.once, p.often | q.often):
+            if not _are_apart(made, a, p, b, q):
                 _refuse(made, x, a, b)
 
 
@@ -139,100 +121,50 @@ def _refuse(made: Accesses, x: Var, a: Access, b: Access) -> None:
     first, last = (a, b) if a.kind != "store" else (b, a)
     verb = {"load": "a load from", "store": "a store into", "atomic": "an atomic addition to"}
     if a is b:
-        missing = made.asked - _BLOCK - made.coordinates([a]) - a.fixed
+        missing = made.asked - BLOCK - coordinates(made, [a]) - fixed(made, [a])
         why = f"threads that differ in {said(missing)} write to one element between two barriers"
         instead = f"cuda.atomic.add({x}, index, value) to add, or an index for each thread"
         made.source.refuse(a.s.line, f"a store into {x}", why, instead)
     what = f"{verb[first.kind]} {x}, into which line {last.s.line} stores,"
     why = "no barrier stands between, and another thread may access the same element"
-    made.source.refuse(first.s.line, what, why, "cuda.syncthreads() between both")
+    instead = "cuda.syncthreads() between both"
+    tests = [s for s in made.around(a.s) if s in made.around(b.s) and made.varying.differs(s)]
+    if tests:
+        instead += f", outside of the test in line {tests[-1].line}: load into a variable before, and store after it"
+    made.source.refuse(first.s.line, what, why, instead)
 
 
-def _are_apart(made: Accesses, a: Access, b: Access, once: frozenset[Loop], often: frozenset[Loop]) -> bool:
-    """Whether two threads of a block certainly access different elements, one of them in a later iteration of loops."""
-    numbers = {x for f in a.element.index if f is not None for x in f.factors if not made.numbers.get(x)}
-    waits = [s for s in once if any(isinstance(t, Barrier) for t in statements((s,)))]
-    moves = any(made.dependence.is_of_loop(x, s) for x in numbers for s in waits)
-    if not moves and made.covers([a, b], made.asked - _BLOCK):
+def _are_apart(made: Accesses, a: Access, p: _Reached, b: Access, q: _Reached) -> bool:
+    """Whether two threads of a block certainly access different elements, each reached as said."""
+    loops = (p.once ^ q.once) | p.often | q.often
+    if covers(made, [a, b], made.asked - BLOCK, loops):
         return True
-    one, two = (_of_a_thread(made, of, once | often) for of in (a, b))
-    return "never" in made.dependence.by_axis(one, two)
-
-
-def _of_a_thread(made: Accesses, a: Access, loops: Iterable[Loop]) -> Element:
-    """The element of an access, with integers of one thread, and all that the tests around it say of these."""
-    dependence, names = made.dependence, dict[Number, Form]()
-
-    def differs(x: Number) -> bool:
-        """Whether an integer may differ between two threads of a block."""
-        return bool(made.numbers.get(x, frozenset()) - _BLOCK) or any(dependence.is_of_loop(x, s) for s in loops)
-
-    def renamed(f: Form) -> Form:
-        """A form of the same thread."""
-        found = Form(f.constant, {})
-        for x, k in f.factors.items():
-            found = plus(found, scaled(k, names.get(x, single(x))))
-        return found
-
-    todo, some = [x for f in (*a.element.index, *a.facts) if f is not None for x in f.factors], set[Number]()
-    while todo:
-        x = todo.pop()
-        if x not in some:
-            some.add(x)
-            todo += [y for bound in (*x.lower, *x.upper) for y in bound.factors]
-    for x in sorted(filter(differs, some), key=lambda x: x.age):
-        names[x] = dependence.number(x.most, map(renamed, x.lower), map(renamed, x.upper))
-    mine = {x for form in names.values() for x in form.factors}
-    for fact in map(renamed, a.facts):
-        _note(fact, mine)
-    index = tuple(None if f is None else renamed(f) for f in a.element.index)
-    return replace(a.element, index=index, views=())
-
-
-def _note(fact: Form, mine: set[Number]) -> None:
-    """Make a form that is not negative a bound of the newest integer in it, if that is one of these."""
-    newest = max(fact.factors, key=lambda x: x.age, default=None)
-    if newest is None or newest not in mine:
-        return
-    rest = minus(fact, scaled(fact.factors[newest], single(newest)))
-    if fact.factors[newest] == 1:
-        newest.lower.append(scaled(-1, rest))
-    elif fact.factors[newest] == -1:
-        newest.upper.append(rest)
+    later, earlier = p.later(q, made.loops_around), q.later(p, made.loops_around)
+    return are_apart(made, a, b, loops, later) if later else are_apart(made, b, a, loops, earlier)
 
 
 class _Ways:
     """Ways through a kernel that all threads of a block take together, by tests that are the same for all."""
 
     def __init__(self, made: Accesses) -> None:
-        self.versions, self.varying = made.versions, _varying(made)
+        self.made, self.versions, self.varying = made, made.versions, made.varying
 
     def exclude(self, a: Statement, p: _Reached, b: Statement, q: _Reached) -> bool:
         """Whether no way from one barrier leads to both statements, each reached as said."""
-        one, two = self._around(a), self._around(b)
-        return any(
+        one, two = self.made.around(a), self.made.around(b)
+        return p.parts_from(q) or any(
             self._parts(s, a, p, b, q) or self._parts(s, b, q, a, p)
             for s in {**one, **two}
-            if not _differs(s, self.varying) and self._is_one_time(s, p, q)
+            if not self.varying.differs(s) and self._is_one_time(s, p, q)
         )
-
-    def _around(self, s: Statement) -> dict[Statement, int]:
-        """Branches and loops around a statement, each with the number of its block."""
-        found: dict[Statement, int] = {}
-        region = self.versions.region_of[s]
-        while region.parent is not None and region.owner is not None:
-            found[region.owner] = next(k for k in (0, 1) if self.versions.regions.get((region.owner, k)) is region)
-            region = region.parent
-        return found
 
     def _is_one_time(self, s: Statement, p: _Reached, q: _Reached) -> bool:
         """Whether both are reached in the same iteration of all loops around a statement."""
-        loops = self.versions.enclosing_loops(self.versions.region_of[s])
-        return all((x in p.once) == (x in q.once) and x not in p.often | q.often for x in loops)
+        return all((x in p.once) == (x in q.once) and x not in p.often | q.often for x in self.made.loops_around(s))
 
     def _parts(self, s: Statement, a: Statement, p: _Reached, b: Statement, q: _Reached) -> bool:
         """Whether the ways part at a statement: to both sides of a test, or on in a loop and out of it before."""
-        one, two = self._around(a).get(s), self._around(b).get(s)
+        one, two = self.made.around(a).get(s), self.made.around(b).get(s)
         if one is None or isinstance(s, If):
             return two is not None and one is not None and one != two
         is_after = two is None and self.versions.extent[b][0] > self.versions.extent[s][1]
@@ -241,7 +173,7 @@ class _Ways:
         return is_after and not is_test and out <= on and out < 2
 
 
-def _reached(body: Block) -> dict[Statement, set[_Reached]]:
+def _reached(made: Accesses) -> dict[Statement, set[_Reached]]:
     """For each statement, the barriers from which it is reached without another one between."""
     found: dict[Statement, set[_Reached]] = {}
 
@@ -253,23 +185,31 @@ def _reached(body: Block) -> dict[Statement, set[_Reached]]:
                 case Barrier():
                     state = {_Reached(s)}
                 case If():
-                    state = visit(s.then, state) | visit(s.orelse, state)
+                    state = visit(s.then, sided(s, 0, state)) | visit(s.orelse, sided(s, 1, state))
                 case For():
                     state = loop(s, (), state)
                 case While():
                     state = loop(s, s.before, state)
         return state
 
+    def sided(s: If | Loop, side: int, state: set[_Reached]) -> set[_Reached]:
+        """Note the side of a test, if it is the same for all threads, and barriers stand below it."""
+        if made.varying.differs(s) or not any(isinstance(t, Barrier) for t in statements((s,))):
+            return state
+        return {of.by(s, side, made.loops_around(s)) for of in state}
+
     def loop(s: Loop, before: Block, state: set[_Reached]) -> set[_Reached]:
         """Visit a loop, as often as its iterations may reach statements in another way."""
+        if made.runs(s):
+            state = {of.again(s) for of in visit(s.body, sided(s, 0, visit(before, state)))}
         while True:
             tested = visit(before, state)
-            more = state | {of.again(s) for of in visit(s.body, tested)}
+            more = state | {of.again(s) for of in visit(s.body, sided(s, 0, tested))}
             if more == state:
-                return tested if before else state
+                return sided(s, 1, tested)
             state = more
 
-    visit(body, {_Reached(None)})
+    visit(made.f.body, {_Reached(None)})
     return found
 
 

@@ -19,6 +19,7 @@ Of an array that a block shares, only accesses between the same two barriers rac
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -28,8 +29,10 @@ from dualrev.compiler.ir.core.atoms import Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.cuda.accesses import Access, Accesses
+from dualrev.cuda.apart import are_apart
 from dualrev.cuda.phases import check_barriers, check_shared, said
 from dualrev.cuda.readers import has_one_reader
+from dualrev.cuda.telling import coordinates, covers, fixed, meet
 from dualrev.cuda.thread_function import INDICES
 
 __all__ = ["Touched", "check_races"]
@@ -112,9 +115,15 @@ def _check_array(made: Accesses, x: Var, some: list[Access]) -> None:
         if not a.known:
             what, why = f"an access to a part of {x}", "a branch or a loop chooses the part"
             source.refuse(a.s.line, what, why, f"{x} with all its indices, such as {x}[i, j] for row[j]")
-        if a.kind == "store" and not made.covers([a], made.asked):
+        if a.kind == "store" and not covers(made, [a], made.asked):
             _refuse_shared(made, x, a)
-    if "load" in kinds and not made.covers(some, made.asked):
+    for a, b in itertools.combinations([a for a in some if a.kind == "store"], 2):
+        if meet(made, a, b) and not are_apart(made, a, b, everywhere=True):
+            what, why = f"a store into {x}, into which line {a.s.line} stores,", "another thread writes to the element"
+            source.refuse(
+                b.s.line, what, why, f"cuda.atomic.add({x}, index, value) to add, or an index for each thread"
+            )
+    if "load" in kinds and not covers(made, some, made.asked):
         first = next(a for a in some if a.kind == "load")
         what = f"a load from {x}, which the kernel writes to at another index,"
         why = "another thread may write to the element before or after that"
@@ -122,7 +131,7 @@ def _check_array(made: Accesses, x: Var, some: list[Access]) -> None:
 
 
 def _refuse_shared(made: Accesses, x: Var, a: Access) -> None:
-    missing = made.asked - made.coordinates([a]) - a.fixed
+    missing = made.asked - coordinates(made, [a]) - fixed(made, [a])
     why = f"threads that differ in {said(missing)} write to one element"
     instead = f"cuda.atomic.add({x}, index, value) to add, or an index for each thread"
     made.source.refuse(a.s.line, f"a store into {x}", why, instead)

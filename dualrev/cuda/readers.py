@@ -43,7 +43,7 @@ def _common(some: list[Access]) -> Iterator[Form]:
 def _tells(made: Accesses, f: Form, x: Number) -> bool:
     """Whether a form has another value in each thread that has another `x`."""
     rest = [y for y in f.factors if y is not x]
-    fixed = all(not made.numbers.get(y) and made.dependence.is_fixed(y) for y in rest)
+    fixed = all(not made.differs(y, everywhere=True) and made.dependence.is_fixed(y) for y in rest)
     return f.factors[x] in (1, -1) and fixed and is_natural(f)
 
 

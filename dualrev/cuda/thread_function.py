@@ -39,9 +39,10 @@ from dualrev.compiler.frontend.reading.source import Source, is_derivative, read
 from dualrev.compiler.runtime.markers import barrier
 from dualrev.compiler.types.aliases import Dispatcher, UserValue
 from dualrev.cuda.refusals import cause_and_cure
+from dualrev.cuda.shared import Shared
 from dualrev.diagnostics.quoting import execute, unused
 
-__all__ = ["INDICES", "Shared", "ThreadFunction", "is_kernel", "thread_function"]
+__all__ = ["INDICES", "ThreadFunction", "is_kernel", "thread_function"]
 
 _AXES = "xyz"
 
@@ -80,26 +81,6 @@ def _is_callable_there(x: UserValue) -> bool:
 
 def _is_cuda(x: UserValue) -> bool:
     return isinstance(x, ModuleType) and x.__name__ in ("numba.cuda", "numba.cuda.simulator")
-
-
-@dataclass(frozen=True)
-class Shared:
-    """Array that the threads of a block share, by the place of the call of `cuda.shared.array` that makes it."""
-
-    file: str
-    place: tuple[int, int]
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-    @property
-    def extents(self) -> int | tuple[int, ...]:
-        """Its shape; of one axis, the number of elements."""
-        return self.shape[0] if len(self.shape) == 1 else self.shape
-
-    @property
-    def type(self) -> types.Array:
-        """Its numba type."""
-        return types.Array(numba.np.numpy_support.from_dtype(self.dtype), len(self.shape), "C")
 
 
 @dataclass(eq=False)
@@ -237,11 +218,13 @@ class _Rewriting(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         """Rewrite an assignment; an array that a block shares gets the name that it is assigned to, if it has one."""
         made, target = node.value, node.targets[0]
-        named = isinstance(target, ast.Name) and len(node.targets) == 1 and self._assigned[target.id] == 1
-        if named and isinstance(made, ast.Call) and self.path(made.func) == "shared.array":
-            assert isinstance(target, ast.Name)
-            self.shared[self._shared(made)] = target.id
-            return ast.copy_location(ast.Pass(), node)
+        is_shared = isinstance(made, ast.Call) and self.path(made.func) == "shared.array"
+        if isinstance(target, ast.Name) and len(node.targets) == 1 and is_shared:
+            assert isinstance(made, ast.Call)
+            if self._assigned[target.id] == 1:
+                self.shared[self._shared(made)] = target.id
+                return ast.copy_location(ast.Pass(), node)
+            return ast.copy_location(ast.Assign([target], self._block_array(self._shared(made), target.id)), node)
         found = self.generic_visit(node)
         assert isinstance(found, ast.stmt)
         return found
@@ -334,7 +317,7 @@ class _Rewriting(ast.NodeTransformer):
             self.refuse(node, path)
         shape, named = self._shape(given["shape"]), given["dtype"]
         dtype: Any = named.value if isinstance(named, ast.Constant) else self.value(named)
-        if shape is None or dtype is None:
+        if not shape or min(shape) < 0 or dtype is None:
             self.refuse(node, path)
         return shape, numba.np.numpy_support.as_dtype(dtype) if isinstance(dtype, types.Type) else np.dtype(dtype)
 
@@ -344,6 +327,11 @@ class _Rewriting(ast.NodeTransformer):
         if 0 in shape:
             why = "its size is given at the launch"
             self.source.refuse(node, "cuda.shared.array of no elements", why, "its size as an int, such as 128")
+        if kind.kind not in "biuf" or (kind.itemsize < 4 and kind.kind == "f"):
+            why = "the threads of a block share numbers, here"
+            self.source.refuse(
+                node, f"cuda.shared.array of {kind}", why, "an array of numba.float64 for each part of it"
+            )
         return Shared(self.source.file, (node.lineno, node.col_offset), shape, kind)
 
     def _block_array(self, array: Shared, stem: str) -> ast.Name:
@@ -376,9 +364,8 @@ class _Rewriting(ast.NodeTransformer):
             parts = [self._shape(x) for x in node.elts]
             return None if None in parts else tuple(n for part in parts if part is not None for n in part)
         found = self._constant(node)
-        if isinstance(found, int):
-            return (found,)
-        return found if isinstance(found, tuple) and all(isinstance(n, int) for n in found) else None
+        extents = found if isinstance(found, tuple) else (found,)
+        return extents if all(type(n) is int for n in extents) else None
 
     def _constant(self, node: ast.expr) -> Any:
         """Value of a constant expression, as numba knows them; None for any other."""

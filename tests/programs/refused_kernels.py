@@ -67,6 +67,48 @@ def one_element_for_all(x, y):
 
 
 @cuda.jit
+def shared_complex_numbers(x, y):
+    part = cuda.shared.array(4, numba.complex128)
+    t = cuda.threadIdx.x
+    part[t] = x[t] + 1j
+    cuda.syncthreads()
+    y[t] = part[0].real
+
+
+@cuda.jit
+def shared_of_no_axes(x):
+    part = cuda.shared.array((), numba.float64)
+    part[()] = x[0]
+
+
+@cuda.jit
+def two_arrays_in_turns(x, y):
+    now = cuda.shared.array(4, numba.float64)
+    after = cuda.shared.array(4, numba.float64)
+    t = cuda.threadIdx.x
+    now[t] = x[t]
+    cuda.syncthreads()
+    for _ in range(3):
+        after[t] = now[3 - t]
+        cuda.syncthreads()
+        now, after = after, now
+    y[t] = now[t]
+
+
+@cuda.jit
+def exchanged_below_a_test(x, y):
+    """No barrier may stand between the load and the store, as both are below the test."""
+    part = cuda.shared.array(8, numba.float64)
+    t = cuda.threadIdx.x
+    part[t] = x[t]
+    cuda.syncthreads()
+    if t < 3:
+        part[t] = part[t + 1]
+    cuda.syncthreads()
+    y[t] = part[t]
+
+
+@cuda.jit
 def counted_together(x, y):
     count = cuda.shared.array(1, numba.int64)
     i, t = cuda.grid(1), cuda.threadIdx.x
@@ -331,8 +373,24 @@ REFUSED = [
         "write to one element between two barriers",
         "cuda.atomic.add(part",
     ),
+    (
+        shared_complex_numbers,
+        (A, A),
+        "cuda.shared.array(4, numba.complex128)",
+        "share numbers",
+        "numba.float64 for each",
+    ),
+    (shared_of_no_axes, (A,), "cuda.shared.array((), numba.float64)", "have to be constants", "cuda.shared.array(128"),
+    (two_arrays_in_turns, (A, A), "after[t] = now[3 - t]", "chooses the array", "one array in place of two"),
+    (
+        exchanged_below_a_test,
+        (A, A),
+        "part[t] = part[t + 1]",
+        "no barrier",
+        "load into a variable before, and store after",
+    ),
     (counted_together, (A, A), "cuda.atomic.add(count", "an array of ints that a block shares", "an array of floats"),
-    (part_chosen_by_a_loop, (A, A), "row[t] = x[i]", "a branch or a loop chooses the part", "part with all its"),
+    (part_chosen_by_a_loop, (A, A), "row[t] = x[i]", "a branch or a loop chooses the array", "part with all its"),
     (voted, (A,), "cuda.syncthreads_or", "the barrier of a whole block", "cuda.syncthreads() as a statement"),
     (exchanged, (A, K), "cuda.atomic.exch", "order of threads", "cuda.atomic.add(array, index, value)"),
     (old_maximum, (A, A), "y[i] = cuda.atomic.max", "old values", "a statement of its own"),
