@@ -12,6 +12,7 @@ from pathlib import Path
 import numba
 import numpy as np
 from numba import cuda, types
+from programs.block_kernels import BLOCKS
 from programs.cuda_kernels import CASES, Case
 from programs.shared_kernels import SHARED
 
@@ -43,7 +44,7 @@ def assembled(function, kinds, folder):
 def main(folder):
     """Compile the adjoints of all test kernels, for float64 and for float32."""
     timed = {p.name: Case(p.kernel, grid, args) for p in PROGRAMS for args, grid in [p.make(p.tiny, np.float64, 4)]}
-    for name, case in (CASES | SHARED | timed).items():
+    for name, case in (CASES | SHARED | BLOCKS | timed).items():
         for number in (types.float64, types.float32):
             kinds = [numba.typeof(x) for x in case.args]
             for k in case.arrays:

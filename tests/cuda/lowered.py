@@ -11,6 +11,7 @@ import numba.cuda.dispatcher
 import numpy as np
 from numba import types
 from numba.cuda.cudadrv import nvvm
+from programs.block_kernels import BLOCKS
 from programs.cuda_kernels import CASES, Case
 from programs.shared_kernels import SHARED
 
@@ -60,7 +61,7 @@ def main():
     for module in (numba.cuda.compiler, numba.cuda.dispatcher):
         module.get_current_device = lambda: SimpleNamespace(compute_capability=CAPABILITY)
     timed = [Case(p.kernel, grid, args) for p in PROGRAMS for args, grid in [p.make(p.tiny, np.float64, 4)]]
-    for case in (*CASES.values(), *SHARED.values(), *timed):
+    for case in (*CASES.values(), *SHARED.values(), *BLOCKS.values(), *timed):
         for number in (types.float64, types.float32):
             check(case, number)
     print("lowered")
