@@ -76,9 +76,7 @@ def coordinates(made: Accesses, some: list[Access], loops: Loops = None) -> Coor
             continue
         both = [pair for f in forms for pair in _mixed(made, f)]
         mixed += both
-        many = (
-            x for x in numbers if not is_natural(minus(Form(1, {}), single(x)))
-        )  # t % 2 does not tell threads apart
+        many = (x for x in numbers if not is_natural(minus(Form(1, {}), single(x))))  # not t % 2
         found |= NONE.union(*map(made.depends_on, many)) - NONE.union(*(p | q for p, q in both))
     for p, q in mixed:
         found |= p | q if found >= p or found >= q else NONE
