@@ -207,7 +207,7 @@ class Accesses:
             return False
         match v.statement.value:
             case Comparison((symbol,), (a, b)):
-                first = {}
+                first: dict[Number, Form] = {}
                 for x in self.versions.headers[s].values():
                     of = self.dependence.form_of(x).factors
                     if len(x.parts) == 2 and len(of) == 1:
@@ -276,13 +276,10 @@ def _expressions(e: Index) -> Iterator[Index]:
 def _items(e: Index) -> Iterator[tuple[Var, tuple[Index, ...]]]:
     """Elements of arrays that an expression reads."""
     for x in _expressions(e):
-        is_element = isinstance(x, Item) and isinstance(x.base, Var) and is_array(x.base)
-        if (
-            is_element
-            and len(x.index) == x.base.type.ndim
-            and not any(i is ... or isinstance(i, Span) for i in x.index)
-        ):
-            yield x.base, x.index
+        if isinstance(x, Item) and isinstance(x.base, Var) and is_array(x.base):
+            is_part = len(x.index) < x.base.type.ndim or any(i is ... or isinstance(i, Span) for i in x.index)
+            if not is_part:
+                yield x.base, x.index
 
 
 def _dependent(body: Block, found: dict[Var, Coordinates]) -> dict[Var, Coordinates]:

@@ -85,8 +85,8 @@ def _differ(f: Form, g: Form, multiples: list[_Multiple]) -> bool:
         for form, m in multiples:
             units = [x for x, k in form.factors.items() if k in (1, -1)]
             if m == modulus and units:
-                x = pick(units, key=lambda x: x.age)
-                k = rest.factors.get(x, 0) * form.factors[x]
+                unit = pick(units, key=lambda x: x.age)
+                k = rest.factors.get(unit, 0) * form.factors[unit]
                 rest, common = minus(rest, scaled(k, form)), gcd(common, k)
         whole = scaled(common, modulus)
         for x in (rest, scaled(-1, rest)):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from numba.core import types
 
@@ -44,12 +43,12 @@ class Tests:
     others: bool = False
 
     def __add__(self, other: Tests) -> Tests:
-        both = zip(self._parts, other._parts, strict=True)
-        return Tests(*(one + two for one, two in both), self.others or other.others)
-
-    @property
-    def _parts(self) -> tuple[Any, ...]:
-        return self.facts, self.zeros, self.multiples
+        return Tests(
+            self.facts + other.facts,
+            self.zeros + other.zeros,
+            self.multiples + other.multiples,
+            self.others or other.others,
+        )
 
 
 class Conditions:
@@ -77,10 +76,12 @@ class Conditions:
 
     def _joined(self, s: If, holds: bool) -> tuple[Form, ...]:
         """Forms that are not negative: what an earlier branch by the same test has assigned, is known below it."""
-        test = _single(self.versions.reads[s].get(s.test)) if isinstance(s.test, Var) else None  # type: ignore[arg-type]
+        test = _single(self.versions.reads[s].get(s.test)) if isinstance(s.test, Var) else None
         found: list[Form] = []
         for other, joins in self.versions.joins.items() if test is not None else ():
-            if other is s or _single(self.versions.reads[other].get(other.test)) is not test:  # type: ignore[union-attr]
+            if other is s or not isinstance(other, If) or not isinstance(other.test, Var):
+                continue
+            if _single(self.versions.reads[other].get(other.test)) is not test:
                 continue
             for v in joins.values():
                 if len(v.parts) == 2 and is_whole(v.variable):
@@ -120,7 +121,7 @@ class Conditions:
 
     def told(self, s: Statement, symbol: str, a: Expr, b: Expr) -> Tests:
         """What a comparison of integers says."""
-        if not all(isinstance(x.type, types.Integer) or is_array(x) for e in (a, b) for x in atoms_of(e)):  # type: ignore[union-attr]
+        if not all(isinstance(x.type, types.Integer) or is_array(x) for e in (a, b) for x in atoms_of(e)):
             return Tests()
         more = minus(self.dependence.form(s, a), self.dependence.form(s, b))
         less = minus(constant(0), more)

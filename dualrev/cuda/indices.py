@@ -131,11 +131,22 @@ class Indices(Dependence):
         parts = [*self.factors_of(p), *self.factors_of(q)]
         key = (*sorted(parts, key=lambda n: n.age),)
         if key not in self.products:
-            lower = [constant(0)] if all(is_natural(single(n)) for n in key) else []
-            made = LinearForms.number(self, None, lower)
+            is_natural_product = all(is_natural(single(n)) for n in key)
+            sides = ([constant(0)], self._upper(key)) if is_natural_product else ([], [])
+            made = LinearForms.number(self, None, *sides)
             self._note([*made.factors], key)
             self.products[key] = made
         return self.products[key]
+
+    def _upper(self, key: tuple[Number, ...]) -> list[Form]:
+        """Upper bounds of a product: x * y <= (n - 1) * y, if x < n."""
+        found = []
+        for k, n in enumerate(key):
+            rest = Form(1, {})
+            for x in (*key[:k], *key[k + 1 :]):
+                rest = self._multiplied(rest, single(x))
+            found += [self._multiplied(bound, rest) for bound in n.upper]
+        return found
 
     def _quotient(self, x: Form, by: int) -> Form:
         """The form of `x // by`, a sum if it divides all parts of x."""

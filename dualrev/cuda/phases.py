@@ -162,7 +162,7 @@ class _Ways:
         """Whether both are reached in the same iteration of all loops around a statement."""
         return all((x in p.once) == (x in q.once) and x not in p.often | q.often for x in self.made.loops_around(s))
 
-    def _parts(self, s: Statement, a: Statement, p: _Reached, b: Statement, q: _Reached) -> bool:
+    def _parts(self, s: If | Loop, a: Statement, p: _Reached, b: Statement, q: _Reached) -> bool:
         """Whether the ways part at a statement: to both sides of a test, or on in a loop and out of it before."""
         one, two = self.made.around(a).get(s), self.made.around(b).get(s)
         if one is None or isinstance(s, If):

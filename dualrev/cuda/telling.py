@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from math import prod
 
 from dualrev.compiler.analysis.ssa import Loop
-from dualrev.compiler.analysis.values.linear_bounds import Form, Number, minus, plus, scaled, single
+from dualrev.compiler.analysis.values.linear_bounds import Form, Number, is_natural, minus, plus, scaled, single
 from dualrev.compiler.ir.core.atoms import Constant
 from dualrev.compiler.ir.core.nodes import Barrier, For
 from dualrev.compiler.ir.core.traverse import statements
@@ -76,7 +76,8 @@ def coordinates(made: Accesses, some: list[Access], loops: Loops = None) -> Coor
             continue
         both = [pair for f in forms for pair in _mixed(made, f)]
         mixed += both
-        found |= NONE.union(*map(made.depends_on, numbers)) - NONE.union(*(p | q for p, q in both))
+        many = (x for x in numbers if not is_natural(minus(Form(1, {}), single(x))))  # not t % 2
+        found |= NONE.union(*map(made.depends_on, many)) - NONE.union(*(p | q for p, q in both))
     for p, q in mixed:
         found |= p | q if found >= p or found >= q else NONE
     return found

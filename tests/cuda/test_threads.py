@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pytest
 from programs.block_kernels import BLOCKS
-from programs.generators.kernels import LAUNCHES, arguments, kernel
+from programs.generators.kernels import arguments, kernel, launches
 from programs.racing_kernels import RACING, X, Y
 from programs.shared_kernels import SHARED
 from support.threads import DivergenceError, Program
@@ -86,10 +86,10 @@ def test_kernels_that_race_are_refused(racing, threads, line):
     assert caught.value.args[0].split("`")[1] == line
 
 
-def raced(program, args, rng):
+def raced(program, grids, args, rng):
     """Return the launches that a kernel can run with, and what is wrong with it."""
     ran, wrong = [], set()
-    for grid, n in itertools.product(LAUNCHES, (2, 3)):
+    for grid, n in itertools.product(grids, (2, 3)):
         given = (*args[:-1], n)
         try:
             wrong |= program.run(grid, copied(given), rng)
@@ -105,7 +105,7 @@ def check_random_kernel(seed):
     text, args, rng = kernel(seed), arguments(seed), np.random.default_rng(seed)
     print(text)
     program = Program(text, "kernel")
-    ran, wrong = raced(program, args, rng)
+    ran, wrong = raced(program, launches(seed), args, rng)
     file, space = f"<random kernel {seed}>", {}
     remember(text, file)
     execute(text, space, file)

@@ -144,6 +144,15 @@ def sum_of_two_axes(x, y):
 
 
 @cuda.jit
+def odd_and_even(x, y):
+    part = cuda.shared.array(2, numba.float64)
+    t = cuda.threadIdx.x
+    part[t % 2] = x[t]
+    cuda.syncthreads()
+    y[t] = part[0]
+
+
+@cuda.jit
 def first_of_the_block(x, y):
     """The difference is the same in a whole block."""
     part = cuda.shared.array(8, numba.float64)
@@ -200,6 +209,7 @@ RACING = [
     (turning_index, 4, "v += part[k]"),
     (index_in_an_index, 4, "y[t] = x[key[(t + 1) % cuda.blockDim.x]]"),
     (sum_of_two_axes, (2, 2), "part[t + u] = x[t]"),
+    (odd_and_even, 4, "part[t % 2] = x[t]"),
     (first_of_the_block, 4, "part[i - t] = x[i]"),
     (turns_without_end, 4, "v = both[k % 2, (t + 1) % cuda.blockDim.x]"),
     (half_an_interleaved_reduction, 4, "part[t] += part[t + s]"),

@@ -9,6 +9,7 @@ from numba import types
 import dualrev as dr
 from dualrev.cuda.derive_kernel import kernel_text
 from dualrev.cuda.thread_function import thread_function
+from programs.block_kernels import BLOCKS
 from programs.constant_kernels import CONSTANT
 from programs.cuda_kernels import CASES, Case
 from programs.extreme_kernels import EXTREME
@@ -31,7 +32,7 @@ class Typed(NamedTuple):
 def typed_kernels() -> Iterator[Typed]:
     """Derive the adjoints of all kernels; those of NumPy's arrays alone for float64 and for float32."""
     for dtype, number in ((np.float64, types.float64), (np.float32, types.float32)):
-        for name, case in (CASES | SHARED | EXTREME | timed(dtype)).items():
+        for name, case in (CASES | SHARED | BLOCKS | EXTREME | timed(dtype)).items():
             yield _typed(f"{name}, {number}", case, number)
     for name, case in (CONSTANT | TUPLES | RECORDS).items():
         yield _typed(name, case, types.float64)

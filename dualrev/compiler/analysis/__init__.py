@@ -3,5 +3,5 @@
 Other rooms import activity, cost_model, dependence, determinism, layout, memory/alias, memory/escape,
 memory/first_writes, memory/loop_context, memory/loop_dependence, memory/privatizable, memory/shadow_flow, mincut,
 opaque_flows, rectangles, ssa, values/finiteness, values/index_ranges, values/induction, values/infinite_partials,
-values/linear_bounds, values/nonzero_cotangents, values/uniformity.
+values/linear_bounds, values/linear_forms, values/nonzero_cotangents, values/uniformity.
 """

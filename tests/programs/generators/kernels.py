@@ -4,9 +4,10 @@ import random
 
 import numpy as np
 
-__all__ = ["LAUNCHES", "arguments", "kernel"]
+__all__ = ["arguments", "kernel", "launches"]
 
 LAUNCHES = ((1, 4), (2, 3), (3, 2), (2, 4))
+OF_TWO_AXES = ((1, (2, 2)), (2, (2, 2)), (1, (3, 1)), (1, (2, 3)))
 ELEMENTS = 48
 
 _HEAD = """\
@@ -37,6 +38,11 @@ _TAIL = """\
     cuda.syncthreads()
     y[i] = v * w + part[t] * part[d - 1 - t] + rows[0, t] * rows[1, d - 1 - t] + part[t + d]
 """
+_NUMBER = {
+    "t = cuda.threadIdx.x": "t = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x",
+    "i = cuda.grid(1)": "i = cuda.blockIdx.x * cuda.blockDim.x * cuda.blockDim.y + t",
+    "d = cuda.blockDim.x": "d = cuda.blockDim.x * cuda.blockDim.y",
+}
 _SCALARS = ("v", "w")
 _INDICES = [
     *("t", "t", "t", "t + 1", "t - 1", "t + d", "t + 2", "d - 1 - t", "2 * t", "2 * t + 1", "(t + 1) % d"),
@@ -173,10 +179,17 @@ class _Writer:
 
 
 def kernel(seed):
-    """Return the text of a kernel."""
-    writer = _Writer(seed)
+    """Return the text of a kernel; if the seed is odd, of a block of two axes, whose threads it numbers."""
+    writer, head = _Writer(seed), _HEAD
     writer.block(1, writer.random.randint(2, 6))
-    return _HEAD + "\n".join(writer.lines) + "\n" + _TAIL
+    for line, other in _NUMBER.items() if seed % 2 else ():
+        head = head.replace(f"    {line}\n", f"    {other}\n")
+    return head + "\n".join(writer.lines) + "\n" + _TAIL
+
+
+def launches(seed):
+    """Return grids for a kernel."""
+    return OF_TWO_AXES if seed % 2 else LAUNCHES
 
 
 def arguments(seed):
