@@ -331,6 +331,16 @@ def first_element_again(x, y):
     y[t] = part[t] * part[0]
 
 
+@cuda.jit
+def two_rows(x, y):
+    """Threads of two axes, which clear the shadow of a short array together."""
+    rows = cuda.shared.array((2, 4), numba.float64)
+    t, u = cuda.threadIdx.x, cuda.threadIdx.y
+    rows[t, u] = x[t, u]
+    cuda.syncthreads()
+    y[t, u] = rows[1 - t, u] * rows[t, 3 - u]
+
+
 _rng = np.random.default_rng(9)
 
 
@@ -354,5 +364,6 @@ BLOCKS = {
     "halo by index": Case(halo_by_index, (3, 4), (uniform(10), uniform(10))),
     "double buffer": Case(double_buffer, (1, 4), (uniform(16), uniform(4)), second=False),
     "steps in turns": Case(steps_in_turns, (1, 8), (uniform(8), uniform(8), 3), second=False),
+    "two rows": Case(two_rows, (1, (2, 4)), (uniform(2, 4), uniform(2, 4))),
     "first element again": Case(first_element_again, (1, 4), (uniform(4), uniform(4))),
 }
