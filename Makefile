@@ -22,7 +22,8 @@
 #   make compiled                           times of compiled gradients of numba functions
 #   make first-calls                        times and memory of first calls, by part of the compiler, of 54 programs
 #   make parallel                           times of those of parallel loops, beside one thread
-#   make kernels                            times of CUDA kernels and their adjoints, on a machine with a GPU
+#   make kernels                            times of CUDA kernels and their adjoints on a GPU, beside Warp
+#                                           and JAX (make peers)
 #   make machines                           times of sums over partitions by Dask, on one and two processes
 #   make second                             times of Hessians and products with them, beside JAX and CasADi (make peers)
 #   make sparse                             times of sparse Jacobians and Hessians, and of vmap, beside CasADi and JAX

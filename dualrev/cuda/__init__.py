@@ -1,5 +1,6 @@
 """Adjoints of CUDA kernels that numba compiles: `dualrev.cuda.adjoint`, and `dualrev.cuda.vjp` for several launches.
 
+arguments.py         arguments of a kernel: tuples of arrays
 thread_function.py   a kernel, as a numba function of one thread
 accesses.py          the elements that a thread touches
 indices.py           their indices as linear forms; conditions.py: what the tests around them say
@@ -12,10 +13,12 @@ derive_kernel.py     both sweeps of a thread
 needed.py            what a thread needs of the forward sweep
 emit_kernel.py       their text, for numba.cuda
 launch.py            the launch of it
+handles.py           arrays of several launches
 record.py            launches of several kernels, and their reversal
 """
 
+from dualrev.cuda.handles import Handle
 from dualrev.cuda.launch import Adjoint, adjoint
-from dualrev.cuda.record import Handle, Record, vjp
+from dualrev.cuda.record import Record, vjp
 
 __all__ = ["Adjoint", "Handle", "Record", "adjoint", "vjp"]

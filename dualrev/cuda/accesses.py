@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from dualrev.compiler.analysis.dependence import Access as Element
 from dualrev.compiler.analysis.memory.alias import Classes, Memory
@@ -52,15 +53,19 @@ from dualrev.cuda.identity import told
 from dualrev.cuda.indices import Indices
 from dualrev.cuda.varying import Varying
 
-__all__ = ["BLOCK", "NONE", "Access", "Accesses", "Coordinates", "is_atomic_view", "is_same", "substituted"]
+__all__ = ["BLOCK", "KINDS", "NONE", "Access", "Accesses", "Coordinates", "is_mark", "is_same", "substituted"]
 
 Coordinates = frozenset[str]
 NONE: Coordinates = frozenset()
 BLOCK: Coordinates = frozenset({"block_x", "block_y", "block_z"})
 
 
-def is_atomic_view(s: Statement | None) -> bool:
-    """Whether a statement takes the view of a whole array that marks atomic additions (thread_function.py)."""
+#: Kinds of accesses, by how many views of the whole array mark them (thread_function.py).
+KINDS = None, "atomic", "max", "min"
+
+
+def is_mark(s: Statement | None) -> TypeGuard[View]:
+    """Whether a statement takes a view of a whole array that marks atomic accesses."""
     return isinstance(s, View) and isinstance(s.value, Item) and s.value.index == (...,)
 
 
@@ -68,7 +73,7 @@ def is_atomic_view(s: Statement | None) -> bool:
 class Access:
     """Access to an element of a parameter.
 
-    kind      "load", "store" or "atomic"
+    kind      "load", "store"; "atomic", of additions; "max" or "min", atomic, too
     element   the element: a linear form for each index
     tests     what the tests around the access say
     """
@@ -215,6 +220,14 @@ class Accesses:
         """All accesses, each with its array."""
         return self._accesses(self.f.body, Tests())
 
+    def _mark(self, s: Statement, x: Var) -> str | None:
+        """The kind of an atomic access to an array; None of any other access."""
+        depth, made = 0, self.versions.at(s, x).statement
+        while is_mark(made):
+            depth += 1
+            made = self.versions.at(made, made.base).statement if isinstance(made.base, Var) else None
+        return KINDS[depth]
+
     def _accesses(self, body: Block, tests: Tests) -> Iterator[tuple[Access, Var]]:
         def access(kind: str, x: Var, index: tuple[Index, ...]) -> tuple[Access, Var]:
             """Describe an access of the statement."""
@@ -225,9 +238,9 @@ class Accesses:
                 yield from (access("load", *item) for i in s.index for item in _items(i))
             match s:
                 case Load(array=Var() as x):  # of an int, an atomic addition is a load and a store
-                    yield access("atomic" if is_atomic_view(self.versions.at(s, x).statement) else "load", x, s.index)
+                    yield access(self._mark(s, x) or "load", x, s.index)
                 case Store(array=x):
-                    kind = "atomic" if is_atomic_view(self.versions.at(s, x).statement) else "store"
+                    kind = self._mark(s, x) or "store"
                     yield access(kind, x, s.index)
                     if kind == "store" and s.op != "=":
                         yield access("load", x, s.index)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -24,29 +24,33 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from dualrev.compiler.ad.reverse.sweeps import Sweeps
 from dualrev.compiler.analysis.memory.alias import Classes, Memory, contents
-from dualrev.compiler.codegen.lines import Code, CodeStatement
+from dualrev.compiler.codegen.lines import Code, CodeStatement, Suite
 from dualrev.compiler.codegen.module_text import FunctionText
 from dualrev.compiler.driver.context import Front
 from dualrev.compiler.driver.passes import LISTS
 from dualrev.compiler.ir.core.atom_types import is_array, is_real_array
-from dualrev.compiler.ir.core.atoms import Constant, Var
+from dualrev.compiler.ir.core.atoms import Atom, Var
 from dualrev.compiler.ir.core.nodes import (
-    Barrier,
-    Block,
     Call,
-    Copy,
     Function,
-    Make,
     Store,
 )
-from dualrev.compiler.ir.core.traverse import blocks, reads, replaced, statements, variables, with_blocks, writes
+from dualrev.compiler.ir.core.traverse import (
+    leaves,
+    reads,
+    statements,
+    variables,
+)
 from dualrev.compiler.ir.pass_manager import PassManager, Settings
 from dualrev.compiler.optimize.cse import without_repetition
 from dualrev.compiler.types.aliases import NumbaType, NumbaTypes, UserValue
+from dualrev.cuda.arguments import Member, members
 from dualrev.cuda.emit_kernel import KernelEmission, Tape
 from dualrev.cuda.needed import BETWEEN, Needed
+from dualrev.cuda.prepare import prepared
 from dualrev.cuda.races import check_races
 from dualrev.cuda.thread_function import INDICES, ThreadFunction
+from dualrev.cuda.winners import Scratch, with_claims
 
 __all__ = ["KernelText", "kernel_text"]
 
@@ -74,11 +78,13 @@ class KernelText:
     text      the module
     name      the kernel in it
     refs      what it refers to, by name
-    active    numbers of the parameters that have shadows
-    written   numbers of the parameters that are written to
-    loaded    numbers of the parameters whose elements the adjoint reads
+    members   members of the kernel's arguments, which are its first parameters
+    active    numbers of the members that have shadows
+    written   numbers of the members that are written to
+    loaded    numbers of the members whose elements the adjoint reads
     before    numbers of those that are written to and read: their elements from before the launch are read
     restored  numbers of those whose elements change while the adjoint runs
+    extreme   numbers of the members of which the kernel takes maxima or minima: winners.py
     limit     words of tape of a thread, if threads look for room; else None
     threads   coordinates by which threads have to differ: those that the kernel asks for, if it stores anything
     """
@@ -86,11 +92,13 @@ class KernelText:
     text: str
     name: str
     refs: dict[str, UserValue]
+    members: tuple[Member, ...]
     active: tuple[int, ...]
     written: tuple[int, ...]
     loaded: tuple[int, ...]
     before: tuple[int, ...]
     restored: tuple[int, ...]
+    extreme: tuple[int, ...]
     limit: int | None
     threads: frozenset[str] | None
 
@@ -107,17 +115,20 @@ class _Derivation:
         settings = Settings.of(os.environ)
         settings = replace(settings, left_out=settings.left_out | _ALONE)
         self.front = Front(thread.sources, PassManager(LISTS, settings), inlines_all=True)
-        for name, kind in zip(thread.parameters, argtypes, strict=True):
-            self._check_type(name, kind)
+        self.members = members(thread.parameters, argtypes)
+        for member in self.members:
+            self._check_type(member)
         given = (*argtypes, *(types.int64 for _ in thread.indices), *(x.type for x in thread.shared))
         core = self.front.entered(thread.dispatcher, given)
-        leaves = iter([x for x in core.parameters if isinstance(x, Var)])
-        self.parameters = [*itertools.islice(leaves, len(thread.parameters))]
-        self.indices = dict(zip(thread.indices, leaves, strict=False))
-        self.shared = dict(zip(leaves, thread.shared, strict=True))
+        core = replace(core, parameters=tuple(x for tree in core.parameters for x in leaves(tree)))
+        parameters = iter([x for x in core.parameters if isinstance(x, Var)])
+        self.leaves = [leaf for member in self.members for leaf in member.leaves()]
+        self.parameters = [*itertools.islice(parameters, len(self.leaves))]
+        self.owners = [k for k, member in enumerate(self.members) for _ in member.leaves()]
+        self.indices = dict(zip(thread.indices, parameters, strict=False))
+        self.shared = dict(zip(parameters, thread.shared, strict=True))
         self.arrays = [x for x in self.parameters if is_array(x)]
-        core = _with_arrays_first(core)
-        self.core = replace(core, body=_with_barriers(core.body, tuple(self.shared)))
+        self.core = prepared(core, tuple(self.shared))
         self._check_core()
 
     @property
@@ -125,12 +136,22 @@ class _Derivation:
         """Effects of what is called on memory."""
         return self.front.memory
 
-    def _check_type(self, name: str, kind: NumbaType) -> None:
-        is_array_with_axes = isinstance(kind, types.Array) and kind.ndim > 0
-        number = kind.dtype if is_array_with_axes else kind
+    def _check_type(self, member: Member) -> None:
+        if isinstance(member.kind, types.Array) and member.kind.ndim > 0:
+            for name, _, kind, field in member.leaves():
+                if not kind.aligned and field is not None:
+                    why = "a device adds to numbers at addresses that are multiples of their sizes"
+                    what = f"{name}, a field of records without padding,"
+                    self.source.refuse(self.source.tree, what, why, "np.dtype(fields, align=True)")
+                self._check_number(name, kind, kind.dtype)
+        if not member.leaves() or not isinstance(member.kind, types.Array) or member.kind.ndim == 0:
+            self._check_number(member.name, member.kind, member.kind)
+
+    def _check_number(self, name: str, kind: NumbaType, number: NumbaType) -> None:
         if isinstance(number, types.Integer | types.Boolean) or number in (types.float32, types.float64):
             return
-        what, why = f"{name}, an argument of numba type {kind}", "kernels take numbers, and arrays of these, here"
+        why = "kernels take numbers, arrays of these, arrays of records, and tuples, here"
+        what = f"{name}, an argument of numba type {kind}"
         self.source.refuse(self.source.tree, what, why, "an array of float64, or float32, for each part of it")
 
     def _check_core(self) -> None:
@@ -142,7 +163,13 @@ class _Derivation:
     def made(self) -> KernelText:
         """Emit the kernel."""
         core = without_repetition(self.core, self.memory, ())
-        self.stored, self.added, self.alone = check_races(core, self.memory, self.indices, self.shared)
+        self.stored, self.added, self.alone, extreme = check_races(core, self.memory, self.indices, self.shared)
+        self.scratch = {
+            x: Scratch.of(self.front.names, leaf.parameter)
+            for x, leaf in zip(self.parameters, self.leaves, strict=True)
+            if x in extreme and is_real_array(x) and leaf.field is None
+        }
+        self.core = with_claims(self.core, self.scratch, self._refuse)
         active = [x for x in (*self.arrays, *self.shared) if is_real_array(x)]
         back: list[Var] = []
         needed = Needed(self.memory, self.parameters, self.shared, self.added)
@@ -166,8 +193,9 @@ class _Derivation:
         tape = Tape(names, whole.body, self.limit)
         own = [facts.cotangent(x) for x in active if x in self.stored | self.alone and x not in self.shared]
         emission = KernelEmission(names, whole.body, tape, own, self._refuse)
-        for x, name in zip(self.parameters, self.thread.parameters, strict=True):
-            emission.call_it(x, names.user(name))
+        for x, leaf in zip(self.parameters, self.leaves, strict=True):
+            own_name = names.fresh(leaf.parameter) if leaf.field is not None else names.user(leaf.parameter)
+            emission.call_it(x, own_name)
         for x, array in self.shared.items():
             emission.call_it(x, names.user(self.thread.shared[array]))
         emission.introduce(variables(self.core))
@@ -176,7 +204,14 @@ class _Derivation:
         code: list[CodeStatement] = [
             Code(f"{emission.var(x)} = {INDICES[name][0]}", 0) for name, x in self.indices.items() if x in used
         ]
-        code += tape.declared()
+        whole_names = [names.user(member.parameter) for member in self.members]
+        for name in whole_names:
+            emission.call_it(Var("_", types.none), name)  # no variable gets the name of an array of records
+        parameters, views = self._given(emission, [*self.parameters], whole_names, used)
+        cotangents = [facts.cotangent(x) if x in active else None for x in self.parameters]
+        shadowed = [names.fresh(f"d_{member.parameter}") for member in self.members]
+        more, shadow_views = self._given(emission, cotangents, shadowed, used)
+        code += [*views, *shadow_views, *tape.declared()]
         shared = {x: of for x, of in self.shared.items() if x in used}
         shadows = {facts.cotangent(x): of for x, of in self.shared.items() if is_real_array(x)}
         axes = "".join(axis for axis in "xyz" if any(f"thread_{axis}" in INDICES[name][1] for name in self.indices))
@@ -184,13 +219,35 @@ class _Derivation:
         code += emission.shared_shadows({x: of for x, of in shadows.items() if x in used}, axes)
         code += emission.block(whole.body[:count])
         code += tape.checked()
+        first = names.shared("first")
+        code += [Suite(f"if {first}:", [Code("return", 0)], 0)] if self.scratch else []
         code.append(Code("# the reverse sweep", 0))
         emission.in_reverse = True
         code += emission.block(whole.body[count + 1 :])
-        parameters = [emission.var(x) for x in self.parameters]
-        parameters += [emission.var(facts.cotangent(x)) for x in active if x not in self.shared]
-        parameters += [tape.needed] * tape.is_checked
+        parameters += more
+        parameters += [name for x in self.scratch.values() for name in (x.best, x.claims)]
+        parameters += [first] * bool(self.scratch) + [tape.needed] * tape.is_checked
         return self._text(code, parameters, whole, tape)
+
+    def _given(
+        self, emission: KernelEmission, variables: list[Var | None], members: list[str], used: set[Atom]
+    ) -> tuple[list[str], list[CodeStatement]]:
+        """Parameters for the members that have a variable among those of the leaves; and code for fields of records."""
+        found: dict[str, None] = {}
+        code: list[CodeStatement] = []
+        for x, k, leaf in zip(variables, self.owners, self.leaves, strict=True):
+            if x is None:
+                continue
+            if leaf.field is None:
+                found[emission.var(x)] = None
+            else:
+                found[members[k]] = None
+                code += [Code(f"{emission.var(x)} = {members[k]}[{leaf.field!r}]", 0)] if x in used else []
+        return [*found], code
+
+    def _members(self, some: Iterable[int]) -> tuple[int, ...]:
+        """Numbers of the members that have these leaves."""
+        return tuple(dict.fromkeys(self.owners[k] for k in some))
 
     def _text(self, code: list[CodeStatement], parameters: list[str], whole: Function, tape: Tape) -> KernelText:
         names, word = self.front.names, self.source.tree.name
@@ -212,12 +269,13 @@ class _Derivation:
         local = names.chosen([x for x in found if x not in printed], [*printed.values(), made.name, *found])
         text = made.text(lambda x: (local | printed).get(x, x))
         head = "import math\n\nimport numpy as np\nfrom numba import cuda\n\n\n"
-        numbers = range(len(self.parameters))
+        numbers = range(len(self.leaves))
         core = Classes(self.core, self.memory)
         written = {core.find(s.array) for s in statements(self.core.body) if isinstance(s, Store)}
         known = Classes(whole, self.memory)
         keys = {known.find(x) for s in statements(whole.body) if not isinstance(s, Store) for x in contents(s)}
-        loaded = tuple(k for k in numbers if known.find(self.parameters[k]) in keys)
+        extreme = tuple(k for k in numbers if self.parameters[k] in self.scratch)
+        loaded = tuple(k for k in numbers if known.find(self.parameters[k]) in keys or k in extreme)
         restored = {known.find(s.array) for s in statements(whole.body) if isinstance(s, Store)}
         asked = frozenset(c for name in self.indices for c in INDICES[name][1])
         if not self.stored - self.shared.keys():
@@ -226,45 +284,13 @@ class _Derivation:
             head + text + "\n",
             made.name,
             {printed.get(name, name): value for name, value in refs.items()},
-            tuple(k for k in numbers if is_real_array(self.parameters[k])),
-            tuple(k for k in numbers if core.find(self.parameters[k]) in written),
-            loaded,
-            tuple(k for k in loaded if core.find(self.parameters[k]) in written),
-            tuple(k for k in numbers if known.find(self.parameters[k]) in restored),
+            tuple(self.members),
+            self._members(k for k in numbers if is_real_array(self.parameters[k])),
+            self._members(k for k in numbers if core.find(self.parameters[k]) in written),
+            self._members(loaded),
+            self._members(k for k in loaded if core.find(self.parameters[k]) in written),
+            self._members(k for k in numbers if known.find(self.parameters[k]) in restored),
+            self._members(extreme),
             tape.limit if tape.is_checked else None,
             asked if self.stored else None,
         )
-
-
-def _with_barriers(body: Block, arrays: tuple[Var, ...]) -> Block:
-    """Write the arrays that a block shares into its barriers; without any, leave the barriers out."""
-    return tuple(
-        replace(s, arrays=arrays)
-        if isinstance(s, Barrier)
-        else with_blocks(s, [_with_barriers(b, arrays) for b in blocks(s)])
-        for s in body
-        if arrays or not isinstance(s, Barrier)
-    )
-
-
-def _with_arrays_first(f: Function) -> Function:
-    """Hoist local arrays of constant shape to the beginning: a thread has each of them once, as on a device."""
-    every = list(statements(f.body))
-    times = Counter(x for s in every for x in writes(s))
-    known = {
-        s.target: s.source
-        for s in every
-        if isinstance(s, Copy) and isinstance(s.source, Constant) and times[s.target] == 1
-    }
-    made = {
-        s: replace(s, value=replaced(s.value, lambda x: known.get(x, x) if isinstance(x, Var) else x))
-        for s in every
-        if isinstance(s, Make)
-    }
-    hoisted = {s: t for s, t in made.items() if not any(isinstance(x, Var) for x in reads(t))}
-
-    def left(body: Block) -> Block:
-        """Leave the hoisted statements out of a block."""
-        return tuple(with_blocks(s, map(left, blocks(s))) for s in body if s not in hoisted)
-
-    return replace(f, body=(*hoisted.values(), *left(f.body))) if hoisted else f

@@ -33,12 +33,13 @@ from dualrev.compiler.codegen.tape_access import from_word
 from dualrev.compiler.ir.anf import to_python
 from dualrev.compiler.ir.core import nodes
 from dualrev.compiler.ir.core.atom_types import is_array
-from dualrev.compiler.ir.core.atoms import SCALED, Applied, Atom, Constant, Expr, Var
+from dualrev.compiler.ir.core.atoms import SCALED, Applied, Atom, Constant, Expr, Global, Pack, Var
 from dualrev.compiler.ir.core.nodes import Block
 from dualrev.compiler.ir.core.traverse import blocks, statements, writes
 from dualrev.compiler.ir.names import Names
-from dualrev.cuda.accesses import is_atomic_view
+from dualrev.cuda.accesses import is_mark
 from dualrev.cuda.shared import Shared
+from dualrev.cuda.winners import is_claim
 
 __all__ = ["KernelEmission", "Tape"]
 
@@ -153,11 +154,32 @@ class KernelEmission(Emission):
 
     # Expressions
 
+    def atom(self, x: Atom) -> ast.expr:
+        """Syntax of an atom; a global array is in constant memory."""
+        made = super().atom(x)
+        return to_python.call("cuda.const.array_like", made) if isinstance(x, Global) and is_array(x) else made
+
     def expr(self, e: Expr) -> ast.expr:
         """Syntax of an expression; functions of the runtime library are written out."""
         if isinstance(e, Applied) and isinstance(e.function, str) and e.function.startswith("runtime."):
             return self._written_out(e.function.removeprefix("runtime."), [self.expr(x) for x in e.args])
         return super().expr(e)
+
+    def _row(self, s: nodes.View, places: Expr) -> ast.expr:
+        """View of a field of a record: of one element, as a device has no arrays without axes."""
+        assert isinstance(places, Pack)
+        parts = [self.expr(x) for x in places.args]
+        if not s.target.type.ndim:
+            parts[-1] = ast.Slice(parts[-1], None, None)
+        row = ast.Subscript(
+            self.atom(s.base), parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load()), ast.Load()
+        )
+        first = ast.Slice(None, ast.Constant(1), None)
+        return row if s.target.type.ndim else ast.Subscript(row, first, ast.Load())
+
+    def _place(self, s: nodes.Load | nodes.Store) -> ast.expr:
+        """Syntax of an element; the only one of an array without axes is the first of one with an axis."""
+        return super()._place(s) if s.index else ast.Subscript(self.atom(s.array), ast.Constant(0), ast.Load())
 
     def _written_out(self, name: str, args: list[ast.expr]) -> ast.expr:
         if name not in _TEMPLATES:
@@ -196,14 +218,9 @@ class KernelEmission(Emission):
                 if self.var(target) == to_python.text(self.atom(source)):
                     return []
                 return [self._assign(target, self.atom(source), s.line)]
-            case nodes.View(target, base):
-                self.local |= {target} if base in self.local else set()
-                self.views |= {target} if is_atomic_view(s) else set()
-                if is_atomic_view(s) and isinstance(base, Var) and base not in self.rebound:
-                    self.call_it(target, self.var(base))
-                    return []
-                if is_atomic_view(s):
-                    return [self._assign(target, self.atom(base), s.line)]
+            case nodes.View():
+                if (made := self._view(s)) is not None:
+                    return [*made]
             case nodes.Make():
                 return self._make(s)
             case nodes.Load(target, array) if array in self.columns:
@@ -231,9 +248,27 @@ class KernelEmission(Emission):
                 return []  # the primal has printed
             case nodes.Effect():
                 self.refuse(s.line, "raise", "a kernel raises nothing on a device", "return, to end a thread")
-            case nodes.Opaque() | nodes.Whole() | nodes.Accumulate() | nodes.Keep() | nodes.Kept():
+            case nodes.Opaque() if is_claim(s):
+                return super()._statement(s)
+            case nodes.Keep() | nodes.Kept():
+                what, why = "this access to an array that a loop chooses", "the tape of a thread holds numbers only"
+                self.refuse(s.line, what, why, "the arrays by their names, such as state.x, without the loop")
+            case nodes.Opaque() | nodes.Whole() | nodes.Accumulate():
                 self._unsupported(s.line, "this line")
         return super()._statement(s)
+
+    def _view(self, s: nodes.View) -> list[CodeStatement] | None:
+        """Code for a view that a device writes in another way; None for other views."""
+        self.local |= {s.target} if s.base in self.local else set()
+        if isinstance(s.value, Applied) and s.value.function == "runtime.row":
+            return [self._assign(s.target, self._row(s, s.value.args[1]), s.line)]
+        if not is_mark(s):
+            return None
+        self.views.add(s.target)
+        if isinstance(s.base, Var) and s.base not in self.rebound:
+            self.call_it(s.target, self.var(s.base))
+            return []
+        return [self._assign(s.target, self.atom(s.base), s.line)]
 
     def shared_arrays(self, arrays: Mapping[Var, Shared]) -> list[CodeStatement]:
         """Declare arrays that the threads of a block share."""
@@ -263,6 +298,9 @@ class KernelEmission(Emission):
                 made = self.expr(shape)
             case Applied("np.zeros_like" | "np.empty_like" as function, (Var() as of,)) if of in self.shapes:
                 made = self.shapes[of]
+            case Applied("np.zeros_like", _) if not s.target.type.mutable:
+                what, why = "an array that is a global one or another", "constant memory has no shadow"
+                self.refuse(s.line, what, why, "an array that the kernel is given for the global one")
             case _:
                 self._unsupported(s.line, "a new array")
         extents = made.elts if isinstance(made, ast.Tuple) else [made]
@@ -284,7 +322,7 @@ class KernelEmission(Emission):
     def _atomic(self, s: nodes.Store) -> Code:
         """Addition to a shadow, which other threads may add to."""
         place = [self._entry(i) for i in s.index]
-        index = place[0] if len(place) == 1 else ast.Tuple(place, ast.Load())
+        index = place[0] if len(place) == 1 else ast.Tuple(place, ast.Load()) if place else ast.Constant(0)
         value = self.atom(s.value)
         value = ast.UnaryOp(ast.USub(), value) if s.op == "-=" else value
         return Code(to_python.text(to_python.call("cuda.atomic.add", self.atom(s.array), index, value)), s.line)

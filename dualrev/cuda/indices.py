@@ -12,8 +12,9 @@ The sums and products of an index are taken not to overflow: an element with suc
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from dualrev.compiler.analysis.dependence import Dependence, Root
+from dualrev.compiler.analysis.dependence import Access, Dependence, Root
 from dualrev.compiler.analysis.ssa import Value, Versions
 from dualrev.compiler.analysis.values.linear_bounds import (
     Form,
@@ -28,7 +29,8 @@ from dualrev.compiler.analysis.values.linear_bounds import (
     single,
 )
 from dualrev.compiler.analysis.values.linear_forms import SUM, LinearForms, is_whole
-from dualrev.compiler.ir.core.atoms import Global, Var
+from dualrev.compiler.ir.core.atoms import Applied, Global, Pack, Var
+from dualrev.compiler.ir.core.nodes import View
 
 __all__ = ["Indices"]
 
@@ -65,6 +67,13 @@ class Indices(Dependence):
         for x in made.factors:
             self.lengths.setdefault(x, array.variable if isinstance(array, Value) else array)
         return made
+
+    def _part(self, s: View, a: Access) -> Access | None:
+        """The element of the base of a view; also of the view of a record, whose fields have no axes."""
+        match s.value:
+            case Applied("runtime.row", (of, Pack(places))) if of is s.base:
+                return replace(a, root=self._version(s.base) or s.base, index=(*map(self._index, places), *a.index))
+        return super()._part(s, a)
 
     def factors_of(self, x: Number) -> tuple[Number, ...]:
         """The factors of a product; of any other integer, itself."""

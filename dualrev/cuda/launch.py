@@ -8,15 +8,17 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numba import cuda
 from numba.core import types
 
 from dualrev.compiler.types.aliases import NumbaType, NumbaTypes, UserValue
+from dualrev.cuda.arguments import flat, has_shadow, shadows_in, type_of
 from dualrev.cuda.derive_kernel import KernelText, kernel_text
 from dualrev.cuda.thread_function import is_kernel, thread_function
 from dualrev.diagnostics.quoting import execute, remember
 from dualrev.errors import LaunchError
 
-__all__ = ["Adjoint", "adjoint", "span"]
+__all__ = ["Adjoint", "adjoint", "cloned", "is_stream", "span"]
 
 _TAPE = 64
 
@@ -25,9 +27,10 @@ def adjoint(kernel: UserValue, *, tape: int = _TAPE) -> Adjoint:
     """Return the adjoint of a CUDA kernel, a function to launch: `adjoint(kernel)[blocks, threads](*args, *shadows)`.
 
     The arguments are those of the kernel, and a shadow for each array of floats among them, of the same shape and
-    dtype. Before the launch, the shadows hold the cotangents of the arrays as the kernel leaves them. After it, they
-    hold the cotangents of the arrays as the kernel finds them. So the adjoint adds to the shadow of an array that the
-    kernel reads, and takes what the kernel overwrites out of the shadow.
+    dtype. The shadow of a tuple is a tuple with shadows of its members, and None for those that have none. Before the
+    launch, the shadows hold the cotangents of the arrays as the kernel leaves them. After it, they hold the cotangents
+    of the arrays as the kernel finds them. So the adjoint adds to the shadow of an array that the kernel reads, and
+    takes what the kernel overwrites out of the shadow.
 
     Launch it with the grid of the kernel, and with the elements that the kernel found in the arrays of `before`. It
     changes the shadows only.
@@ -100,8 +103,8 @@ class Adjoint:
     def compiled(self, *args: Any) -> UserValue:
         """Return the adjoint kernel for arguments of the kernel, as `numba.cuda.jit` returns it.
 
-        Its parameters are those of a launch. `adjoint` takes it for second derivatives, unless its threads look for
-        room on the tape.
+        Its parameters are those of a launch, with the members of tuples in place of tuples. `adjoint` takes it for
+        second derivatives, unless its threads look for room on the tape, or compete for cotangents.
         """
         return self._derived(args)[1]
 
@@ -111,7 +114,8 @@ class Adjoint:
         Keep a copy of these before you launch the kernel, and hand the copy to the adjoint. All other arrays may be
         handed to it before or after the launch.
         """
-        return tuple(self.parameters[k] for k in self._derived(args)[0].before)
+        made = self._derived(args)[0]
+        return tuple(made.members[k].name for k in made.before)
 
     def derived(self, grid: Any, args: Sequence[Any]) -> KernelText:
         """Return the derived kernel for a launch of the kernel itself; LaunchError if the launch has no adjoint."""
@@ -126,12 +130,16 @@ class Adjoint:
         if len(args) < len(parameters):
             why = f"it takes {', '.join(parameters)}, and shadows, got {len(args)} arguments"
             raise self.misfit(why, "*args, *shadows")
-        kinds = tuple(self._type_of(name, x) for name, x in zip(parameters, args, strict=False))
+        kinds = self.types_of(args)
         if kinds not in self._made:
             options = "fastmath=True" if _is_fast(self.kernel) else ""
             made = kernel_text(self._thread, kinds, self.tape, options)
             self._made[kinds] = made, _compiled(made)
         return self._made[kinds]
+
+    def types_of(self, args: Sequence[Any]) -> NumbaTypes:
+        """Return numba's types of the arguments of the kernel, shadows left out."""
+        return tuple(type_of(name, x, self._type_of) for name, x in zip(self.parameters, args, strict=False))
 
     def _type_of(self, name: str, x: Any) -> NumbaType:
         """Return numba's type of an argument; arrays on a device have that of arrays with their layout."""
@@ -154,26 +162,58 @@ class Launch:
         of = self._of
         made, kernel = of._derived(args)
         count = len(of.parameters)
+        primals = flat(args[:count])
         self._check_grid(made)
-        self._check_shadows(made, args[:count], args[count:])
-        self._check_memory(made, args[:count], args[count:])
-        if made.limit is None:
-            kernel[self._grid](*args)
+        shadows = self._shadows(of.types_of(args), args[count:])
+        self._check_shadows(made, primals, shadows)
+        self._check_memory(made, primals, shadows)
+        needed = [] if made.limit is None else [np.zeros(1, np.int64)]
+        self._run(made, kernel, primals, shadows, needed)
+        if made.limit is None or needed[0][0] <= made.limit:
             return
-        needed = np.zeros(1, np.int64)
-        kernel[self._grid](*args, needed)
-        for stream in filter(lambda x: hasattr(x, "synchronize"), self._grid[2:3]):
-            stream.synchronize()
-        if needed[0] > made.limit:
-            changed = "".join(f" and {of.parameters[k]}" for k in made.restored)
-            why = f"a thread needs {needed[0]} words of tape and has {made.limit}: the shadows{changed} are half done"
-            raise of.misfit(why, f"dr.cuda.adjoint(kernel, tape={needed[0]}), and launch it with arguments as before")
+        changed = "".join(f" and {made.members[k].name}" for k in made.restored)
+        n = needed[0][0]
+        why = f"a thread needs {n} words of tape and has {made.limit}: the shadows{changed} are half done"
+        raise of.misfit(why, f"dr.cuda.adjoint(kernel, tape={n}), and launch it with arguments as before")
+
+    def _run(
+        self, made: KernelText, kernel: UserValue, primals: list[Any], shadows: list[Any], needed: list[Any]
+    ) -> None:
+        """Launch the adjoint kernel; twice, if threads compete for cotangents (winners.py)."""
+        if made.extreme:
+            self._check_order(made, primals)
+            self._synchronize()
+            best = [cloned(primals[k]) for k in made.extreme]
+            unchanged = [cloned(x) if k in made.restored else x for k, x in enumerate(primals)]
+            first, second = (
+                [y for x in best for y in (x, cuda.to_device(np.zeros(tuple(x.shape), np.int32)))] for _ in range(2)
+            )
+            self._synchronize()
+            kernel[self._grid](*unchanged, *shadows, *first, True, *needed)
+            kernel[self._grid](*primals, *shadows, *second, False, *needed)
+        else:
+            kernel[self._grid](*primals, *shadows, *needed)
+        if needed:
+            self._synchronize()
+
+    def _check_order(self, made: KernelText, primals: list[Any]) -> None:
+        """Raise LaunchError if both launches would not run the same code, for arrays in different orders."""
+        for k in made.restored:
+            x = _on_host(primals[k])
+            if not (x.flags.c_contiguous if isinstance(x, np.ndarray) else _numba_array(x).is_c_contiguous()):
+                why = f"{made.members[k].name} changes while threads compete for a maximum, and is not in C order"
+                raise self._of.misfit(why, f"a copy of {made.members[k].name} in C order")
+
+    def _synchronize(self) -> None:
+        """Wait for other streams than the default one."""
+        if any(map(is_stream, self._grid[2:3])):
+            cuda.synchronize()
 
     def checked(self, primals: Sequence[Any]) -> KernelText:
         """Return the derived kernel for arguments of the kernel, after the checks of a launch; launch nothing."""
         made = self._of._derived(primals)[0]
         self._check_grid(made)
-        self._check_memory(made, primals, ())
+        self._check_memory(made, flat(primals), ())
         return made
 
     def _check_grid(self, made: KernelText) -> None:
@@ -186,14 +226,19 @@ class Launch:
                     why = f"the kernel does not ask for cuda.{part}Idx.{axis}, so {n} threads write to one element"
                     raise self._of.misfit(why, f"1 for {axis} of the {part}s")
 
-    def _check_shadows(self, made: KernelText, primals: Sequence[Any], shadows: Sequence[Any]) -> None:
-        parameters = self._of.parameters
-        names = [parameters[k] for k in made.active]
+    def _shadows(self, kinds: NumbaTypes, shadows: Sequence[Any]) -> list[Any]:
+        """Return the shadows of members, from those of arguments."""
+        names = [(name, kind) for name, kind in zip(self._of.parameters, kinds, strict=True) if has_shadow(kind)]
         if len(shadows) != len(names):
-            said = ", ".join(f"d_{name}" for name in names) or "none"
+            said = ", ".join(f"d_{name}" for name, _ in names) or "none"
             raise self._of.misfit(f"it takes {len(names)} shadows ({said}), got {len(shadows)}", "*args, *shadows")
-        for name, k, shadow in zip(names, made.active, shadows, strict=True):
-            x, kind = primals[k], (getattr(shadow, "shape", None), getattr(shadow, "dtype", None))
+        pairs = zip(names, shadows, strict=True)
+        return [x for (name, kind), shadow in pairs for x in shadows_in(name, kind, shadow, self._of.misfit)]
+
+    def _check_shadows(self, made: KernelText, primals: Sequence[Any], shadows: Sequence[Any]) -> None:
+        for k, shadow in zip(made.active, shadows, strict=True):
+            name, x = made.members[k].name, primals[k]
+            kind = getattr(shadow, "shape", None), getattr(shadow, "dtype", None)
             if kind != (x.shape, x.dtype):
                 why = (
                     f"the shadow of {name} has shape {kind[0]} and dtype {kind[1]}, and {name} {x.shape} and {x.dtype}"
@@ -202,15 +247,13 @@ class Launch:
 
     def _check_memory(self, made: KernelText, primals: Sequence[Any], shadows: Sequence[Any]) -> None:
         """Raise LaunchError if arguments share memory and one of them changes; without shadows, of the kernel alone."""
-        parameters = self._of.parameters
-        names = [parameters[k] for k in made.active]
+        names = [member.name for member in made.members]
         arrays = [
-            _Given(name, x, k in made.written, False)
-            for k, (name, x) in enumerate(zip(parameters, primals, strict=True))
+            _Given(name, x, k in made.written, False) for k, (name, x) in enumerate(zip(names, primals, strict=True))
         ]
         arrays += [
-            _Given(f"d_{name}", x, k in made.written, True)
-            for name, k, x in zip(names, made.active, shadows, strict=bool(shadows))
+            _Given(f"d_{names[k]}", x, k in made.written, True)
+            for k, x in zip(made.active, shadows, strict=bool(shadows))
         ]
         for one, other in itertools.combinations(arrays, 2):
             changes = one.changes or other.changes or one.is_shadow != other.is_shadow
@@ -231,6 +274,28 @@ class _Given(NamedTuple):
 def _on_host(x: Any) -> Any:
     """Return the array behind one of numba's simulator; any other argument as it is."""
     return getattr(x, "_ary", x) if type(x).__name__ == "FakeCUDAArray" else x
+
+
+def is_stream(x: Any) -> bool:
+    """Whether a part of a grid is a stream, of numba or of another library: not 0, the default stream."""
+    return hasattr(x, "synchronize") or hasattr(x, "__cuda_stream__")
+
+
+def _numba_array(x: Any) -> Any:
+    """Return numba's array for one on the device, which may be of another library."""
+    return x if hasattr(x, "copy_to_host") else cuda.as_cuda_array(x)
+
+
+def cloned(x: Any) -> Any:
+    """Copy of an array, on the device, in C order; only records, and arrays in another order, travel to the host."""
+    if isinstance(x, np.ndarray):
+        return cuda.to_device(np.ascontiguousarray(x))
+    x = _numba_array(x)
+    if x.dtype.names is not None or not x.is_c_contiguous():  # the simulator copies no records on the device
+        return cuda.to_device(np.ascontiguousarray(x.copy_to_host()))
+    made = cuda.device_array(tuple(x.shape), x.dtype)
+    made.copy_to_device(x)
+    return made
 
 
 def span(x: Any) -> tuple[int, int] | None:

@@ -3,7 +3,7 @@
 For each array, the analysis knows on which coordinates of a thread (its index in the block, the index of its block, on
 each axis) each index may depend. An array that the kernel writes to has to be one of these:
 
-    atomic    all accesses are atomic additions: threads may add to one element
+    atomic    all accesses are atomic additions: threads may add to one element; or all are atomic maxima, or minima
     written   stores only, each with indices that depend on all coordinates that the kernel asks for
     own       loads, too: on the axes where all accesses have one index, the index depends on all coordinates
 
@@ -44,11 +44,13 @@ class Touched(NamedTuple):
     stored    it stores into them
     added     it adds to them, atomically; those that a block shares may be stored into, too
     alone     it only loads from them, each element in one thread
+    extreme   it takes maxima or minima of their elements and of values, atomically
     """
 
     stored: set[Var]
     added: set[Var]
     alone: set[Var]
+    extreme: set[Var]
 
 
 def check_races(f: Function, memory: Memory, indices: Mapping[str, Var], shared: Iterable[Var] = ()) -> Touched:
@@ -66,24 +68,49 @@ def check_races(f: Function, memory: Memory, indices: Mapping[str, Var], shared:
     shared = {*shared}
     check_barriers(made)
     for key, x in names.items():
+        _check_atomics(made, x, found[key], x in shared)
         check = check_shared if x in shared else _check_array
         check(made, x, found[key])
     kinds = {x: {a.kind for a in found[key]} for key, x in names.items()}
     stored, added = ({x for x, of in kinds.items() if kind in of} for kind in ("store", "atomic"))
     alone = {x for key, x in names.items() if x not in shared and has_one_reader(made, indices, found[key])}
-    return Touched(stored, added, alone if stored - shared else set())
+    extreme = {x for x, of in kinds.items() if of & {"max", "min"}}
+    return Touched(stored, added, alone if stored - shared else set(), extreme)
+
+
+_ACCESS = {
+    "load": "a load from {}",
+    "store": "a store into {}",
+    "atomic": "cuda.atomic.add to {}",
+    "max": "cuda.atomic.max of {}",
+    "min": "cuda.atomic.min of {}",
+}
+_BESIDE = {
+    "atomic": "to which the kernel adds atomically",
+    "max": "of which it takes the maximum atomically",
+    "min": "of which it takes the minimum atomically",
+}
+
+
+def _check_atomics(made: Accesses, x: Var, some: list[Access], shared: bool) -> None:
+    """Raise UnsupportedError for atomic operations beside other accesses, and for extrema that a block shares."""
+    extreme = next((a for a in some if a.kind in ("max", "min")), None)
+    if extreme is not None and shared:
+        what, why = f"cuda.atomic.{extreme.kind} of {x}, an array that a block shares,", "it is not read yet"
+        made.source.refuse(extreme.s.line, what, why, "an array that the kernel is given")
+    first = extreme or next((a for a in some if a.kind == "atomic"), None)
+    other = next((a for a in some if first is not None and a.kind != first.kind), None)
+    if first is not None and other is not None and not shared:
+        what = f"{_ACCESS[other.kind].format(x)}, {_BESIDE[first.kind]},"
+        why = "another thread may change the element before or after that"
+        made.source.refuse(other.s.line, what, why, "a kernel for each of both, launched one after the other")
 
 
 def _check_array(made: Accesses, x: Var, some: list[Access]) -> None:
     source = made.source
     kinds = {a.kind for a in some}
-    if kinds <= {"load"} or kinds == {"atomic"}:
+    if not kinds & {"store"}:
         return
-    if "atomic" in kinds:
-        other = next(a for a in some if a.kind != "atomic")
-        what = f"{'a load from' if other.kind == 'load' else 'a store into'} {x}, to which the kernel adds atomically,"
-        why = "another thread may add to the element before or after that"
-        source.refuse(other.s.line, what, why, "a kernel for each of both, launched one after the other")
     for a in some:
         if not a.known:
             what, why = f"an access to a part of {x}", "a branch or a loop chooses the part"

@@ -4,27 +4,27 @@
     record[step, blocks, threads](u, v)         adjoint of step [blocks, threads](v, u, d_v, d_u)
     record[step, blocks, threads](v, u)         adjoint of step [blocks, threads](u, v, d_u, d_v)
 
-The function gets handles, not arrays: only the record can reach their memory, so no launch and no copy escapes it.
-
-The elements of a memory have *versions*. If a launch overwrites elements that an adjoint reads, the record keeps a copy
-of the memory, and a new version begins. So the pullback changes no version, and may be called again.
+If a launch overwrites elements that an adjoint reads, the record keeps a copy of the memory, and a new version of it
+begins (handles.py). So the pullback changes no version, and may be called again.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 from numba import cuda
 
-from dualrev.cuda.launch import Adjoint, adjoint, span
+from dualrev.cuda.arguments import flat, mapped, shadows_of
+from dualrev.cuda.handles import Handle, Memory, Version
+from dualrev.cuda.launch import Adjoint, adjoint, cloned, is_stream, span
 from dualrev.cuda.thread_function import is_kernel
 from dualrev.errors import ConversionError, LaunchError
 
-__all__ = ["Handle", "Record", "vjp"]
+__all__ = ["Record", "vjp"]
 
 _FLOATS = ("float64", "float32")
 
@@ -36,7 +36,9 @@ def vjp(launch: Callable[..., Any], *arrays: Any) -> tuple[Any, Callable[[Any], 
 
     `launch(record, *handles)` gets a handle for a copy of each array. It launches a kernel by
     `record[kernel, blocks, threads](*args)`, makes further arrays by `record.zeros(shape)` and `record.to_device(x)`,
-    and returns a handle or a tuple of handles. `vjp` does not change `arrays`.
+    and returns a handle or a tuple of handles. `vjp` does not change `arrays`. Launches on streams,
+    `record[kernel, blocks, threads, stream](*args)`, have ended when `vjp` returns. The pullback reverses the order in
+    which Python has launched them, on the default stream.
 
     Args:
         launch: The function. Each kernel is what `numba.cuda.jit` returns, or its `dr.cuda.adjoint`.
@@ -89,97 +91,47 @@ def vjp(launch: Callable[..., Any], *arrays: Any) -> tuple[Any, Callable[[Any], 
         record._check_outputs(outputs)
     finally:
         record._is_open = False
+        record._synchronize(record._launched)
     host = [isinstance(x, np.ndarray) for x in arrays]
     values = tuple(_on_host(x) if all(host) else _on_device(x) for x in outputs)
     pullback = _Pullback(record._launches, inputs, host, outputs, isinstance(returned, tuple))
     return values if isinstance(returned, tuple) else values[0], pullback
 
 
-@dataclass(eq=False)
-class _Version:
-    """Elements of a memory, of which adjoints read these addresses; `kept` is a copy from before a store to them."""
-
-    reads: set[tuple[int, int]] = field(default_factory=set)
-    kept: Any = None
-
-    def is_overwritten(self, by: tuple[int, int] | None) -> bool:
-        """Whether a store to these addresses overwrites what an adjoint reads."""
-        return by is not None and any(first < by[1] and by[0] < last for first, last in self.reads)
-
-
-@dataclass(eq=False)
-class _Memory:
-    """Array on the device, which only the record changes."""
-
-    array: Any
-    owner: Record
-    version: _Version = field(default_factory=_Version)
-
-
-class Handle:
-    """Array of a record: an argument of the kernels that the record launches. Slices are views."""
-
-    __array_ufunc__ = None  # arithmetic with arrays of NumPy raises TypeError
-
-    def __init__(self, memory: _Memory, keys: tuple[Any, ...] = ()) -> None:
-        self._memory, self._keys = memory, keys
-        array = self._of(memory.array)
-        self.shape, self.dtype, self.size = tuple(array.shape), array.dtype, int(array.size)
-        self.ndim = len(self.shape)
-
-    def __repr__(self) -> str:
-        return f"dualrev.cuda.Handle(shape={self.shape}, dtype={self.dtype})"
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, key: Any) -> Handle:
-        """Return a view: slices, and numbers of rows."""
-        parts = list(key) if isinstance(key, tuple) else [key]
-        dots = [k for k, part in enumerate(parts) if part is Ellipsis]
-        for k in dots[:1]:  # arrays on the device know no ellipsis
-            parts[k : k + 1] = [slice(None)] * (self.ndim - len(parts) + 1)
-        if not all(_is_int(k) or (isinstance(k, slice) and (k.step is None or k.step > 0)) for k in parts):
-            raise TypeError(f"an array of a record has views by ints, and slices with positive steps, got {key!r}")
-        if sum(map(_is_int, parts)) >= self.ndim:
-            raise TypeError("no element of an array of a record can be read: launch kernels by record[kernel, ...]")
-        return Handle(self._memory, (*self._keys, tuple(parts)))
-
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        """Raise TypeError: only kernels write."""
-        raise TypeError("no element of an array of a record can be set: launch kernels by record[kernel, ...]")
-
-    def __iter__(self) -> NoReturn:
-        raise TypeError("the elements of an array of a record cannot be read: slice it, such as x[i:i + 1]")
-
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise TypeError: no derivative goes through NumPy."""
-        raise TypeError("an array of a record cannot be read: return it, or write a kernel")
-
-    def _of(self, array: Any) -> Any:
-        """Take the view of another array with the shape of the memory."""
-        for key in self._keys:
-            array = array[key]
-        return array
-
-
 @dataclass(frozen=True, eq=False)
 class _Launch:
-    """Recorded launch: its arguments with the versions that the kernel finds, and the arrays that have shadows."""
+    """Recorded launch: its arguments, the versions of their members that the kernel finds, and which have shadows."""
 
     adjoint: Adjoint
     grid: tuple[Any, Any]
     args: tuple[Any, ...]
-    versions: tuple[_Version | None, ...]
+    versions: tuple[Version | None, ...]
     active: tuple[int, ...]
+
+    def given(self) -> list[Any]:
+        """The arguments with the elements that the kernel found; any others if no adjoint reads them."""
+        versions = iter(self.versions)
+
+        def found(_: str, x: Any) -> Any:
+            """Elements of a member."""
+            v = next(versions)
+            return x if v is None else x._of(x._memory.array if v.kept is None else v.kept)
+
+        return [mapped("", x, found) for x in self.args]
 
 
 class Record:
-    """Launches of a function, in order: the first argument of the function that `dualrev.cuda.vjp` differentiates."""
+    """Launches of a function, in order: the first argument of the function that `dualrev.cuda.vjp` differentiates.
+
+    The record itself copies arrays on the default stream. A launch on another stream waits for that, and a copy waits
+    for the launches on other streams.
+    """
 
     def __init__(self) -> None:
         self._launches: list[_Launch] = []
         self._is_open, self._broken = True, False
+        self._launched = False  # whether launches on other streams may still run
+        self._copied = False  # whether copies on the default stream may still run
 
     def zeros(self, shape: int | Sequence[int], dtype: Any = np.float64) -> Handle:
         """Return a new array of zeros on the device."""
@@ -193,41 +145,66 @@ class Record:
         x = x if _is_on_device(x) else _as_numpy(x)
         if len(x.shape) == 0:
             _misfit("an array has one axis or more, got none", "np.array([x])")
-        return Handle(_Memory(_cloned(x), self))
+        return Handle(Memory(self._copy(x), self))
+
+    def _copy(self, x: Any) -> Any:
+        """Return a copy of an array on the device, on the default stream."""
+        self._synchronize(self._launched)
+        self._copied = True
+        return cloned(x)
+
+    def _synchronize(self, needed: bool) -> None:
+        """Wait for all streams, if needed."""
+        if needed:
+            cuda.synchronize()
+            self._launched = self._copied = False
 
     def __getitem__(self, key: Any) -> Callable[..., None]:
-        """Return a launcher of a kernel: `record[kernel, blocks, threads](*args)`."""
+        """Return a launcher of a kernel: `record[kernel, blocks, threads](*args)`, or with a stream as the last."""
         cure = "record[kernel, blocks, threads](*args)"
         if not isinstance(key, tuple) or len(key) < 3:
             _misfit(f"a launch has a kernel, blocks and threads, got {key!r}", cure)
-        if len(key) > 3:
-            _misfit("launches run in the order of the record, on the default stream, without shared memory", cure)
+        if len(key) > 4:
+            why = "a launch has a kernel, blocks, threads and a stream, and no shared memory of a size given here"
+            _misfit(why, "record[kernel, blocks, threads, stream](*args)")
         kernel, *grid = key
+        stream = grid.pop() if len(grid) == 3 else 0
+        if not _is_default(stream) and not is_stream(stream):
+            _misfit(f"the stream is {type(stream).__name__}", "stream = cuda.stream()")
         if not isinstance(kernel, Adjoint) and not is_kernel(kernel):
             _misfit(f"the kernel is {type(kernel).__name__}, not what numba.cuda.jit returns", "@cuda.jit above it")
         made = kernel if isinstance(kernel, Adjoint) else _adjoint(kernel)
-        return functools.partial(self._launch, made, tuple(grid))
+        return functools.partial(self._launch, made, tuple(grid), stream)
 
-    def _launch(self, made: Adjoint, grid: tuple[Any, Any], *args: Any) -> None:
+    def _launch(self, made: Adjoint, grid: tuple[Any, Any], stream: Any, *args: Any) -> None:
         self._check_open()
         self._check_arguments(made, args)
-        given = tuple(x._of(x._memory.array) if isinstance(x, Handle) else x for x in args)
+        given = tuple(mapped("", x, lambda _, y: y._of(y._memory.array) if isinstance(y, Handle) else y) for x in args)
         text = made.derived(grid, given)
-        memories = [x._memory if isinstance(x, Handle) else None for x in args]
+        arrays, memories = flat(given), [x._memory if isinstance(x, Handle) else None for x in flat(args)]
         versions = tuple(m.version if m is not None else None for m in memories)
         self._launches.append(_Launch(made, grid, args, versions, text.active))
         for k in text.loaded:
-            version, found = versions[k], span(given[k])
+            version, found = versions[k], span(arrays[k])
             if version is not None and found is not None:
                 version.reads.add(found)
         self._broken = True  # until the kernel has run
         for k in text.written:
             memory = memories[k]
-            if memory is not None and memory.version.is_overwritten(span(given[k])):
-                memory.version.kept = _cloned(memory.array)
-                memory.version = _Version()
-        made.kernel[grid](*given)
+            if memory is not None and memory.version.is_overwritten(span(arrays[k])):
+                memory.version.kept = self._copy(memory.array)
+                memory.version = Version()
+        self._run(made.kernel, grid, stream, given)
         self._broken = False
+
+    def _run(self, kernel: Any, grid: tuple[Any, Any], stream: Any, given: Sequence[Any]) -> None:
+        """Launch a kernel."""
+        if _is_default(stream):
+            kernel[grid](*given)
+        else:
+            self._synchronize(self._copied)
+            self._launched = True
+            kernel[(*grid, stream)](*given)
 
     def _check_open(self) -> None:
         if self._broken:
@@ -236,11 +213,15 @@ class Record:
             _misfit("the record was used after the function had returned", "record[kernel, ...] within the function")
 
     def _check_arguments(self, made: Adjoint, args: Sequence[Any]) -> None:
-        for name, x in zip(made.parameters, args, strict=False):
+        def check(name: str, x: Any) -> None:
+            """Check a member of an argument."""
             if isinstance(x, Handle) and x._memory.owner is not self:
                 _misfit(f"{name} belongs to another record", "record.to_device(x) of an array")
             if not isinstance(x, Handle) and getattr(x, "shape", ()) != ():
                 _misfit(f"{name} is an array that the record does not know", f"record.to_device({name})")
+
+        for name, x in zip(made.parameters, args, strict=False):
+            mapped(name, x, check)
 
     def _check_outputs(self, outputs: Sequence[Any]) -> None:
         self._check_open()
@@ -272,9 +253,8 @@ class _Pullback:
         shadows = self._begun(ct)
         self.failed = True  # until all launches are reversed
         for one in reversed(self.launches):
-            pairs = list(zip(one.args, one.versions, strict=True))
-            given = [x if v is None else x._of(_elements(x._memory, v)) for x, v in pairs]
-            one.adjoint[one.grid](*given, *(one.args[k]._of(shadows(one.args[k])) for k in one.active))
+            given = shadows_of(one.args, one.active, lambda x: x._of(shadows(x)))
+            one.adjoint[one.grid](*one.given(), *given)
         self.failed = False
         found = [shadows(x) for x in self.inputs]
         return tuple(x.copy_to_host() if host else x for x, host in zip(found, self.host, strict=True))
@@ -285,7 +265,7 @@ class _Pullback:
         if not isinstance(cts, tuple) or len(cts) != len(self.outputs):
             n = len(cts) if isinstance(cts, tuple) else type(cts).__name__
             _misfit(f"the pullback takes a tuple of {len(self.outputs)} cotangents, got {n}", "pullback((ct_1, ct_2))")
-        begun: dict[_Memory, Any] = {}
+        begun: dict[Memory, Any] = {}
         for x, given in zip(self.outputs, cts, strict=True):
             host = _numba_array(given).copy_to_host() if _is_on_device(given) else _as_numpy(given)
             if host.shape != x.shape or host.dtype.kind not in "fiub":
@@ -304,11 +284,6 @@ class _Pullback:
         return shadow
 
 
-def _elements(memory: _Memory, version: _Version) -> Any:
-    """Elements of a version; any others if no adjoint reads them."""
-    return memory.array if version.kept is None else version.kept
-
-
 def _is_on_device(x: Any) -> bool:
     return hasattr(x, "copy_to_host") or hasattr(x, "__cuda_array_interface__")
 
@@ -317,8 +292,9 @@ def _numba_array(x: Any) -> Any:
     return x if hasattr(x, "copy_to_host") else cuda.as_cuda_array(x)
 
 
-def _is_int(key: Any) -> bool:
-    return isinstance(key, int | np.integer) and not isinstance(key, bool)
+def _is_default(stream: Any) -> bool:
+    """Whether a stream is the default one, as the launch of a kernel takes it."""
+    return isinstance(stream, int) and not isinstance(stream, bool) and stream == 0
 
 
 def _as_numpy(x: Any) -> np.ndarray:
@@ -333,26 +309,13 @@ def _as_numpy(x: Any) -> np.ndarray:
     return found
 
 
-def _cloned(x: Any) -> Any:
-    """Copy of an array, on the device, in C order; an array on the device does not travel through the host."""
-    if isinstance(x, np.ndarray):
-        return cuda.to_device(np.ascontiguousarray(x))
-    x = _numba_array(x)
-    if not x.is_c_contiguous():
-        cure = "cuda.to_device(np.ascontiguousarray(x.copy_to_host()))"
-        _misfit("an array on the device is not in C order", cure)
-    made = cuda.device_array(tuple(x.shape), x.dtype)
-    made.copy_to_device(x)
-    return made
-
-
 def _on_host(x: Handle) -> np.ndarray:
     return np.array(x._of(x._memory.array.copy_to_host()))
 
 
 def _on_device(x: Handle) -> Any:
     array = x._of(x._memory.array)
-    return _cloned(array) if array.is_c_contiguous() else cuda.to_device(_on_host(x))
+    return cloned(array) if array.is_c_contiguous() else cuda.to_device(_on_host(x))
 
 
 def _misfit(why: str, instead: str) -> NoReturn:

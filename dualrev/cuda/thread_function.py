@@ -13,7 +13,9 @@ What the threads of a block share is a parameter, too: an array for each call of
 `cuda.syncthreads()`, becomes a call of the marker `barrier` with these arrays.
 
 An atomic addition becomes `y[...][i] += v`: the view `y[...]` of the whole array tells races.py that the store is
-atomic, and means nothing to the derivative.
+atomic, and means nothing to the derivative. `cuda.atomic.max(y, i, v)` becomes `y[...][...][i] = v`, and that of min
+`y[...][...][...][i] = v`: if v is the element after the launch, this is what has happened (winners.py). No other view
+`y[...]` is left in a thread function.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from dualrev.compiler.ad.custom.custom_rules import has_rule
 from dualrev.compiler.frontend.reading.source import Source, is_derivative, read
 from dualrev.compiler.runtime.markers import barrier
 from dualrev.compiler.types.aliases import Dispatcher, UserValue
+from dualrev.cuda.refusals import cause_and_cure
 from dualrev.cuda.shared import Shared
 from dualrev.diagnostics.quoting import execute, unused
 
@@ -55,38 +58,10 @@ for _k, _axis in enumerate(_AXES):
     INDICES[f"blockdim_{_axis}"] = f"np.int64(cuda.blockDim.{_axis})", frozenset()
     INDICES[f"griddim_{_axis}"] = f"np.int64(cuda.gridDim.{_axis})", frozenset()
 
+#: How many views mark an atomic operation: accesses.KINDS.
+_MARKS = {"atomic.add": 1, "atomic.sub": 1, "atomic.max": 2, "atomic.min": 3}
+
 _FIELDS = {"threadIdx": "thread", "blockIdx": "block", "blockDim": "blockdim", "gridDim": "griddim"}
-
-_BARRIER = "only the barrier of a whole block is reversed", "cuda.syncthreads() as a statement of its own"
-_CONSTANTS = "its shape and dtype have to be constants"
-_WARP = "threads of a warp exchange values, and each thread is reversed alone", "arrays that the kernel is given"
-
-#: Why parts of numba.cuda are refused, and what to write; by the first name.
-_REFUSED = {
-    "shared": (_CONSTANTS, "cuda.shared.array(128, numba.float64), whose shape is an int or a tuple of ints"),
-    "syncthreads": _BARRIER,
-    "syncwarp": _BARRIER,
-    "threadfence": _BARRIER,
-    "cg": _BARRIER,
-    "shfl": _WARP,
-    "vote": _WARP,
-    "ballot": _WARP,
-    "all": _WARP,
-    "any": _WARP,
-    "match": _WARP,
-    "atomic": (
-        "only cuda.atomic.add and cuda.atomic.sub without their values do not depend on the order of threads",
-        "cuda.atomic.add(array, index, value) as a statement of its own",
-    ),
-    "const": ("it is not read yet", "an array that the kernel is given"),
-    "local": (
-        _CONSTANTS,
-        "cuda.local.array(4, numba.float64), whose shape is an int or a tuple of ints",
-    ),
-    "grid": ("the number of axes has to be 1, 2 or 3", "cuda.grid(1)"),
-    "gridsize": ("the number of axes has to be 1, 2 or 3", "cuda.gridsize(1)"),
-}
-_UNKNOWN = "it has no derivative here", "functions of math, and what docs/cuda.md lists"
 
 
 def _is_name(s: ast.Assign, name: str) -> bool:
@@ -236,9 +211,7 @@ class _Rewriting(ast.NodeTransformer):
 
     def refuse(self, node: ast.AST, path: str) -> NoReturn:
         """Refuse a part of numba.cuda."""
-        first = path.partition(".")[0].partition("_")[0]
-        why, instead = _REFUSED.get(first, _UNKNOWN)
-        self.source.refuse(node, f"cuda.{path}", why, instead)
+        self.source.refuse(node, f"cuda.{path}", *cause_and_cure(path))
 
     # Syntax
 
@@ -257,21 +230,31 @@ class _Rewriting(ast.NodeTransformer):
         return found
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
-        """Rewrite a barrier, or an atomic addition: a statement of its own."""
+        """Rewrite a barrier, or an atomic operation: a statement of its own."""
         call = node.value
         path = self.path(call.func) if isinstance(call, ast.Call) else ""
         if isinstance(call, ast.Call) and path == "syncthreads" and not call.args:
             self.barriers.append(ast.copy_location(ast.Call(self.refer("barrier_", barrier), [], []), node))
             return ast.copy_location(ast.Expr(self.barriers[-1]), node)
-        if not isinstance(call, ast.Call) or path not in ("atomic.add", "atomic.sub") or len(call.args) != 3:
+        if not isinstance(call, ast.Call) or path not in _MARKS or len(call.args) != 3 or call.keywords:
             made = self.generic_visit(node)
             assert isinstance(made, ast.stmt)
             return made
         array, place, value = (self.visit(x) for x in call.args)
-        whole = ast.Subscript(array, ast.Constant(...), ast.Load())
-        target = ast.Subscript(whole, place, ast.Store())
+        for _ in range(_MARKS[path]):
+            array = ast.Subscript(array, ast.Constant(...), ast.Load())
+        target = ast.Subscript(array, place, ast.Store())
+        if path in ("atomic.max", "atomic.min"):
+            return ast.copy_location(ast.Assign([target], value), node)
         op = ast.Add() if path == "atomic.add" else ast.Sub()
         return ast.copy_location(ast.AugAssign(target, op, value), node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """Leave out `[...]`, which marks atomic operations in a thread function."""
+        made = self.generic_visit(node)
+        assert isinstance(made, ast.Subscript)
+        is_whole = isinstance(made.slice, ast.Constant) and made.slice.value is Ellipsis
+        return made.value if is_whole and isinstance(made.ctx, ast.Load) else made
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Rewrite a question for an index, a local array, or a call of a device function."""
@@ -282,6 +265,8 @@ class _Rewriting(ast.NodeTransformer):
             made = self._local_array(node)
         elif path == "shared.array":
             made = self._block_array(self._shared(node), "shared")
+        elif path == "const.array_like":
+            made = self._constant_array(node)
         elif path:
             self.refuse(node, path)
         elif _is_callable_there(called):
@@ -362,6 +347,16 @@ class _Rewriting(ast.NodeTransformer):
         made = extents[0] if len(extents) == 1 else ast.Tuple([*extents], ast.Load())
         dtype_node = ast.Attribute(module, "bool_" if kind.kind == "b" else kind.name, ast.Load())
         return ast.Call(ast.Attribute(module, "empty", ast.Load()), [made, dtype_node], [])
+
+    def _constant_array(self, node: ast.Call) -> ast.expr:
+        """Global array in constant memory: the array itself, which the emission puts there again."""
+        found = self.value(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+        if not isinstance(found, np.ndarray):
+            self.refuse(node, "const.array_like")
+        if found.dtype.kind not in "iub" and found.dtype not in (np.float64, np.float32):
+            what, why = f"cuda.const.array_like of {found.dtype}", "constants are real numbers here"
+            self.source.refuse(node, what, why, "an array of float64, or float32, for each part of it")
+        return node.args[0]
 
     def _shape(self, node: ast.expr) -> tuple[int, ...] | None:
         """Constant extents of a shape; None if they are not constants."""

@@ -11,14 +11,16 @@ import numba
 import numpy as np
 import pytest
 from numba import cuda
+from programs.constant_kernels import CONSTANT
 from programs.cuda_kernels import CASES, elementwise, grid_stride, in_place, logistic, scatter, stencil
+from programs.extreme_kernels import EXTREME
 from programs.shared_kernels import SHARED, sum_of_squares
 
 import dualrev as dr
 from dualrev.errors import LaunchError
 
 SIMULATED = bool(numba.config.ENABLE_CUDASIM)
-ALL = CASES | SHARED
+ALL = CASES | SHARED | CONSTANT | EXTREME
 rng = np.random.default_rng(1)
 
 
@@ -94,7 +96,9 @@ def test_arrays_that_are_not_needed_from_before_may_be_those_after(case):
 
 
 @pytest.mark.skipif(not SIMULATED, reason="a GPU chooses the order itself")
-@pytest.mark.parametrize("name", ["stencil", "scatter", "histogram", "grid stride", "bodies", "wave", *SHARED])
+@pytest.mark.parametrize(
+    "name", ["stencil", "scatter", "histogram", "grid stride", "bodies", "wave", *SHARED, *EXTREME]
+)
 def test_order_of_threads_does_not_matter(name, monkeypatch):
     case = ALL[name]
     adjoint = dr.cuda.adjoint(case.kernel)

@@ -1,6 +1,8 @@
 """The example and the benchmark that launch kernels, at small sizes; test_cuda.py runs this in the simulator."""
 
+import dataclasses
 import math
+import types
 
 import numba
 import numpy as np
@@ -43,13 +45,113 @@ def test_the_objective_of_the_wave_and_its_gradient():
     assert math.isclose(gradient @ along.ravel(), slope, rel_tol=1e-8)
 
 
+INSTALLED = ["dualrev", *(name for name in kernels.PEERS if not kernels.absent(name, is_check=True))]
+
+
 @pytest.mark.parametrize("dtype", kernels.TOLERANCES)
-def test_timed_adjoints_agree_with_differences_and_have_a_row(dtype):
-    for program in PROGRAMS:
-        assert kernels.check(program, dtype) < kernels.TOLERANCES[dtype]
-        line = kernels.row(program, dtype, program.tiny, seconds=0.0, threads=4)
-        assert line.startswith(f"| {program.name} | {dtype} | ")
-        assert len(line.split("|")) == 8
+@pytest.mark.parametrize("program", PROGRAMS, ids=[program.name for program in PROGRAMS])
+def test_timed_adjoints_agree_with_differences_and_have_a_row(program, dtype):
+    """Those of Warp and of JAX, too, where they are installed (make peers)."""
+    found = kernels.check(program, dtype, INSTALLED)
+    assert [*found] == INSTALLED
+    for name, difference in found.items():
+        assert not isinstance(difference, str), (name, difference)
+        assert difference < kernels.TOLERANCES[dtype], name
+    made = kernels.row(program, dtype, program.tiny, seconds=0.0, names=INSTALLED, threads=kernels.FEW)
+    assert [*made.seconds] == INSTALLED
+    assert (made.notes, made.wrong) == ([], False)
+    cells = made.line.strip("| ").split(" | ")
+    assert cells[:2] == [program.name, dtype]
+    assert len(cells) == len(kernels.TITLES)
+    assert cells.count("-") == 3 * ("Warp" not in INSTALLED) + 2 * ("JAX" not in INSTALLED)
+
+
+def test_the_tape_of_the_largest_n_body_is_long_enough():
+    """As many tiles, but smaller ones, and one block only."""
+    (program,) = (x for x in PROGRAMS if x.tape != 64)
+    size = program.sizes["large"] * kernels.FEW // kernels.THREADS
+    problem = kernels.Problem.of(program, size, np.float64, kernels.FEW)
+    problem = dataclasses.replace(problem, grid=(1, kernels.FEW))
+    assert isinstance(kernels.prepare("dualrev", problem), kernels.Prepared)
+    short = dataclasses.replace(problem, program=dataclasses.replace(program, tape=program.tape - 1))
+    assert f"needs {program.tape} words of tape" in kernels.prepare("dualrev", short)
+
+
+def test_cotangents_are_set_again_before_an_adjoint_is_timed(monkeypatch):
+    arrays, to_device = [], cuda.to_device
+    monkeypatch.setattr(kernels.cuda, "to_device", lambda x: arrays.append(to_device(x)) or arrays[-1])
+    problem = kernels.Problem.of(PROGRAMS[-1], 2, np.float64, 2)
+    prepared = kernels.by_dualrev(problem)
+    shadow = arrays[2 + problem.program.result]
+    np.testing.assert_array_equal(shadow.copy_to_host(), np.zeros((2, 4, 4)))
+    prepared.renew()
+    np.testing.assert_array_equal(shadow.copy_to_host(), problem.ct)
+    calls = []
+    kernels._median(lambda: calls.append("launch"), 0.0, lambda: calls.append("renew"))
+    assert calls == ["renew", "launch"] * (len(calls) // 2)
+
+
+def answer(**changed):
+    """Return an answer of a library that does nothing."""
+    return kernels.Prepared(**{"result": np.ones(2), "gradients": [np.ones(3)], **changed}, primal=int, adjoint=int)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (answer(gradients=[np.array([1.0, 1.0, 1.1])]), "its answer differs from that of dualrev by 1e-01"),
+        (answer(result=np.array([1.0, np.nan])), "its answer differs from that of dualrev by nan"),
+        (answer(gradients=[np.ones(4)]), "its answer differs from that of dualrev by inf"),
+        ("MemoryError: too large", "MemoryError: too large"),
+    ],
+)
+def test_a_library_whose_answer_is_wrong_has_no_times(wrong, why, monkeypatch):
+    monkeypatch.setattr(kernels, "prepare", lambda name, problem: wrong if name == "JAX" else answer())
+    made = kernels.row(PROGRAMS[0], "float64", 2, seconds=0.0, names=["dualrev", "Warp", "JAX"], threads=2)
+    assert [*made.seconds] == ["dualrev", "Warp"]
+    assert made.notes == [f"saxpy, float64, JAX: {why}"]
+    assert made.wrong
+    assert made.line.endswith(" | - | - |")
+
+
+def test_the_ratios_of_a_row():
+    made = kernels.Row(PROGRAMS[0], "float32", 1234.5, {"dualrev": (1e-3, 3e-3), "Warp": (1e-3, 2e-3)})
+    cells = ["1,234.5", "1,000.0", "3,000.0", "3.00", "1,000.0", "2,000.0", "1.50", "-", "-"]
+    assert made.line.strip("| ").split(" | ")[2:] == cells
+
+
+def test_an_adjoint_that_is_wrong_is_not_timed(monkeypatch, capsys):
+    right = kernels.by_dualrev
+
+    def wrong(problem):
+        """Return gradients that are all zero, in single precision."""
+        made = right(problem)
+        zeros = [np.zeros_like(x) for x in made.gradients]
+        return made if problem.dtype is np.float64 else dataclasses.replace(made, gradients=zeros)
+
+    monkeypatch.setattr(kernels, "by_dualrev", wrong)
+    monkeypatch.setattr(kernels, "PROGRAMS", [dataclasses.replace(PROGRAMS[0], sizes={"one": 2, "other": 3})])
+    monkeypatch.setattr(kernels, "reason", lambda is_check: "")
+    assert kernels.main(["--no-peers", "--seconds", "0"]) == 1
+    printed = capsys.readouterr().out
+    assert "saxpy, float64: dualrev agrees with differences" in printed
+    assert "saxpy, float32: dualrev DISAGREES with differences" in printed
+    for size in ("one", "other"):
+        table = printed.partition(f"Size: {size}\n")[2].split("Size:")[0]
+        (line,) = (line for line in table.split("\n") if line.startswith("| saxpy | float64"))
+        assert line.split(" | ")[3] != "-"
+        (line,) = (line for line in table.split("\n") if line.startswith("| saxpy | float32"))
+        assert line.split(" | ")[3] == "-"
+    assert kernels.main(["--no-peers", "--minutes", "0"]) == 1
+    assert "saxpy, float64: left out, as the time is over (--minutes)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("device", "why"), [("cpu", "it finds no GPU (pip install 'jax[cuda12]')"), ("gpu", "")])
+def test_a_peer_is_timed_on_a_gpu_only(device, why, monkeypatch):
+    monkeypatch.setattr(kernels.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(kernels.Peer, "load", lambda peer: types.SimpleNamespace(device=lambda: device))
+    assert kernels.absent("JAX", is_check=False) == why
+    assert kernels.absent("JAX", is_check=True) == ""
 
 
 def test_times_need_a_gpu(capsys, monkeypatch):
@@ -57,12 +159,16 @@ def test_times_need_a_gpu(capsys, monkeypatch):
     assert kernels.main([]) == 2
     assert "numba's simulator, whose times say nothing" in capsys.readouterr().err
     monkeypatch.setattr(kernels, "PROGRAMS", PROGRAMS[:1])
+    monkeypatch.setattr(kernels.importlib.util, "find_spec", lambda name: None)
     assert kernels.main(["--check"]) == 0
-    assert "saxpy, float32: agrees with differences" in capsys.readouterr().out
-    monkeypatch.setattr(kernels, "check", lambda program, dtype: math.nan)
+    printed = capsys.readouterr().out
+    assert "saxpy, float32: dualrev agrees with differences" in printed
+    assert "Warp is left out: it is not installed (pip install warp-lang)" in printed
+    assert "JAX is left out: it is not installed" in printed
+    monkeypatch.setattr(kernels, "check", lambda program, dtype, names: {"dualrev": math.nan})
     assert kernels.main([]) == 2
     assert kernels.main(["--check"]) == 1
-    assert "saxpy, float64: DISAGREES" in capsys.readouterr().out
+    assert "saxpy, float64: dualrev DISAGREES" in capsys.readouterr().out
     monkeypatch.setattr(cuda, "is_available", lambda: False)
     assert kernels.main(["--check"]) == 2
     assert "there is no GPU that numba finds" in capsys.readouterr().err

@@ -9,16 +9,8 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
-import numba
-import numpy as np
-from numba import cuda, types
-from programs.block_kernels import BLOCKS
-from programs.cuda_kernels import CASES, Case
-from programs.shared_kernels import SHARED
-
-from bench.programs.kernel_programs import PROGRAMS
-from dualrev.cuda.derive_kernel import kernel_text
-from dualrev.cuda.thread_function import thread_function
+from numba import cuda
+from programs.typed_kernels import typed_kernels
 
 CAPABILITY = (9, 0)
 
@@ -42,18 +34,9 @@ def assembled(function, kinds, folder):
 
 
 def main(folder):
-    """Compile the adjoints of all test kernels, for float64 and for float32."""
-    timed = {p.name: Case(p.kernel, grid, args) for p in PROGRAMS for args, grid in [p.make(p.tiny, np.float64, 4)]}
-    for name, case in (CASES | SHARED | BLOCKS | timed).items():
-        for number in (types.float64, types.float32):
-            kinds = [numba.typeof(x) for x in case.args]
-            for k in case.arrays:
-                kinds[k] = kinds[k].copy(dtype=number)
-            made = kernel_text(thread_function(case.kernel), tuple(kinds), 64)
-            space = dict(made.refs)
-            exec(made.text.replace("@cuda.jit()", ""), space)
-            given = (*kinds, *(kinds[k] for k in made.active), *[types.int64[::1]] * (made.limit is not None))
-            print(f"{name}, {number}: {assembled(space[made.name], given, folder)}")
+    """Compile the adjoints of all test kernels."""
+    for typed in typed_kernels():
+        print(f"{typed.name}: {assembled(typed.adjoint, typed.adjoint_kinds, folder)}")
     print("assembled")
 
 

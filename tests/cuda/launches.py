@@ -4,6 +4,7 @@ import gc
 import math
 import weakref
 
+import numba
 import numpy as np
 import pytest
 from numba import cuda
@@ -34,6 +35,7 @@ from programs.cuda_launches import (
 import dualrev as dr
 from dualrev.errors import LaunchError
 
+SIMULATED = bool(numba.config.ENABLE_CUDASIM)
 rng = np.random.default_rng(5)
 #: How far derivatives may be from central differences, by dtype.
 TOLERANCES = {np.float64: 1e-7, np.float32: 2e-3}
@@ -222,6 +224,82 @@ def test_one_kernel_is_derived_once():
     first = dr.cuda.vjp(in_place_twice, X)[1].launches[0].adjoint
     assert dr.cuda.vjp(in_place_twice, Y)[1].launches[1].adjoint is first
     assert len(first._made) >= 1
+
+
+class Stream:
+    """Stand-in for a stream."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return self.name
+
+    def synchronize(self):
+        """Do nothing."""
+
+
+def on_streams(one, other):
+    """Return a function that launches on streams: the second launch overwrites what the first one has read."""
+
+    def launch(record, x):
+        y = record.zeros(x.shape, x.dtype)
+        record[elementwise, *GRID, one](x, y)
+        record[in_place, *GRID, other](x)
+        z = record.to_device(Y.astype(x.dtype))
+        record[product, *GRID, one](x, y, z)
+        record[in_place, *GRID](z)
+        return z
+
+    return launch
+
+
+def test_launches_on_streams_are_reversed_in_the_order_of_python():
+    streams = [cuda.stream(), cuda.stream()] if not SIMULATED else [Stream("one"), Stream("other")]
+    y, pull = dr.cuda.vjp(on_streams(*streams), X)
+    expected, expected_pull = dr.cuda.vjp(on_streams(0, 0), X)
+    np.testing.assert_array_equal(y, expected)
+    for _ in range(2):
+        np.testing.assert_array_equal(pull(Y)[0], expected_pull(Y)[0])
+    along, ends = rng.standard_normal(8), []
+    for h in (1e-6, -1e-6):
+        ends.append(run(on_streams(*streams), [X + h * along], [Y]))
+    assert pull(Y)[0] @ along == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-7)
+
+
+@pytest.mark.skipif(not SIMULATED, reason="a GPU has streams of its own")
+def test_copies_wait_for_launches_on_streams_and_launches_for_copies(monkeypatch):
+    done = []
+    get_item, to_device = type(in_place).__getitem__, cuda.to_device
+
+    def launched(kernel, grid):
+        done.append(f"{kernel.py_func.__name__} {grid[2] if len(grid) > 2 else 'default'}")
+        return get_item(kernel, grid)
+
+    def copied(x):
+        done.append("copy")
+        return to_device(x)
+
+    monkeypatch.setattr(type(in_place), "__getitem__", launched)
+    monkeypatch.setattr(cuda, "to_device", copied)
+    monkeypatch.setattr(cuda, "device_array", lambda *args: done.append("copy") or to_device(np.zeros(*args)))
+    monkeypatch.setattr(cuda, "synchronize", lambda: done.append("wait"))
+    _, pull = dr.cuda.vjp(on_streams(Stream("one"), Stream("other")), X)
+    assert done == [
+        *["copy", "copy", "wait", "elementwise one"],
+        *["wait", "copy", "wait", "in_place other"],  # the copy of x, which the adjoint of `elementwise` reads
+        *["wait", "copy", "wait", "product one"],
+        *["wait", "copy", "in_place default"],
+    ]
+    done.clear()
+    pull(Y)
+    names = [x.partition("_adjoint ")[0] for x in done if x != "copy"]
+    assert names == ["in_place", "product", "in_place", "elementwise"]
+    assert all(x.endswith(" default") for x in done if x != "copy")
+    done.clear()
+    with pytest.raises(ZeroDivisionError):
+        dr.cuda.vjp(lambda record, x: (record[in_place, *GRID, Stream("one")](x), 1 / 0), X)
+    assert done == ["copy", "copy", "wait", "in_place one", "wait"]  # the second copy is kept
 
 
 def test_the_stencil_takes_numbers():

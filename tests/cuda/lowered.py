@@ -8,16 +8,10 @@ from types import SimpleNamespace
 
 import numba.cuda.compiler
 import numba.cuda.dispatcher
-import numpy as np
 from numba import types
 from numba.cuda.cudadrv import nvvm
-from programs.block_kernels import BLOCKS
-from programs.cuda_kernels import CASES, Case
-from programs.shared_kernels import SHARED
-
-from bench.programs.kernel_programs import PROGRAMS
-from dualrev.cuda.derive_kernel import kernel_text
-from dualrev.cuda.thread_function import thread_function
+from programs.constant_kernels import CONSTANT
+from programs.typed_kernels import typed_kernels
 
 CAPABILITY = (7, 5)
 
@@ -41,29 +35,17 @@ def lowered(function, kinds):
     return numba.cuda.compiler.compile_cuda(function, types.void, kinds, cc=CAPABILITY).library.get_llvm_str()
 
 
-def check(case, number):
-    """Lower a kernel and its adjoint, of arrays with this dtype."""
-    kinds = [numba.typeof(x) for x in case.args]
-    for k in case.arrays:
-        kinds[k] = kinds[k].copy(dtype=number)
-    if case.device:
-        assert "define" in lowered(case.kernel.py_func, tuple(kinds))
-    made = kernel_text(thread_function(case.kernel), tuple(kinds), 64)
-    space = dict(made.refs)
-    exec(made.text.replace("@cuda.jit()", ""), space)
-    given = (*kinds, *(kinds[k] for k in made.active), *[types.int64[::1]] * (made.limit is not None))
-    assert "define" in lowered(space[made.name], given)
-
-
 def main():
-    """Lower all cases, in both precisions."""
+    """Lower all kernels and their adjoints; global arrays are in constant memory."""
     nvvm.NVVM = Layout
     for module in (numba.cuda.compiler, numba.cuda.dispatcher):
         module.get_current_device = lambda: SimpleNamespace(compute_capability=CAPABILITY)
-    timed = [Case(p.kernel, grid, args) for p in PROGRAMS for args, grid in [p.make(p.tiny, np.float64, 4)]]
-    for case in (*CASES.values(), *SHARED.values(), *BLOCKS.values(), *timed):
-        for number in (types.float64, types.float32):
-            check(case, number)
+    for typed in typed_kernels():
+        if typed.case.device:
+            assert "define" in lowered(typed.case.kernel.py_func, typed.kinds)
+        text = lowered(typed.adjoint, typed.adjoint_kinds)
+        assert "define" in text
+        assert ("_cudapy_cmem" in text) == (typed.name in CONSTANT)
     print("lowered")
 
 

@@ -30,7 +30,7 @@ def ran(*args, **environment):
 
 
 PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", "-q"]
-FILES = "adjoints", "launches", "refused_launches", "applications"
+FILES = "adjoints", "tuples", "records", "extremes", "launches", "refused_launches", "applications"
 ADJOINTS = [*PYTEST, *(str(HERE / f"{name}.py") for name in FILES)]
 
 

@@ -10,6 +10,7 @@ from numba.cuda import atomic, grid, threadIdx
 A = np.ones(4)
 K = np.arange(4)
 M = np.ones((4, 4))
+Z = np.ones(4, complex)
 
 
 @cuda.jit
@@ -139,9 +140,86 @@ def voted(x):
 
 
 @cuda.jit
-def maximum(x, y):
+def exchanged(x, k):
+    i = cuda.grid(1)
+    cuda.atomic.exch(k, 0, i)
+    x[i] = 2.0 * x[i]
+
+
+@cuda.jit
+def old_maximum(x, y):
+    i = cuda.grid(1)
+    y[i] = cuda.atomic.max(x, 0, y[i])
+
+
+@cuda.jit
+def maximum_and_sum(x, y):
     i = cuda.grid(1)
     cuda.atomic.max(y, 0, x[i])
+    cuda.atomic.add(y, 1, x[i])
+
+
+@cuda.jit
+def maximum_and_minimum(x, y):
+    i = cuda.grid(1)
+    cuda.atomic.max(y, 0, x[i])
+    cuda.atomic.min(y, 1, x[i])
+
+
+@cuda.jit
+def maximum_that_is_read(x, y, z):
+    i = cuda.grid(1)
+    cuda.atomic.max(y, 0, x[i])
+    z[i] = x[i] / y[0]
+
+
+@cuda.jit
+def maximum_of_ints_that_is_stored(k):
+    i = cuda.grid(1)
+    cuda.atomic.max(k, 0, i)
+    k[i] = 1
+
+
+@cuda.jit
+def maximum_of_a_block(x):
+    part = cuda.shared.array(1, numba.float64)
+    i = cuda.grid(1)
+    cuda.atomic.max(part, 0, x[i])
+
+
+@cuda.jit
+def maximum_of_a_row(x, m):
+    i = cuda.grid(1)
+    row = m[i]
+    cuda.atomic.max(row, 0, x[i])
+
+
+@cuda.jit
+def loop_over_arrays(rows, y):
+    i = cuda.grid(1)
+    for row in rows:
+        cuda.atomic.add(y, 0, row[i] ** 2)
+
+
+@cuda.jit
+def constant_argument(x, y):
+    i = cuda.grid(1)
+    y[i] = cuda.const.array_like(x)[i]
+
+
+@cuda.jit
+def constant_or_argument(x, y):
+    i = cuda.grid(1)
+    row = cuda.const.array_like(A)
+    if x[i] > 0.5:
+        row = x
+    y[i] = x[i] * row[i]
+
+
+@cuda.jit
+def complex_constant(x):
+    i = cuda.grid(1)
+    x[i] = x[i] * cuda.const.array_like(Z)[i].real
 
 
 @cuda.jit
@@ -314,7 +392,24 @@ REFUSED = [
     (counted_together, (A, A), "cuda.atomic.add(count", "an array of ints that a block shares", "an array of floats"),
     (part_chosen_by_a_loop, (A, A), "row[t] = x[i]", "a branch or a loop chooses the array", "part with all its"),
     (voted, (A,), "cuda.syncthreads_or", "the barrier of a whole block", "cuda.syncthreads() as a statement"),
-    (maximum, (A, A), "cuda.atomic.max", "order of threads", "cuda.atomic.add(array, index, value)"),
+    (exchanged, (A, K), "cuda.atomic.exch", "order of threads", "cuda.atomic.add(array, index, value)"),
+    (old_maximum, (A, A), "y[i] = cuda.atomic.max", "old values", "a statement of its own"),
+    (maximum_and_sum, (A, A), "cuda.atomic.add(y", "takes the maximum atomically", "a kernel for each of both"),
+    (maximum_and_minimum, (A, A), "cuda.atomic.min(y", "takes the maximum atomically", "a kernel for each of both"),
+    (maximum_that_is_read, (A, A, A), "z[i] = x[i] / y[0]", "a load from y", "a kernel for each of both"),
+    (maximum_of_ints_that_is_stored, (K,), "k[i] = 1", "a store into k", "a kernel for each of both"),
+    (maximum_of_a_block, (A,), "cuda.atomic.max(part", "a block shares", "an array that the kernel is given"),
+    (
+        maximum_of_a_row,
+        (A, M),
+        "cuda.atomic.max(row",
+        "only whole arguments of the kernel",
+        "cuda.atomic.max(y, (i, j), value)",
+    ),
+    (constant_or_argument, (A, A), "row = cuda.const", "constant memory has no shadow", "that the kernel is given"),
+    (complex_constant, (A,), "cuda.const.array_like(Z)", "of complex128", "an array of float64"),
+    (loop_over_arrays, ((A, A), A), "cuda.atomic.add(y, 0, row[i]", "that a loop chooses", "state.x"),
+    (constant_argument, (A, A), "cuda.const.array_like(x)", "known when the kernel", "for a global A"),
     (old_value, (A, K), "j = cuda.atomic.add", "order of threads", "a statement of its own"),
     (shuffle, (A,), "cuda.shfl_down_sync", "exchange values", "arrays that the kernel is given"),
     (four_axes, (A,), "cuda.grid(4)", "1, 2 or 3", "cuda.grid(1)"),
@@ -341,5 +436,11 @@ REFUSED = [
     (complex_numbers, (A + 1j,), "def complex_numbers", "complex128", "float64"),
     (complex_numbers, (A.astype(np.float16),), "def complex_numbers", "float16", "float64, or float32"),
     (complex_numbers, ([1.0],), "def complex_numbers", "list(float64)", "an array of float64"),
-    (complex_numbers, ((A, A),), "def complex_numbers", "UniTuple", "an array of float64"),
+    (
+        complex_numbers,
+        ((A, A + 1j),),
+        "def complex_numbers",
+        "x[1], an argument of numba type array(complex",
+        "float64",
+    ),
 ]
