@@ -305,21 +305,6 @@ def double_buffer(x, y):
 
 
 @cuda.jit
-def steps_in_turns(x, y, steps):
-    buf = cuda.shared.array((2, 8), numba.float64)
-    t = cuda.threadIdx.x
-    d = cuda.blockDim.x
-    buf[0, t] = x[t]
-    cuda.syncthreads()
-    for k in range(steps):
-        src = k % 2
-        dst = (k + 1) % 2
-        buf[dst, t] = math.sin(buf[src, t]) + 0.3 * buf[src, (t + 1) % d]
-        cuda.syncthreads()
-    y[t] = buf[steps % 2, t]
-
-
-@cuda.jit
 def first_element_again(x, y):
     """The thread that stores an element stores it again."""
     part = cuda.shared.array(8, numba.float64)
@@ -400,7 +385,6 @@ BLOCKS = {
     "flat reduction": Case(flat_reduction, ((2, 2), (2, 2)), (uniform(4, 4), uniform(2, 2)), second=False),
     "halo by index": Case(halo_by_index, (3, 4), (uniform(10), uniform(10))),
     "double buffer": Case(double_buffer, (1, 4), (uniform(16), uniform(4)), second=False),
-    "steps in turns": Case(steps_in_turns, (1, 8), (uniform(8), uniform(8), 3), second=False),
     "exclusive scan": Case(exclusive_scan, (1, 4), (uniform(8), uniform(8)), second=False),
     "two rows": Case(two_rows, (1, (2, 4)), (uniform(2, 4), uniform(2, 4))),
     "first element again": Case(first_element_again, (1, 4), (uniform(4), uniform(4))),
