@@ -216,6 +216,10 @@ class Accesses:
                 return bool(facts) and all(is_natural(substituted(f, first)) for f in facts)
         return False
 
+    def all(self) -> Iterator[tuple[Access, Var]]:
+        """All accesses, each with its array."""
+        return self._accesses(self.f.body, Tests())
+
     def _mark(self, s: Statement, x: Var) -> str | None:
         """The kind of an atomic access to an array; None of any other access."""
         depth, made = 0, self.versions.at(s, x).statement
@@ -223,10 +227,6 @@ class Accesses:
             depth += 1
             made = self.versions.at(made, made.base).statement if isinstance(made.base, Var) else None
         return KINDS[depth]
-
-    def all(self) -> Iterator[tuple[Access, Var]]:
-        """All accesses, each with its array."""
-        return self._accesses(self.f.body, Tests())
 
     def _accesses(self, body: Block, tests: Tests) -> Iterator[tuple[Access, Var]]:
         def access(kind: str, x: Var, index: tuple[Index, ...]) -> tuple[Access, Var]:

@@ -75,6 +75,13 @@ class Indices(Dependence):
             self.lengths.setdefault(x, array.variable if isinstance(array, Value) else array)
         return made
 
+    def _part(self, s: View, a: Access) -> Access | None:
+        """The element of the base of a view; also of the view of a record, whose fields have no axes."""
+        match s.value:
+            case Applied("runtime.row", (of, Pack(places))) if of is s.base:
+                return replace(a, root=self._version(s.base) or s.base, index=(*map(self._index, places), *a.index))
+        return super()._part(s, a)
+
     def factors_of(self, x: Number) -> tuple[Number, ...]:
         """The factors of a product; of any other integer, itself."""
         return self.made_of[x] if single(x) in self.products.values() else (x,)

@@ -76,11 +76,16 @@ def coordinates(made: Accesses, some: list[Access], loops: Loops = None) -> Coor
             continue
         both = [pair for f in forms for pair in _mixed(made, f)]
         mixed += both
-        many = (x for x in numbers if not is_natural(minus(Form(1, {}), single(x))))  # not t % 2
+        many = (x for x in numbers if not _is_bit(made, x))
         found |= NONE.union(*map(made.depends_on, many)) - NONE.union(*(p | q for p, q in both))
     for p, q in mixed:
         found |= p | q if found >= p or found >= q else NONE
     return found
+
+
+def _is_bit(made: Accesses, x: Number) -> bool:
+    """Whether an integer is computed as 0 or 1: t % 2 does not tell threads apart."""
+    return x in made.dependence.made_of and is_natural(minus(Form(1, {}), single(x)))
 
 
 def _mixed(made: Accesses, f: Form) -> Iterator[tuple[Coordinates, Coordinates]]:

@@ -305,21 +305,6 @@ def double_buffer(x, y):
 
 
 @cuda.jit
-def steps_in_turns(x, y, steps):
-    buf = cuda.shared.array((2, 8), numba.float64)
-    t = cuda.threadIdx.x
-    d = cuda.blockDim.x
-    buf[0, t] = x[t]
-    cuda.syncthreads()
-    for k in range(steps):
-        src = k % 2
-        dst = (k + 1) % 2
-        buf[dst, t] = math.sin(buf[src, t]) + 0.3 * buf[src, (t + 1) % d]
-        cuda.syncthreads()
-    y[t] = buf[steps % 2, t]
-
-
-@cuda.jit
 def first_element_again(x, y):
     """The thread that stores an element stores it again."""
     part = cuda.shared.array(8, numba.float64)
@@ -329,6 +314,53 @@ def first_element_again(x, y):
         part[0] = 2.0 * x[3]
     cuda.syncthreads()
     y[t] = part[t] * part[0]
+
+
+@cuda.jit
+def exclusive_scan(x, y):
+    """Scan of Blelloch; that the offset stays positive is said by a test."""
+    temp = cuda.shared.array(8, numba.float64)
+    t = cuda.threadIdx.x
+    n = 2 * cuda.blockDim.x
+    temp[2 * t] = x[2 * t]
+    temp[2 * t + 1] = x[2 * t + 1]
+    offset = 1
+    d = n >> 1
+    while d > 0:
+        cuda.syncthreads()
+        if t < d:
+            ai = offset * (2 * t + 1) - 1
+            bi = offset * (2 * t + 2) - 1
+            temp[bi] += temp[ai] * temp[ai]
+        offset *= 2
+        d >>= 1
+    cuda.syncthreads()
+    if t == 0:
+        temp[n - 1] = 0.0
+    d = 1
+    while d < n:
+        offset >>= 1
+        cuda.syncthreads()
+        if t < d and offset > 0:
+            ai = offset * (2 * t + 1) - 1
+            bi = offset * (2 * t + 2) - 1
+            v = temp[ai]
+            temp[ai] = temp[bi]
+            temp[bi] += v
+        d *= 2
+    cuda.syncthreads()
+    y[2 * t] = temp[2 * t]
+    y[2 * t + 1] = temp[2 * t + 1]
+
+
+@cuda.jit
+def two_rows(x, y):
+    """Threads of two axes, which clear the shadow of a short array together."""
+    rows = cuda.shared.array((2, 4), numba.float64)
+    t, u = cuda.threadIdx.x, cuda.threadIdx.y
+    rows[t, u] = x[t, u]
+    cuda.syncthreads()
+    y[t, u] = rows[1 - t, u] * rows[t, 3 - u]
 
 
 _rng = np.random.default_rng(9)
@@ -353,6 +385,7 @@ BLOCKS = {
     "flat reduction": Case(flat_reduction, ((2, 2), (2, 2)), (uniform(4, 4), uniform(2, 2)), second=False),
     "halo by index": Case(halo_by_index, (3, 4), (uniform(10), uniform(10))),
     "double buffer": Case(double_buffer, (1, 4), (uniform(16), uniform(4)), second=False),
-    "steps in turns": Case(steps_in_turns, (1, 8), (uniform(8), uniform(8), 3), second=False),
+    "exclusive scan": Case(exclusive_scan, (1, 4), (uniform(8), uniform(8)), second=False),
+    "two rows": Case(two_rows, (1, (2, 4)), (uniform(2, 4), uniform(2, 4))),
     "first element again": Case(first_element_again, (1, 4), (uniform(4), uniform(4))),
 }

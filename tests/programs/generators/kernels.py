@@ -7,7 +7,7 @@ import numpy as np
 __all__ = ["arguments", "kernel", "launches"]
 
 LAUNCHES = ((1, 4), (2, 3), (3, 2), (2, 4))
-OF_TWO_AXES = ((1, (2, 2)), (2, (2, 2)), (1, (3, 1)), (1, (2, 3)))
+OF_TWO_AXES = ((1, (2, 2)), (2, (2, 2)), (1, (3, 1)), (1, (1, 4)))
 ELEMENTS = 48
 
 _HEAD = """\
