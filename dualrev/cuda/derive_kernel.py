@@ -47,7 +47,7 @@ from dualrev.compiler.types.aliases import NumbaType, NumbaTypes, UserValue
 from dualrev.cuda.arguments import Member, members
 from dualrev.cuda.emit_kernel import KernelEmission, Tape
 from dualrev.cuda.needed import BETWEEN, Needed
-from dualrev.cuda.prepare import prepared
+from dualrev.cuda.prepare import prepared, without_barriers
 from dualrev.cuda.races import check_races
 from dualrev.cuda.thread_function import INDICES, ThreadFunction
 from dualrev.cuda.winners import Scratch, with_claims
@@ -169,6 +169,8 @@ class _Derivation:
             for x, leaf in zip(self.parameters, self.leaves, strict=True)
             if x in extreme and is_real_array(x) and leaf.field is None
         }
+        if not self.shared:  # no thread waits for what another one stores
+            self.core = replace(self.core, body=without_barriers(self.core.body))
         self.core = with_claims(self.core, self.scratch, self._refuse)
         active = [x for x in (*self.arrays, *self.shared) if is_real_array(x)]
         back: list[Var] = []

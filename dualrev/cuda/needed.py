@@ -21,6 +21,7 @@ from dualrev.compiler.ir.core.nodes import Barrier, Block, Effect, For, Function
 from dualrev.compiler.ir.core.traverse import blocks, rewritten, statements, substituted, with_blocks, writes
 from dualrev.compiler.optimize.dead_code import without_dead_code
 from dualrev.compiler.optimize.initial_values import exposed
+from dualrev.cuda.prepare import without_barriers
 
 __all__ = ["BETWEEN", "Needed"]
 
@@ -67,7 +68,7 @@ class Needed:
         every = [s for s in statements(f.body[:count]) if not isinstance(s, Barrier)]
         if any(classes.find(x) in mine for s in every for x in (*contents(s), *self.memory.changed(s))):
             return f
-        return replace(f, body=(*_without_barriers(f.body[:count]), *f.body[count:]))
+        return replace(f, body=(*without_barriers(f.body[:count]), *f.body[count:]))
 
     def _without_spent_stores(self, f: Function) -> Block:
         """Leave out the stores into arrays of the kernel after which nothing of the same memory is loaded."""
@@ -94,10 +95,6 @@ class Needed:
             )
 
         return kept(f.body) if spent else f.body
-
-
-def _without_barriers(body: Block) -> Block:
-    return tuple(with_blocks(s, map(_without_barriers, blocks(s))) for s in body if not isinstance(s, Barrier))
 
 
 def _renamed(forward: Block, reverse: Block, parameters: Iterable[Var]) -> tuple[Block, dict[Var, Var]]:

@@ -28,7 +28,7 @@ from dualrev.compiler.ir.core.traverse import (
 from dualrev.compiler.ir.names import is_generated
 from dualrev.diagnostics.quoting import raising
 
-__all__ = ["prepared"]
+__all__ = ["prepared", "without_barriers"]
 
 _OUTSIDE = raising("IndexError", "tuple index out of range")
 
@@ -40,14 +40,18 @@ def prepared(f: Function, shared: tuple[Var, ...]) -> Function:
 
 
 def _with_barriers(body: Block, arrays: tuple[Var, ...]) -> Block:
-    """Write the arrays that a block shares into its barriers; without any, leave the barriers out."""
+    """Write the arrays that a block shares into its barriers."""
     return tuple(
         replace(s, arrays=arrays)
         if isinstance(s, Barrier)
         else with_blocks(s, [_with_barriers(b, arrays) for b in blocks(s)])
         for s in body
-        if arrays or not isinstance(s, Barrier)
     )
+
+
+def without_barriers(body: Block) -> Block:
+    """Leave the barriers out of a block."""
+    return tuple(with_blocks(s, map(without_barriers, blocks(s))) for s in body if not isinstance(s, Barrier))
 
 
 def _with_arrays_first(f: Function) -> Function:

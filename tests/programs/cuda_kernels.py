@@ -280,6 +280,16 @@ def permuted(x, k, y):
         y[j] = math.exp(y[j] * 0.1)
 
 
+@cuda.jit
+def with_idle_barriers(x, y):
+    """No array is shared, so nobody has to wait."""
+    i = cuda.grid(1)
+    for _ in range(2):
+        if i < x.size:
+            y[i] = y[i] * math.sin(x[i])
+        cuda.syncthreads()
+
+
 @dataclass(frozen=True)
 class Case:
     """A kernel with its grid and arguments; `before` are the arrays that the adjoint needs from before the launch."""
@@ -322,5 +332,6 @@ CASES = {
     "histogram with breaks": Case(histogram_with_breaks, (1, 4), (KEYS, X, Y, np.zeros(8, int))),
     "until large": Case(until_large, (3, 4), (X, Y), ("x",), second=False),
     "permuted": Case(permuted, (3, 4), (X, _rng.permutation(10), Y), ("y",)),
+    "idle barriers": Case(with_idle_barriers, (3, 4), (X, Y), ("y",)),
     "branches": Case(branches, (3, 4), (X, Y), device=False),  # numba 0.68 finds no max for a device without a driver
 }

@@ -24,6 +24,14 @@ def barrier_below_a_test(x):
 
 
 @cuda.jit
+def barrier_of_nothing_below_a_test(x):
+    t = cuda.threadIdx.x
+    if t > 0:
+        x[t] = 2.0 * x[t]
+        cuda.syncthreads()
+
+
+@cuda.jit
 def barrier_after_a_return(x):
     part = cuda.shared.array(4, numba.float64)
     i, t = cuda.grid(1), cuda.threadIdx.x
@@ -362,6 +370,13 @@ def imported_names(x, y):
 #: A kernel, its arguments, the line that the error names, and what it says.
 REFUSED = [
     (barrier_below_a_test, (A,), "cuda.syncthreads()", "all threads of a block have to come to it", "outside of it"),
+    (
+        barrier_of_nothing_below_a_test,
+        (A,),
+        "cuda.syncthreads()",
+        "all threads of a block have to come",
+        "outside of it",
+    ),
     (barrier_after_a_return, (A,), "cuda.syncthreads()", "all threads of a block have to come to it", "outside of it"),
     (barrier_in_a_loop_of_the_thread, (A, K), "cuda.syncthreads()", "all threads of a block", "outside of it"),
     (shared_of_unknown_size, (A, 3), "cuda.shared.array(n", "have to be constants", "cuda.shared.array(128"),
