@@ -1,5 +1,6 @@
 """Adjoints of kernels, which test_cuda.py runs in processes of their own: in the simulator, and on a GPU if any."""
 
+import functools
 import importlib
 import math
 import re
@@ -22,6 +23,7 @@ from dualrev.errors import LaunchError
 SIMULATED = bool(numba.config.ENABLE_CUDASIM)
 ALL = CASES | SHARED | CONSTANT | EXTREME
 rng = np.random.default_rng(1)
+adjoint_of = functools.cache(dr.cuda.adjoint)  # derived once for all tests
 
 
 def copied(args):
@@ -55,14 +57,14 @@ def check_differences(kernel, launch, args, arrays, tolerance=1e-6):
 
 @pytest.mark.parametrize("case", ALL.values(), ids=ALL)
 def test_adjoint_agrees_with_differences(case):
-    adjoint = dr.cuda.adjoint(case.kernel)
+    adjoint = adjoint_of(case.kernel)
     check_differences(case.kernel[case.grid], adjoint[case.grid], case.args, case.arrays)
     assert adjoint.before(*case.args) == case.before
 
 
 @pytest.mark.parametrize("case", [c for c in ALL.values() if c.second], ids=[k for k, c in ALL.items() if c.second])
 def test_adjoint_of_an_adjoint_agrees_with_differences(case):
-    first = dr.cuda.adjoint(case.kernel).compiled(*case.args)
+    first = adjoint_of(case.kernel).compiled(*case.args)
     args = (*case.args, *(rng.standard_normal(case.args[k].shape) for k in case.arrays))
     arrays = [*case.arrays, *range(len(case.args), len(args))]
     check_differences(first[case.grid], dr.cuda.adjoint(first)[case.grid], args, arrays)
@@ -70,7 +72,7 @@ def test_adjoint_of_an_adjoint_agrees_with_differences(case):
 
 @pytest.mark.parametrize("case", ALL.values(), ids=ALL)
 def test_adjoint_in_single_precision(case):
-    adjoint = dr.cuda.adjoint(case.kernel)
+    adjoint = adjoint_of(case.kernel)
     single = [x.astype(np.float32) if k in case.arrays else x for k, x in enumerate(case.args)]
     double = [x.astype(np.float64) if k in case.arrays else x for k, x in enumerate(single)]
     cts = [rng.standard_normal(case.args[k].shape).astype(np.float32) for k in case.arrays]
@@ -83,7 +85,7 @@ def test_adjoint_in_single_precision(case):
 
 @pytest.mark.parametrize("case", ALL.values(), ids=ALL)
 def test_arrays_that_are_not_needed_from_before_may_be_those_after(case):
-    adjoint = dr.cuda.adjoint(case.kernel)
+    adjoint = adjoint_of(case.kernel)
     after = copied(case.args)
     case.kernel[case.grid](*after)
     names = adjoint.parameters
@@ -101,7 +103,7 @@ def test_arrays_that_are_not_needed_from_before_may_be_those_after(case):
 )
 def test_order_of_threads_does_not_matter(name, monkeypatch):
     case = ALL[name]
-    adjoint = dr.cuda.adjoint(case.kernel)
+    adjoint = adjoint_of(case.kernel)
     cts = [rng.standard_normal(case.args[k].shape) for k in case.arrays]
     expected = pulled(adjoint[case.grid], case.args, case.arrays, cts)
 
@@ -140,7 +142,7 @@ def test_adjoint_is_the_pullback_of_the_same_loop_over_prange(name, same):
     cts = [rng.standard_normal(case.args[k].shape) for k in case.arrays]
     _, pull = dr.vjp(same, *case.args)
     expected = pull(tuple(cts))
-    found = pulled(dr.cuda.adjoint(case.kernel)[case.grid], case.args, case.arrays, cts)
+    found = pulled(adjoint_of(case.kernel)[case.grid], case.args, case.arrays, cts)
     for k, x in zip(case.arrays, found, strict=True):
         np.testing.assert_allclose(x, expected[k], rtol=1e-11)
 
