@@ -16,8 +16,6 @@ from support.twin import twin
 import dualrev as dr
 from dualrev.errors import CustomRuleError, LoopError, UnsupportedError
 
-pytestmark = pytest.mark.usefixtures("unoptimized")
-
 
 class Pair(NamedTuple):
     number: float
