@@ -27,7 +27,8 @@ in the derivative, as in most libraries: they move the result by no more than th
 >>> @njit
 ... def remaining(rate):
 ...     return rk45(decay, (0.0, 1.0), np.ones(1), args=(rate,), rtol=1e-9, atol=1e-9).y[0, -1]
->>> round(remaining(2.0), 8), round(dr.grad(remaining)(2.0), 8)  # exp(-rate) and -exp(-rate)
+>>> value, slope = dr.value_and_grad(remaining)(2.0)
+>>> round(value, 8), round(slope, 8)  # exp(-rate) and -exp(-rate)
 (0.13533528, -0.13533528)
 """
 

@@ -26,7 +26,8 @@ Differential Equations", 2018.
 >>> @njit
 ... def remaining(rate):
 ...     return rk45(decay, (0.0, 1.0), np.ones(1), np.array([1.0]), (rate,), 1e-9, 1e-9)[0, 0]
->>> round(remaining(2.0), 6), round(dr.grad(remaining)(2.0), 6)  # exp(-rate) and -exp(-rate)
+>>> value, slope = dr.value_and_grad(remaining)(2.0)
+>>> round(value, 6), round(slope, 6)  # exp(-rate) and -exp(-rate)
 (0.135335, -0.135335)
 """
 

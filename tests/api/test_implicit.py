@@ -654,15 +654,21 @@ def test_initial_value_problems(method):
     last = dr.jacobian(lambda p: solved(p, y0, t_eval=None)[:, -1])(p)
     at_2 = dr.jacobian(lambda p: solved(p, y0)[:, -1])(p)
     assert_same(last, at_2, rtol=1e-6)
-    if method != "RK45":
-        return
-    compiled = dr.jacobian(lambda p: solved(p, y0, f=_pendulum)[:, -1])(p)
-    assert_same(compiled, at_2, rtol=1e-8)
 
 
 @njit
 def _pendulum(t, y, p):
     return np.array([y[1], -p[0] * np.sin(y[0]) - p[1] * y[1] + 0.1 * np.cos(p[0] * t)])
+
+
+@pytest.mark.slow  # numba compiles the gradient for ten seconds; test_ode.py compares others with closed forms
+def test_the_derivative_of_a_numba_function_is_that_of_a_python_function():
+    def at_2(p, f):
+        options = {"args": (p,), "t_eval": [0.0, 0.4, 1.5, 2.0], "rtol": 1e-9, "atol": 1e-10}
+        return integrate.solve_ivp(f, (0.0, 2.0), np.array([1.0, 0.0]), **options).y[:, -1]
+
+    by_python, compiled = (dr.jacobian(at_2)(np.array([2.0, 0.3]), f) for f in (pendulum, _pendulum))
+    assert_same(compiled, by_python, rtol=1e-8)
 
 
 def test_the_times_and_the_order_of_initial_value_problems():

@@ -400,10 +400,7 @@ STEEP = [with_a_power, with_a_callee, root_of_a_root, by_way_of_arrays, on_one_s
 
 @pytest.mark.parametrize(
     "f",
-    [
-        pytest.param(f, marks=pytest.mark.slow) if f in (with_a_callee, root_of_a_root, by_way_of_arrays) else f
-        for f in STEEP
-    ],
+    [pytest.param(f, marks=pytest.mark.slow) if f not in (with_a_power, on_one_side, in_threads) else f for f in STEEP],
     ids=lambda f: f.__name__,
 )
 def test_a_direction_that_does_not_move_an_argument_at_a_pole(f):

@@ -14,6 +14,8 @@ from dualrev.compiler.bridge.api import derivative_source
 from dualrev.eager.copies import copied
 from dualrev.errors import ArgumentError, ArgumentNumberError, OutputError, TangentError
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 
 class Ball(NamedTuple):
     at: np.ndarray

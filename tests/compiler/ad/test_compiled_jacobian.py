@@ -15,6 +15,8 @@ from support.twin import twin
 import dualrev as dr
 from dualrev.errors import ArgumentError, OutputError, UnsupportedError
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 
 @njit
 def peaks(p, t):

@@ -17,6 +17,8 @@ import dualrev as dr
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.errors import ArgumentError, CotangentError, ScalarError, TangentError, UnsupportedError
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 A = np.array([0.5, 1.2, -0.4])
 
 

@@ -20,6 +20,8 @@ from dualrev.compiler.bridge.check_mode import Checked
 from dualrev.compiler.bridge.make_dispatcher import derivative
 from dualrev.errors import ArgumentError, OutputError, ScalarError, TangentError, UnsupportedError
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 #: Of a kink, or where the first derivative is infinite, the second one is a matter of taste.
 APART = {"kinks.an_infinite_slope"}
 SCALAR = [c for c in CASES if c.argnums and c.name not in APART and isinstance(twin(c.function)(*c.arguments()), float)]

@@ -11,7 +11,9 @@ import pytest
 from numba import cfunc, njit
 from numba.core import compiler
 from numba.core.codegen import JITCPUCodegen
+from numba.core.compiler import Flags
 from numba.core.registry import cpu_target
+from numba.core.targetconfig import TargetConfig
 from numba.extending import overload
 from support.oracle import assert_same
 from support.twin import twin
@@ -89,6 +91,26 @@ def test_numba_types_the_same_program_with_closures_and_generators():
     expected = typed(of_many_kinds, args)
     with fast_compilation():
         assert typed(of_many_kinds, args) == expected
+
+
+def some_flags():
+    """Flags with options that are set, and set to what they are by default."""
+    for options in ({}, {"nrt": False}, {"nrt": True}, {"nrt": True, "fastmath": True}, {"error_model": "numpy"}):
+        made = Flags()
+        for name, value in options.items():
+            setattr(made, name, value)
+        yield made
+
+
+def test_flags_are_equal_where_they_are_to_numba():
+    expected = [[one == two for one in some_flags()] for two in some_flags()]
+    hashes = [*map(hash, some_flags())]
+    assert expected[0] == [True, True, False, False, False]
+    with fast_compilation():
+        assert [[one == two for one in some_flags()] for two in some_flags()] == expected
+        assert [*map(hash, some_flags())] == hashes
+        assert Flags() != 0
+        assert Flags() != TargetConfig()
 
 
 def replaced():

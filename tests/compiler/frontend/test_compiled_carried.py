@@ -12,6 +12,8 @@ from support.oracle import assert_same
 
 import dualrev as dr
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 A = np.array([0.7, -0.4, 1.2, 0.3])
 
 

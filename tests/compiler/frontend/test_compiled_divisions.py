@@ -7,6 +7,8 @@ from support.oracle import assert_same
 
 import dualrev as dr
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 
 @njit
 def quotient(x, y):

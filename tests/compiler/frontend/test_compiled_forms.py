@@ -13,6 +13,8 @@ import dualrev as dr
 from dualrev.errors import UnsupportedError
 from dualrev.rules.library.linalg.products import cross_each
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 PLACES, FACTOR = (1, 3), 2.5
 X = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
 

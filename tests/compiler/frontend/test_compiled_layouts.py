@@ -7,6 +7,8 @@ from numba import njit
 import dualrev as dr
 from dualrev.errors import UnsupportedError
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 
 @njit
 def flags(x):

@@ -1,8 +1,9 @@
 """Type inference, SSA construction and lowering by numba, faster and with the same results, for derivatives.
 
 A derivative is a few long functions of scalars, and numba's compiler is made for many short ones. It types each `a + b`
-by trying all declarations of `+`, asks all its registries for new declarations at each call of an intrinsic, and visits
-all statements for each variable that is assigned twice. Here it remembers, and visits the statements that matter.
+by trying all declarations of `+`, asks all its registries for new declarations at each call of an intrinsic, reads all
+options to compare two sets of them, and visits all statements for each variable that is assigned twice. Here it
+remembers, and visits the statements that matter.
 
     with faster_numba():      numba's functions are replaced
         ...                   and put back
@@ -55,10 +56,34 @@ def _around(made: Callable[[Any], Any], owner: Any, name: str) -> tuple[Any, str
 # Types
 
 
+def _hashed_flags(own: Any) -> Any:
+    known: dict[Any, int] = {}
+
+    def hash_of(self: Any) -> int:
+        """Return numba's hash, which is that of the options' names: one for each class."""
+        kind = type(self)
+        if kind not in known:
+            known[kind] = own(self)
+        return known[kind]
+
+    return hash_of
+
+
 def _same_flags(own: Any) -> Any:
     def equal(self: Any, other: Any) -> Any:
-        """Compare the options that are set, and all options only if these differ."""
-        return self is other or (type(self) is type(other) and self._values == other._values) or own(self, other)
+        """Compare the options that are set in one of the two; numba reads all options of both."""
+        if self is other:
+            return True
+        if type(self) is not type(other):
+            return own(self, other)
+        one, two, options = self._values, other._values, self.options
+        if one == two:
+            return True
+        for name in one.keys() | two.keys():
+            default = options[name].default
+            if one.get(name, default) != two.get(name, default):
+                return False
+        return True
 
     return equal
 
@@ -224,6 +249,7 @@ def _called_from_c(own: Any) -> Any:
 
 
 _REPLACED = [
+    _around(_hashed_flags, targetconfig.TargetConfig, "__hash__"),
     _around(_same_flags, targetconfig.TargetConfig, "__eq__"),
     _around(_call_of_numbers, functions.BaseFunction, "get_call_type"),
     _around(_refreshed, base.BaseContext, "refresh"),
