@@ -29,10 +29,14 @@ class Typed(NamedTuple):
     adjoint_kinds: tuple[Any, ...]
 
 
-def typed_kernels() -> Iterator[Typed]:
-    """Derive the adjoints of all kernels; those of NumPy's arrays alone for float64 and for float32."""
+def typed_kernels(single: bool = True) -> Iterator[Typed]:
+    """Derive the adjoints of all kernels, those of NumPy's arrays alone for float64 and for float32.
+
+    Without `single`, only those that are timed, for float32.
+    """
     for dtype, number in ((np.float64, types.float64), (np.float32, types.float32)):
-        for name, case in (CASES | SHARED | BLOCKS | EXTREME | timed(dtype)).items():
+        many = CASES | SHARED | BLOCKS | EXTREME if single or dtype is np.float64 else {}
+        for name, case in (many | timed(dtype)).items():
             yield _typed(f"{name}, {number}", case, number)
     for name, case in (CONSTANT | TUPLES | RECORDS).items():
         yield _typed(name, case, types.float64)
