@@ -93,6 +93,14 @@ def _burr(z: Any, c: Any, d: Any = 1.0) -> Any:
     return np.log(c * d) - (c + 1.0) * np.log(z) - (d + 1.0) * np.log1p(z**-c)
 
 
+def _exponnorm(z: Any, k: Any) -> Any:
+    u = (1.0 / k - z) / math.sqrt(2.0)
+    above, below = np.where(u > 0.0, u, 0.0), np.where(u > 0.0, 0.0, -u)
+    tail = np.log(sp.erfcx(above)) - math.log(2.0) - 0.5 * z * z  # log_ndtr has less digits there
+    rest = (0.5 / k - z) / k + sp.log_ndtr(math.sqrt(2.0) * below)
+    return np.where(u > 0.0, tail, rest) - np.log(k)
+
+
 def _at_most(k: Any, n: Any, p: Any) -> Any:
     """Return the probability of at most k of n."""
     return np.where(plain(k) < plain(n), sp.betainc(np.maximum(n - k, 0.5), k + 1.0, 1.0 - p), 1.0)
@@ -164,6 +172,8 @@ FORMULAS: Mapping[str, Formulas] = {
     "lognorm": {"log": lambda z, s: -0.5 * (np.log(z) / s) ** 2 - np.log(s * z) - 0.5 * _LOG_2_PI,
                 "cdf": lambda z, s: sp.ndtr(np.log(z) / s)},
     "gibrat": {"log": lambda z: _normal(np.log(z)) - np.log(z), "cdf": lambda z: sp.ndtr(np.log(z))},
+    "exponnorm": {"log": _exponnorm, "cdf": lambda z, k: sp.ndtr(z) - k * np.exp(_exponnorm(z, k)),
+                  "logsf": lambda z, k: np.log(sp.ndtr(-z) + k * np.exp(_exponnorm(z, k)))},
     "uniform": {"log": lambda z: 0.0 * z, "cdf": lambda z: z},
     "triang": {"log": _log_triangle, "cdf": _triangle},
     "laplace": {"log": lambda z: -np.abs(z) - math.log(2.0), "cdf": _below},

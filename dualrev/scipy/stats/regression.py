@@ -81,7 +81,8 @@ def linregress(x: Any, y: Any) -> Any:
     away, rest = x - mean, y - np.mean(y)
     square, other, both = np.mean(away * away), np.mean(rest * rest), np.mean(away * rest)
     slope, r = both / square, both / np.sqrt(square * other)
-    p, error = found.pvalue, 0.0  # constants, for two points
+    # for two points: constants, or from SciPy 1.18 on NaN, and so are their derivatives
+    p, error = found.pvalue, found.stderr * slope if np.isnan(found.stderr) else 0.0
     if n > 2:
         p, error = _p_value(r, n), np.sqrt((1.0 - r * r) * other / square / (n - 2.0))
     made = slope, np.mean(y) - slope * mean, r, p, error, error * np.sqrt(square + mean * mean)
