@@ -264,7 +264,7 @@ SHARED = {
     "sum of squares": Case(sum_of_squares, (3, T), (uniform(10), uniform(1)), second=False),
     "product by halves": Case(product_by_halves, (2, 8), (uniform(16), uniform(2))),
     "matrix product": Case(
-        matrix_product, ((2, 2), (T, T)), (uniform(6, 7), uniform(7, 5), uniform(6, 5)), second=False
+        matrix_product, ((1, 2), (T, T)), (uniform(3, 7), uniform(7, 5), uniform(3, 5)), second=False
     ),
     "transpose": Case(transpose, ((2, 2), (T, T)), (uniform(8, 8), uniform(8, 8))),
     "halo": Case(with_halo, (3, T), (uniform(10), uniform(10))),
