@@ -61,13 +61,6 @@ class Indices(Dependence):
         """Return a form as it is: indices do not overflow."""
         return a
 
-    def _part(self, s: View, a: Access) -> Access | None:
-        """The element of the base of a view; also of the view of a record, whose fields have no axes."""
-        match s.value:
-            case Applied("runtime.row", (of, Pack(places))) if of is s.base:
-                return replace(a, root=self._version(s.base) or s.base, index=(*map(self._index, places), *a.index))
-        return super()._part(s, a)
-
     def extent(self, array: Root, axis: int | str) -> Form:
         """The form of the length of an array along an axis."""
         made = super().extent(array, axis)
