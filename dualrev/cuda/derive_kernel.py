@@ -84,6 +84,7 @@ class KernelText:
     loaded    numbers of the members whose elements the adjoint reads
     before    numbers of those that are written to and read: their elements from before the launch are read
     restored  numbers of those whose elements change while the adjoint runs
+    alone     numbers of those with a shadow whose elements one thread adds to, without atomics: readers.py
     extreme   numbers of the members of which the kernel takes maxima or minima: winners.py
     limit     words of tape of a thread, if threads look for room; else None
     threads   coordinates by which threads have to differ: those that the kernel asks for, if it stores anything
@@ -98,20 +99,27 @@ class KernelText:
     loaded: tuple[int, ...]
     before: tuple[int, ...]
     restored: tuple[int, ...]
+    alone: tuple[int, ...]
     extreme: tuple[int, ...]
     limit: int | None
     threads: frozenset[str] | None
 
 
-def kernel_text(thread: ThreadFunction, argtypes: NumbaTypes, tape: int, options: str = "") -> KernelText:
-    """Emit the adjoint kernel for these types of the kernel's arguments; `tape` words for each thread."""
+def kernel_text(
+    thread: ThreadFunction, argtypes: NumbaTypes, tape: int, options: str = "", atomic: bool = False
+) -> KernelText:
+    """Emit the adjoint kernel for these types of the kernel's arguments; `tape` words for each thread.
+
+    With `atomic`, all additions to shadows of arrays that the kernel only reads are atomic: they may share memory.
+    """
     with global_compiler_lock:
-        return _Derivation(thread, argtypes, tape, options).made()
+        return _Derivation(thread, argtypes, tape, options, atomic).made()
 
 
 class _Derivation:
-    def __init__(self, thread: ThreadFunction, argtypes: NumbaTypes, tape: int, options: str) -> None:
+    def __init__(self, thread: ThreadFunction, argtypes: NumbaTypes, tape: int, options: str, atomic: bool) -> None:
         self.thread, self.limit, self.options, self.source = thread, tape, options, thread.source
+        self.atomic = atomic
         settings = Settings.of(os.environ)
         settings = replace(settings, left_out=settings.left_out | _ALONE)
         self.front = Front(thread.sources, PassManager(LISTS, settings), inlines_all=True)
@@ -163,7 +171,8 @@ class _Derivation:
     def made(self) -> KernelText:
         """Emit the kernel."""
         core = without_repetition(self.core, self.memory, ())
-        self.stored, self.added, self.alone, extreme = check_races(core, self.memory, self.indices, self.shared)
+        self.stored, self.added, alone, extreme = check_races(core, self.memory, self.indices, self.shared)
+        self.alone = {x for x in alone if is_real_array(x) and not self.atomic}
         self.scratch = {
             x: Scratch.of(self.front.names, leaf.parameter)
             for x, leaf in zip(self.parameters, self.leaves, strict=True)
@@ -292,6 +301,7 @@ class _Derivation:
             self._members(loaded),
             self._members(k for k in loaded if core.find(self.parameters[k]) in written),
             self._members(k for k in numbers if known.find(self.parameters[k]) in restored),
+            self._members(k for k in numbers if self.parameters[k] in self.alone),
             self._members(extreme),
             tape.limit if tape.is_checked else None,
             asked if self.stored else None,

@@ -49,19 +49,23 @@ _TEMPLATES = {
     "rounds": "-((a - b) // c) if (b - a) * c > 0 else 0",
 }
 
+#: Words: 4 KiB of local memory, which a device reserves for each thread that may run at one time.
+_UNASKED = 512
+
 Refuse = Callable[[int, str, str, str], NoReturn]
 
 
 class Tape:
     """Tape of a thread: an array of floats, one of ints beside it if ints are saved, and how many words each has.
 
-    size     words, if it is known when the kernel is compiled; else None
+    size     words, if it is known when the kernel is compiled, and no more than a thread may have unasked; else None
     limit    words that the thread has
     """
 
     def __init__(self, names: Names, body: Block, limit: int) -> None:
-        self.size = _size(body)
-        self.limit = limit if self.size is None else self.size
+        size = _size(body)
+        self.size = size if size is None or size <= max(limit, _UNASKED) else None
+        self.limit = limit if self.size is None else max(1, self.size)
         every = list(statements(body))
         self.waits = any(isinstance(s, nodes.Barrier) for s in every)  # then all threads of a block go on, or none
         saved: list[Atom] = [x for s in every if isinstance(s, nodes.Push) for x in s.values]

@@ -77,7 +77,7 @@ class Adjoint:
         self.kernel, self.tape = kernel, tape
         self._thread = thread_function(kernel)
         self.parameters = self._thread.parameters
-        self._made: dict[NumbaTypes, tuple[KernelText, UserValue]] = {}
+        self._made: dict[tuple[NumbaTypes, bool], tuple[KernelText, UserValue]] = {}
 
     def __repr__(self) -> str:
         return f"dualrev.cuda.adjoint({self.kernel.py_func.__name__})"
@@ -103,7 +103,8 @@ class Adjoint:
     def compiled(self, *args: Any) -> UserValue:
         """Return the adjoint kernel for arguments of the kernel, as `numba.cuda.jit` returns it.
 
-        Its parameters are those of a launch, with the members of tuples in place of tuples. `adjoint` takes it for
+        Its parameters are those of a launch, with the members of tuples in place of tuples. The shadows that it is
+        launched with must not share memory. `adjoint` takes it for
         second derivatives, unless its threads look for room on the tape, or compete for cotangents.
         """
         return self._derived(args)[1]
@@ -125,17 +126,17 @@ class Adjoint:
             )
         return self[grid].checked(args)
 
-    def _derived(self, args: Sequence[Any]) -> tuple[KernelText, UserValue]:
+    def _derived(self, args: Sequence[Any], atomic: bool = False) -> tuple[KernelText, UserValue]:
         parameters = self.parameters
         if len(args) < len(parameters):
             why = f"it takes {', '.join(parameters)}, and shadows, got {len(args)} arguments"
             raise self.misfit(why, "*args, *shadows")
         kinds = self.types_of(args)
-        if kinds not in self._made:
+        if (kinds, atomic) not in self._made:
             options = "fastmath=True" if _is_fast(self.kernel) else ""
-            made = kernel_text(self._thread, kinds, self.tape, options)
-            self._made[kinds] = made, _compiled(made)
-        return self._made[kinds]
+            made = kernel_text(self._thread, kinds, self.tape, options, atomic)
+            self._made[kinds, atomic] = made, _compiled(made)
+        return self._made[kinds, atomic]
 
     def types_of(self, args: Sequence[Any]) -> NumbaTypes:
         """Return numba's types of the arguments of the kernel, shadows left out."""
@@ -167,6 +168,8 @@ class Launch:
         shadows = self._shadows(of.types_of(args), args[count:])
         self._check_shadows(made, primals, shadows)
         self._check_memory(made, primals, shadows)
+        if _are_shared(made, shadows):  # an element of the shadows may have two readers, one of each array
+            made, kernel = of._derived(args, atomic=True)
         needed = [] if made.limit is None else [np.zeros(1, np.int64)]
         self._run(made, kernel, primals, shadows, needed)
         if made.limit is None or needed[0][0] <= made.limit:
@@ -309,6 +312,12 @@ def span(x: Any) -> tuple[int, int] | None:
     reach = [(n - 1) * step for n, step in zip(given["shape"], strides, strict=True)]
     first = given["data"][0]
     return first + sum(k for k in reach if k < 0), first + sum(k for k in reach if k > 0) + size
+
+
+def _are_shared(made: KernelText, shadows: Sequence[Any]) -> bool:
+    """Whether a shadow that is added to without atomics shares memory with another one."""
+    pairs = itertools.combinations(zip(made.active, shadows, strict=True), 2)
+    return any((k in made.alone or m in made.alone) and _overlap(x, y) for (k, x), (m, y) in pairs)
 
 
 def _overlap(x: Any, y: Any) -> bool:

@@ -167,6 +167,42 @@ def test_shadows_of_one_array_that_is_read_twice_may_be_one():
         dr.cuda.adjoint(product)[1, 4](x, x, np.zeros(3), host, host, np.ones(3))
 
 
+def test_shadows_that_share_memory_are_added_to_atomically():
+    @cuda.jit
+    def neighbours(x, y, z):
+        i = cuda.grid(1)
+        if i < z.size:
+            z[i] = x[i] * y[i + 1]
+
+    x = np.arange(1.0, 6.0)
+    given = x[:4], x[1:], np.zeros(3)
+    adjoint, whole = dr.cuda.adjoint(neighbours), cuda.to_device(np.zeros(5))
+    assert "d_x[i] +=" in adjoint.source(*given)
+    adjoint[1, 4](*given, whole[:4], whole[1:], np.ones(3))
+    np.testing.assert_array_equal(whole.copy_to_host(), [3.0, 4.0, 6.0, 2.0, 3.0])
+    last, _ = list(adjoint._made.values())[-1]
+    assert not last.alone
+    assert "cuda.atomic.add(d_x, i, " in last.text
+    adjoint[1, 4](*given, *np.zeros((2, 4)), np.ones(3))
+    assert len(adjoint._made) == 2
+
+
+def test_a_long_tape_of_known_length_is_asked_for():
+    @cuda.jit
+    def iterated(x, y):
+        i = cuda.grid(1)
+        if i < x.size:
+            v = x[i]
+            for _ in range(600):
+                v = math.sin(v)
+            y[i] = v
+
+    x, cts = np.full(2, 0.3), (np.zeros(2), np.ones(2))
+    with pytest.raises(LaunchError, match=r"needs 600 words of tape and has 64.*adjoint\(kernel, tape=600\)"):
+        dr.cuda.adjoint(iterated)[1, 2](x, np.zeros(2), *copied(cts))
+    assert "cuda.local.array(600, np.float64)" in dr.cuda.adjoint(iterated, tape=600).source(x, x)
+
+
 def test_arrays_on_the_device_and_no_elements_and_nan():
     adjoint = dr.cuda.adjoint(elementwise)
     x = np.array([0.0, np.nan, 1.0])
