@@ -22,9 +22,7 @@ from dualrev.compiler.analysis.values.linear_bounds import (
     constant,
     is_natural,
     minus,
-    plus,
-    scaled,
-    single,
+    substituted,
 )
 from dualrev.compiler.ir.core.atom_types import is_array
 from dualrev.compiler.ir.core.atoms import (
@@ -47,13 +45,13 @@ from dualrev.compiler.ir.core.nodes import (
     View,
     While,
 )
-from dualrev.compiler.ir.core.traverse import blocks, parts, reads, statements, writes
+from dualrev.compiler.ir.core.traverse import blocks, expressions, reads, statements, writes
 from dualrev.cuda.conditions import Conditions, Tests
 from dualrev.cuda.identity import told
 from dualrev.cuda.indices import Indices
 from dualrev.cuda.varying import Varying
 
-__all__ = ["BLOCK", "KINDS", "NONE", "Access", "Accesses", "Coordinates", "is_mark", "is_same", "substituted"]
+__all__ = ["BLOCK", "KINDS", "NONE", "Access", "Accesses", "Coordinates", "is_mark"]
 
 Coordinates = frozenset[str]
 NONE: Coordinates = frozenset()
@@ -253,29 +251,9 @@ class Accesses:
                 yield from self._accesses(inner, tests + more)
 
 
-def substituted(f: Form, names: Mapping[Number, Form]) -> Form:
-    """Return a form with other forms for integers."""
-    found = constant(f.constant)
-    for x, k in f.factors.items():
-        found = plus(found, scaled(k, names.get(x, single(x))))
-    return found
-
-
-def is_same(a: Form, b: Form) -> bool:
-    """Whether two linear forms are equal."""
-    apart = minus(a, b)
-    return not apart.factors and not apart.constant
-
-
-def _expressions(e: Index) -> Iterator[Index]:
-    yield e
-    for part in parts(e):
-        yield from _expressions(part)
-
-
 def _items(e: Index) -> Iterator[tuple[Var, tuple[Index, ...]]]:
     """Elements of arrays that an expression reads."""
-    for x in _expressions(e):
+    for x in expressions(e):
         if isinstance(x, Item) and isinstance(x.base, Var) and is_array(x.base):
             is_part = len(x.index) < x.base.type.ndim or any(i is ... or isinstance(i, Span) for i in x.index)
             if not is_part:

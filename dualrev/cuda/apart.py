@@ -26,9 +26,10 @@ from dualrev.compiler.analysis.values.linear_bounds import (
     plus,
     scaled,
     single,
+    substituted,
 )
 from dualrev.compiler.ir.core.nodes import For
-from dualrev.cuda.accesses import Access, Accesses, substituted
+from dualrev.cuda.accesses import Access, Accesses
 
 __all__ = ["are_apart"]
 

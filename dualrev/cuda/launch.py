@@ -104,8 +104,8 @@ class Adjoint:
         """Return the adjoint kernel for arguments of the kernel, as `numba.cuda.jit` returns it.
 
         Its parameters are those of a launch, with the members of tuples in place of tuples. The shadows that it is
-        launched with must not share memory. `adjoint` takes it for
-        second derivatives, unless its threads look for room on the tape, or compete for cotangents.
+        launched with must not share memory. `adjoint` takes it for second derivatives, unless its threads look for
+        room on the tape, or compete for cotangents.
         """
         return self._derived(args)[1]
 

@@ -17,7 +17,7 @@ from dualrev.compiler.analysis.values.linear_bounds import Form, Number, is_natu
 from dualrev.compiler.ir.core.atoms import Var
 from dualrev.compiler.ir.core.nodes import For
 from dualrev.compiler.ir.core.traverse import statements
-from dualrev.cuda.accesses import Access, Accesses, is_same
+from dualrev.cuda.accesses import Access, Accesses
 
 __all__ = ["has_one_reader"]
 
@@ -36,7 +36,7 @@ def _common(some: list[Access]) -> Iterator[Form]:
     """Indices that all accesses have on one axis."""
     for forms in zip(*(a.element.index for a in some), strict=False):
         first = forms[0]
-        if first is not None and all(f is not None and is_same(first, f) for f in forms):
+        if first is not None and all(f == first for f in forms):
             yield first
 
 
@@ -58,7 +58,6 @@ def _telling(made: Accesses, indices: Mapping[str, Var]) -> Iterator[tuple[Numbe
             continue
         yield from ((x, axis) for x in start.factors)
         for s in statements(made.f.body) if step is not None and whole else ():
-            if isinstance(s, For) and is_same(made.dependence.form(s, s.start), start):
-                assert step is not None
-                if is_same(made.dependence.form(s, s.step), step):
-                    yield from ((x, axis) for x in made.dependence.counter_of(s).factors)
+            form = made.dependence.form
+            if isinstance(s, For) and form(s, s.start) == start and form(s, s.step) == step:
+                yield from ((x, axis) for x in made.dependence.counter_of(s).factors)

@@ -19,7 +19,7 @@ from dualrev.compiler.analysis.values.linear_bounds import Form, Number, is_natu
 from dualrev.compiler.ir.core.atoms import Constant
 from dualrev.compiler.ir.core.nodes import Barrier, For
 from dualrev.compiler.ir.core.traverse import statements
-from dualrev.cuda.accesses import NONE, Access, Accesses, Coordinates, is_same
+from dualrev.cuda.accesses import NONE, Access, Accesses, Coordinates
 from dualrev.cuda.thread_function import INDICES
 
 __all__ = ["coordinates", "covers", "fixed"]
@@ -48,7 +48,7 @@ def fixed(made: Accesses, some: list[Access], loops: Loops = None) -> Coordinate
 
 def _is_zero(f: Form, zero: Form) -> bool:
     """Whether a form is zero if another one is."""
-    return is_same(f, zero) or is_same(f, scaled(-1, zero))
+    return f in (zero, scaled(-1, zero))
 
 
 def _changes(made: Accesses, x: Number, loops: Loops) -> bool:
@@ -163,7 +163,7 @@ def _steps(made: Accesses, x: Number) -> tuple[Form, int, int]:
             length = minus(stop, start)
             return start, step, 2 if length.factors or not step else max(0, -(-length.constant // step))
     for v in made.versions.values:
-        if v.kind == "header" and len(v.parts) == 2 and is_same(dependence.form_of(v), single(x)):
+        if v.kind == "header" and len(v.parts) == 2 and dependence.form_of(v) == single(x):
             change = minus(dependence.form_of(v.parts[1]), single(x))
             moves = any(dependence.is_of_loop(y, v.statement) for y in change.factors)
             return dependence.form_of(v.parts[0]), 1 if moves else 0 if change.factors else change.constant, 2

@@ -33,6 +33,7 @@ from dualrev.compiler.analysis.values.linear_bounds import (
     minus,
     plus,
     scaled,
+    substituted,
 )
 from dualrev.compiler.analysis.values.linear_forms import COUNT, SUM, Axis, LinearForms, is_whole
 from dualrev.compiler.ir.core.atoms import (
@@ -435,9 +436,9 @@ class Dependence(LinearForms):
         names = dict(known or {})
         for x in some:
             if x not in names:
-                bounds = ([_with(f, names) for f in side] for side in (x.lower, x.upper))
+                bounds = ([substituted(f, names) for f in side] for side in (x.lower, x.upper))
                 names[x] = super().number(x.most, *bounds)
-        return replace(a, index=tuple(None if f is None else _with(f, names) for f in a.index))
+        return replace(a, index=tuple(None if f is None else substituted(f, names) for f in a.index))
 
     def _elsewhere(self, a: Access, s: Loop) -> Iterator[Access]:
         """An access in a later iteration of a loop, and in an earlier one."""
@@ -459,15 +460,6 @@ class Dependence(LinearForms):
 def _is_part(s: Statement | None) -> TypeGuard[View]:
     """Whether a statement takes a part of an array itself, and not of one that is spread from it."""
     return isinstance(s, View) and isinstance(s.value, Item) and s.value.base is s.base
-
-
-def _with(f: Form, names: dict[Number, Form]) -> Form:
-    """A form with other forms in the place of numbers."""
-    found = Form(f.constant, {x: k for x, k in f.factors.items() if x not in names})
-    for x, k in f.factors.items():
-        if x in names:
-            found = plus(found, Form(k * names[x].constant, {y: k * by for y, by in names[x].factors.items()}))
-    return found
 
 
 def _compared(a: Form | None, b: Form | None) -> Answer:

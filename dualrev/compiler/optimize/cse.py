@@ -32,7 +32,16 @@ from dualrev.compiler.ir.core.nodes import (
     Store,
     While,
 )
-from dualrev.compiler.ir.core.traverse import blocks, leaves, parts, reads, statements, substituted, with_blocks, writes
+from dualrev.compiler.ir.core.traverse import (
+    blocks,
+    expressions,
+    leaves,
+    reads,
+    statements,
+    substituted,
+    with_blocks,
+    writes,
+)
 
 __all__ = ["without_repetition"]
 
@@ -128,7 +137,7 @@ class _Elimination:
                 what: tuple[Hashable, ...] = (s.array, s.index)
             case Real():
                 what = (s.rule.name, s.spelling, s.checked)
-            case Discrete() if not any(map(_calls, _expressions(s.value))):
+            case Discrete() if not any(map(_calls, expressions(s.value))):
                 what = (s.value, s.repeated)
             case _:
                 return None
@@ -173,12 +182,6 @@ def _ends(s: Statement) -> tuple[Atom, ...]:
 
 def _calls(e: Index) -> bool:
     return isinstance(e, Method) or (isinstance(e, Applied) and e.function != "len")
-
-
-def _expressions(e: Index) -> Iterator[Index]:
-    yield e
-    for part in parts(e):
-        yield from _expressions(part)
 
 
 def _exact(x: Atom) -> Hashable:

@@ -8,9 +8,13 @@ puts these in the place of the newest x, again and again, until a number is left
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Form", "Number", "constant", "is_natural", "least", "magnitude", "minus", "plus", "scaled", "single"]
+__all__ = [
+    *["Form", "Number", "constant", "is_natural", "least", "magnitude", "minus", "plus", "scaled", "single"],
+    "substituted",
+]
 
 
 @dataclass(eq=False)
@@ -60,6 +64,14 @@ def scaled(k: int, a: Form) -> Form:
 def minus(a: Form, b: Form) -> Form:
     """The form `a - b`."""
     return plus(a, scaled(-1, b))
+
+
+def substituted(a: Form, names: Mapping[Number, Form]) -> Form:
+    """A form with other forms in the place of integers."""
+    found = constant(a.constant)
+    for x, k in a.factors.items():
+        found = plus(found, scaled(k, names.get(x, single(x))))
+    return found
 
 
 def magnitude(a: Form) -> int | None:

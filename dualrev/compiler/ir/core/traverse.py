@@ -57,6 +57,7 @@ from dualrev.compiler.ir.core.nodes import (
 __all__ = [
     "atoms_of",
     "blocks",
+    "expressions",
     "leaves",
     "mapped",
     "parts",
@@ -150,6 +151,13 @@ def parts(e: Index) -> tuple[Index, ...]:
         case Span():
             return tuple(x for x in (e.lower, e.upper, e.step) if x is not None)
     return ()
+
+
+def expressions(e: Index) -> Iterator[Index]:
+    """Walk an expression or an index, and all in it."""
+    yield e
+    for part in parts(e):
+        yield from expressions(part)
 
 
 def atoms_of(e: Index) -> Iterator[Atom]:
