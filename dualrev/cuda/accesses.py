@@ -47,9 +47,9 @@ from dualrev.compiler.ir.core.nodes import (
 )
 from dualrev.compiler.ir.core.traverse import blocks, expressions, reads, statements, writes
 from dualrev.cuda.conditions import Conditions, Tests
-from dualrev.cuda.identity import told
+from dualrev.cuda.divergence import Varying
 from dualrev.cuda.indices import Indices
-from dualrev.cuda.varying import Varying
+from dualrev.cuda.one_thread import told
 
 __all__ = ["BLOCK", "KINDS", "NONE", "Access", "Accesses", "Coordinates", "is_mark"]
 

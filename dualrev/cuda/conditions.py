@@ -1,4 +1,4 @@
-"""Conditions: what the tests around a statement say of integers.
+"""Path conditions: what the tests around a statement say of integers.
 
 if i < n:                 n - 1 - i is not negative
 if i == n - 1:            i - n + 1 is zero, for no two threads
@@ -29,7 +29,7 @@ _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 @dataclass(frozen=True)
 class Tests:
-    """What tests say where they hold.
+    """Path condition: what tests say where they hold.
 
     facts      linear forms that are not negative
     zeros      forms that are zero and fix coordinates of the thread: no two threads have the same
@@ -52,7 +52,7 @@ class Tests:
 
 
 class Conditions:
-    """Reader of tests.
+    """Analysis of path conditions.
 
     fixed_by    gives the coordinates of which no two threads have the same where a form is zero
     differs     says whether threads may take different ways at a branch

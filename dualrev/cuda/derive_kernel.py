@@ -1,6 +1,6 @@
 """Adjoint kernel of a kernel for argument types, as text: from its thread function to both sweeps of a thread.
 
-    thread function -> core -> races.py -> both sweeps -> needed.py -> emit_kernel.py
+    thread function -> core -> races.py -> both sweeps -> forward_slice.py -> emit_kernel.py
 
 Each thread runs the forward sweep of its own iteration again, and then its reverse sweep. So nothing is saved between
 the launch of the kernel and that of its adjoint. The shadows hold the cotangents of the arrays after the launch, and
@@ -46,7 +46,7 @@ from dualrev.compiler.optimize.cse import without_repetition
 from dualrev.compiler.types.aliases import NumbaType, NumbaTypes, UserValue
 from dualrev.cuda.arguments import Member, members
 from dualrev.cuda.emit_kernel import KernelEmission, Tape
-from dualrev.cuda.needed import BETWEEN, Needed
+from dualrev.cuda.forward_slice import BETWEEN, Needed
 from dualrev.cuda.prepare import prepared, without_barriers
 from dualrev.cuda.races import check_races
 from dualrev.cuda.thread_function import INDICES, ThreadFunction

@@ -1,4 +1,4 @@
-"""Phases of a kernel: data races on the arrays that the threads of a block share, between two barriers.
+"""Data races on the arrays that the threads of a block share, in each phase of a kernel: between two barriers.
 
 All threads of a block leave a barrier together, and none leaves the next one before all are there. So two threads race
 only by accesses that both can reach from one barrier, without another barrier between:
@@ -28,8 +28,8 @@ from dualrev.compiler.ir.core.atoms import Var
 from dualrev.compiler.ir.core.nodes import Barrier, Block, For, If, Load, Statement, While
 from dualrev.compiler.ir.core.traverse import blocks, statements
 from dualrev.cuda.accesses import BLOCK, Access, Accesses, Coordinates
-from dualrev.cuda.apart import are_apart
-from dualrev.cuda.telling import coordinates, covers, fixed
+from dualrev.cuda.disjoint_accesses import are_apart
+from dualrev.cuda.distinct_indices import coordinates, covers, fixed
 
 __all__ = ["check_barriers", "check_shared", "said"]
 

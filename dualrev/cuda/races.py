@@ -29,17 +29,17 @@ from dualrev.compiler.ir.core.atoms import Var
 from dualrev.compiler.ir.core.nodes import Function
 from dualrev.compiler.ir.core.traverse import leaves
 from dualrev.cuda.accesses import Access, Accesses
-from dualrev.cuda.apart import are_apart
+from dualrev.cuda.disjoint_accesses import are_apart
+from dualrev.cuda.distinct_indices import coordinates, covers, fixed, meet
 from dualrev.cuda.phases import check_barriers, check_shared, said
 from dualrev.cuda.readers import has_one_reader
-from dualrev.cuda.telling import coordinates, covers, fixed, meet
 from dualrev.cuda.thread_function import INDICES
 
 __all__ = ["Touched", "check_races"]
 
 
 class Touched(NamedTuple):
-    """What a kernel does to arrays among its parameters, those that a block shares included.
+    """Effects of a kernel on arrays among its parameters, those that a block shares included.
 
     stored    it stores into them
     added     it adds to them, atomically; those that a block shares may be stored into, too

@@ -1,4 +1,4 @@
-"""What a thread needs of the forward sweep: dead code elimination in both sweeps of a kernel (core -> core).
+"""Slice of the forward sweep that a thread needs: dead code elimination in both sweeps of a kernel (core -> core).
 
 The adjoint is launched for the cotangents alone. So the forward sweep computes only what the reverse sweep reads, and
 stores into an array of the kernel only what a thread loads again. Both sweeps use one name for a value that the reverse

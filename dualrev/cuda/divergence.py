@@ -1,4 +1,4 @@
-"""Uniformity: what may differ between threads, by what it is computed from, and below what tests.
+"""Divergence analysis: what may differ between threads, by what it is computed from, and below what tests.
 
     k = 0
     if cuda.threadIdx.x > 3:      k differs, though no operand of it does
@@ -23,7 +23,7 @@ __all__ = ["Varying"]
 
 
 class Varying:
-    """What may differ between threads for which these parameters differ.
+    """Divergence of a function: what may differ between threads for which these parameters differ.
 
     variables    variables that may differ at some time, and arrays of the thread, by their memory
     values       values that may differ in the same iteration of all loops around

@@ -1,4 +1,4 @@
-"""Which accesses certainly touch other elements in other threads, by what their indices depend on.
+"""Indices that are distinct in all threads: which accesses certainly touch other elements in other threads.
 
     part[t + 1]               t tells threads apart
     part[k[t]]                taken to do so

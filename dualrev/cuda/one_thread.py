@@ -1,4 +1,4 @@
-"""Which coordinates of a thread an equation tells: no two threads have the same, if it holds for both.
+"""Equations that hold for one thread: the coordinates that two threads cannot share if both satisfy it.
 
 t - n == 0                                     t, as n is the same for all threads
 thread_x + blockdim_x * thread_y - n == 0      both
