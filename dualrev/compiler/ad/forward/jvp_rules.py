@@ -38,7 +38,6 @@ from dualrev.compiler.ir.core.builder import CoreBuilder, partial
 from dualrev.compiler.ir.core.known_zeros import ALONG, KNOWN, PRODUCTS, times
 from dualrev.compiler.ir.core.nodes import (
     Accumulate,
-    Barrier,
     Call,
     Columns,
     Copy,
@@ -228,9 +227,6 @@ class WithTangents(CoreBuilder):
                 self.call(s)
             case Effect() | Opaque():
                 self.write(s)
-            case Barrier():
-                tangents = [self.tangent(x) for x in s.arrays if self.is_active(x)]
-                self.write(replace(s, arrays=(*s.arrays, *tangents)))
             case Push() | Pop() | Keep() | Kept() | Hold() | Reserve() | Columns() | Accumulate():
                 raise AssertionError(f"{s}: reverse mode comes last, of what forward mode has made")
             case _ if not self.is_active(s.target):
