@@ -38,6 +38,7 @@ from dualrev.compiler.ir.core.builder import CoreBuilder, partial
 from dualrev.compiler.ir.core.known_zeros import ALONG, KNOWN, PRODUCTS, times
 from dualrev.compiler.ir.core.nodes import (
     Accumulate,
+    Barrier,
     Call,
     Columns,
     Copy,
@@ -229,6 +230,8 @@ class WithTangents(CoreBuilder):
                 self.write(s)
             case Push() | Pop() | Keep() | Kept() | Hold() | Reserve() | Columns() | Accumulate():
                 raise AssertionError(f"{s}: reverse mode comes last, of what forward mode has made")
+            case Barrier():
+                raise AssertionError(f"{s}: kernels have no forward mode")
             case _ if not self.is_active(s.target):
                 self.write(s)
             case Real():
