@@ -489,6 +489,26 @@ def test_computed_zeros_are_those_of_the_tape(f, x):
     np.testing.assert_allclose(dr.hessian(f)(np.array(x)), expected, rtol=1e-12)
 
 
+@njit
+def product_of_roots(x, z):
+    return -np.dot(np.sqrt(x), z)
+
+
+@njit
+def inverse_of_a_root(x, z):
+    return -np.linalg.inv(1.0 + np.sqrt(x[:1]).reshape(1, 1))[0, 0] * z[0]
+
+
+@pytest.mark.parametrize("f", [product_of_roots, inverse_of_a_root])
+def test_a_zero_that_a_library_function_computes_is_none_that_is_known(f):
+    """-1 * 0 is -0.0, which marks a known zero elsewhere; here it is multiplied by the infinite slope of a root."""
+    x, z = np.array([0.0, 4.0]), np.array([0.0, 1.0])
+    with np.errstate(all="ignore"):
+        expected = dr.hessian(twin(f))(x, z)
+    assert np.isnan(expected[0, 0])
+    assert np.isnan(dr.hessian(f)(x, z)[0, 0])
+
+
 def test_only_functions_with_poles_mark_known_zeros():
     def marks(f):
         return "runtime.along" in dr.derivative_source(f, np.ones(2), transform="hessian")

@@ -149,23 +149,20 @@ class _Elimination:
 def _read_after(body: Block) -> set[Var]:
     """Variables that are read only in the block that assigns them, and after the assignment.
 
-    Of others a later iteration, or what follows a branch, may read what was assigned before. A loop's condition is
-    computed before its body.
+    Of others a later iteration, or what follows a branch, may read what was assigned before.
     """
     every = Counter(_reads((*statements(body),)))
     found: set[Var] = set()
 
-    def visit(block: Block, after: Counter[Atom]) -> None:
-        """Visit a block backwards; `after` counts the reads that follow it in the same block."""
-        after = Counter(after)
+    def visit(block: Block) -> None:
+        after: Counter[Atom] = Counter()  # the reads that follow in the same block
         for s in reversed(block):
             found.update(x for x in writes(s) if after[x] == every[x])
             for b in blocks(s):
-                is_test = isinstance(s, While) and b is blocks(s)[0]
-                visit(b, Counter(_reads((s, *statements(blocks(s)[1])))) if is_test else Counter())
+                visit(b)
             after.update(_reads(statements((s,))))
 
-    visit(body, Counter())
+    visit(body)
     return found
 
 

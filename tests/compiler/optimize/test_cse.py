@@ -96,7 +96,39 @@ def in_a_condition(x):
     return s
 
 
-PROGRAMS = [of_the_last_round, first_step, last_place, after_the_loop, loop_without_rounds, read_before, in_a_condition]
+@njit
+def until_it_returns(x):
+    """A loop whose test never changes, and has been computed twice."""
+    s, i = 0.0, 0
+    small = x[0] < 2.0
+    positive = x[0] < 2.0
+    while positive:
+        s += x[i] * x[i]
+        i += 1
+        if small and i == len(x):
+            return s
+    return s * x[0]
+
+
+@njit
+def equal_products(x):
+    a = x[0] * x[1]
+    b = x[0] * x[1]
+    x[2] = a
+    return b
+
+
+PROGRAMS = [
+    of_the_last_round,
+    first_step,
+    last_place,
+    after_the_loop,
+    loop_without_rounds,
+    read_before,
+    in_a_condition,
+    until_it_returns,
+    equal_products,
+]
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
