@@ -1,19 +1,19 @@
 """Run of an answer on its cases: the first case with a fault, an exception with its line, or too many operations.
 
-A trace function (`sys.settrace`) counts Python's instructions in the student's files, so an endless loop ends, and the
-message names the line that was running. Code of installed packages is not counted.
+Python's instructions in the student's files are counted, so an endless loop ends, and the message names the line that
+was running. Code of installed packages is not counted.
 """
 
 from __future__ import annotations
 
 import contextlib
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from dualrev.diagnostics.user_instructions import each_user_instruction
 from dualrev.diagnostics.user_lines import is_of_user, line_of
 from stages.exercises.exercise import Case, Exercise, MisfitError, Outcome, same, shown
 
@@ -60,32 +60,15 @@ def limited(limit: int = LIMIT) -> Iterator[None]:
     stages.exercises.running.TooLong: more than 1,000 operations
     """
     left = limit
-    users: dict[str, bool] = {}
 
-    def trace(frame: FrameType, event: str, arg: Any) -> Any:
-        """Follow frames of the user's files only."""
-        file = frame.f_code.co_filename
-        if file not in users:
-            users[file] = is_of_user(file)
-        if not users[file]:
-            return None
-        frame.f_trace_opcodes = True  # `while True: pass` has one line event
-        return count
-
-    def count(frame: FrameType, event: str, arg: Any) -> Any:
-        """Count an instruction."""
+    def count(_: FrameType) -> None:
         nonlocal left
-        left -= event == "opcode"
+        left -= 1
         if left < 0:
             raise TooLong(f"more than {limit:,} operations")
-        return count
 
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
+    with each_user_instruction(count):
         yield
-    finally:
-        sys.settrace(before)
 
 
 def examine(exercise: Exercise, answer: Callable[..., Any]) -> Result:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import linecache
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
 
-from dualrev.diagnostics.user_lines import is_of_user
+from dualrev.diagnostics.user_instructions import each_user_instruction
 from dualrev.eager.arrays.memory.storage import RealArray, own
 from dualrev.eager.checking.comparison import difference
 from dualrev.eager.copies import copied
@@ -103,7 +102,9 @@ def _changeable(x: Any) -> list[Any]:
 def parting(plain: Callable[[], Any], under: Callable[[], Any]) -> str:
     """The line at which two runs of a function part, ' at file.py:3: `text`'; "" if they do not."""
     steps: list[tuple[CodeType, int]] = []
-    with _tracing(lambda frame: steps.append((frame.f_code, frame.f_lasti)) if len(steps) < LONGEST else None):
+    with each_user_instruction(
+        lambda frame: steps.append((frame.f_code, frame.f_lasti)) if len(steps) < LONGEST else None
+    ):
         plain()
     seen = 0
     last: list[tuple[str, int]] = []
@@ -120,38 +121,10 @@ def parting(plain: Callable[[], Any], under: Callable[[], Any]) -> str:
             last[:] = [(frame.f_code.co_filename, frame.f_lineno)]
             seen += 1
 
-    with _tracing(compare):
+    with each_user_instruction(compare):
         under()
     if not last or (not parted and seen == len(steps)):
         return ""
     file, line = last[0]
     text = linecache.getline(file, line).strip()
     return f" at {file}:{line}" + (f": `{text}`" if text else "")
-
-
-@contextlib.contextmanager
-def _tracing(note: Callable[[FrameType], Any]) -> Iterator[None]:
-    """Call note(frame) before every operation of the user's code."""
-
-    def of_frame(frame: FrameType, event: str, _: Any) -> Any:
-        """Trace the operations of the user's functions."""
-        made_for_a_class = frame.f_globals.get("__name__", "").startswith("namedtuple_")
-        if made_for_a_class or not is_of_user(frame.f_code.co_filename):
-            return None
-        frame.f_trace = of_operation  # before 3.13 takes the wish for operations, it wants to know who has it
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return of_operation
-
-    def of_operation(frame: FrameType, event: str, _: Any) -> Any:
-        """Note each operation."""
-        if event == "opcode":
-            note(frame)
-        return of_operation
-
-    before = sys.gettrace()
-    sys._getframe().f_trace_opcodes = True  # since 3.12, settrace asks here whether anybody wants operations
-    sys.settrace(of_frame)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
