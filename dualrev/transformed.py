@@ -28,6 +28,9 @@ class Wrapper:
     """A function made of another one: a method if it stands in a class, and with that one's name.
 
     A decorated function is pickled by its name, as functions are. `made_by` is the public name of what made it.
+
+    Subclasses annotate no attributes in their bodies: from Python 3.14 on, `typing.get_type_hints` would take these
+    annotations for the function's.
     """
 
     made_by = "wrapper"

@@ -65,9 +65,9 @@ class Owner(Wrapper):
     """A function with a rule; if numba compiled it, `numba_function` is what numba takes it for."""
 
     kind = ""
-    nondiff: tuple[int, ...] = ()  # the numbers of the arguments that have no derivative
 
     def __init__(self, f: Callable[..., Any]) -> None:
+        self.nondiff: tuple[int, ...] = ()  # the numbers of the arguments that have no derivative
         self.functions: tuple[Any, ...] = ()
         self.compiled: tuple[Any, ...] = ()
         self.used = False

@@ -13,7 +13,7 @@ import linecache
 import sys
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numba
 
@@ -56,7 +56,8 @@ def is_derivative(f: UserValue) -> bool:
 class StandIn(Wrapper):
     """A Python function that numba treats as the numba function that it wraps."""
 
-    __wrapped__: UserValue
+    if TYPE_CHECKING:
+        __wrapped__: UserValue
 
 
 def unlifted(static: Static) -> Static:
