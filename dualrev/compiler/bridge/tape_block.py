@@ -126,8 +126,7 @@ class Lifted(StandIn):
     """Python function with a compiled derivative, which `lift` returns."""
 
     def __init__(self, f: Dispatcher) -> None:
-        super().__init__(f.py_func)  # the dispatcher's own attributes are no business of this object
-        self.__wrapped__: Dispatcher = f
+        super().__init__(f)
         self._f: Dispatcher = f
         self._known: set[NumbaTypes] = set()  # the types for which the derivative has been compiled
 

@@ -13,7 +13,7 @@ import linecache
 import sys
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numba
 
@@ -54,10 +54,11 @@ def is_derivative(f: UserValue) -> bool:
 
 
 class StandIn(Wrapper):
-    """A Python function that numba treats as the numba function that it wraps."""
+    """The Python function of a numba function, and for numba that numba function itself."""
 
-    if TYPE_CHECKING:
-        __wrapped__: UserValue
+    def __init__(self, f: Dispatcher) -> None:
+        super().__init__(f.py_func)  # the dispatcher's own attributes are no business of this object
+        self.__wrapped__: Dispatcher = f
 
 
 def unlifted(static: Static) -> Static:
