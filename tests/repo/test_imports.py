@@ -264,7 +264,7 @@ def test_of_the_library_the_stages_use_its_lower_half_and_its_public_names():
         f"dualrev.{module}"
         for module in [
             *("eager.numbers.overload", "rules.primitives", "tree", "errors", "math"),
-            *("diagnostics.signatures", "diagnostics.user_lines"),
+            *("diagnostics.signatures", "diagnostics.user_instructions", "diagnostics.user_lines"),
         ]
     }
     found = {
