@@ -203,6 +203,28 @@ def shadowed() -> None:
         del a, b, made
 
 
+@njit
+def marching(x, n):
+    rows = np.zeros((n, 100))
+    rows[0, 7] = x
+    for i in range(1, n):
+        rows[i] = rows[i - 1]
+        rows[i, i % 100] *= x
+    return np.sum(rows[n - 1])
+
+
+def marched() -> None:
+    """Pages that are new to the process in each of four gradients, whose array and its shadow have 4,000."""
+    import resource
+
+    gradient = dr.grad(marching)
+    print(gradient(1.01, 1000))
+    for _ in range(4):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        gradient(1.01, 10_000)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+
+
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         print(f"program {name}")

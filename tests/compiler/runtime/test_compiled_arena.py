@@ -61,24 +61,6 @@ def test_the_next_tape_has_the_pages_of_the_last_one():
     assert_same(swings_gradient(1.0, STEPS), first, rtol=0.0)
 
 
-@njit
-def marching(x, n):
-    rows = np.zeros((n, 100))
-    rows[0, 7] = x
-    for i in range(1, n):
-        rows[i] = rows[i - 1]
-        rows[i, i % 100] *= x
-    return np.sum(rows[n - 1])
-
-
-def test_the_next_arrays_have_the_pages_of_the_last_ones():
-    """An array of 8 MB and its shadow are freed together, more than malloc keeps of its own accord."""
-    gradient = dr.grad(marching)
-    few = gradient(1.01, 1000)
-    assert_same(few, 11.0 * 1.01**10, rtol=1e-12)
-    assert min(faults(lambda: gradient(1.01, 10_000)) for _ in range(4)) < 100  # both have 4,000
-
-
 def test_shorter_and_longer_tapes_follow_one_another():
     expected = {n: swings_gradient(1.0, n) for n in (0, 3, 1000, 100_000)}
     for n in (1000, 100_000, 3, 1000, 0, 100_000):

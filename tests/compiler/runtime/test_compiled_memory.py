@@ -44,7 +44,7 @@ def agrees(f, *args, argnums=0):
 #: The programs of each process, since each has to load numba, and its environment. Freed memory goes back at once for
 #: the second one; else malloc keeps up to 64 MB (runtime/arrays/freed_pages.py).
 PROCESSES = [
-    (("recursion", "large_stack", "forked"), {}),
+    (("marched", "recursion", "large_stack", "forked"), {}),
     (("recorded", "shadowed"), {"MALLOC_TRIM_THRESHOLD_": "131072"}),
     (("limited",), {}),
 ]
@@ -328,6 +328,14 @@ def test_a_recorded_value_takes_8_bytes():
     during, after = map(float, program("recorded")[0].split())
     assert 7.9 < during < 8.6
     assert after < 0.5
+
+
+@LINUX
+def test_the_next_arrays_have_the_pages_of_the_last_ones():
+    # An array of 8 MB and its shadow are freed together, more than malloc keeps of its own accord.
+    value, *new_pages = program("marched")
+    assert_same(float(value), 11.0 * 1.01**10, rtol=1e-12)
+    assert min(map(int, new_pages)) < 100
 
 
 @LINUX
