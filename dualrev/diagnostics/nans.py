@@ -48,8 +48,9 @@ def debug_nans(on: bool = True) -> Iterator[None]:
     The derivative of a numba function is computed once more in that case, on the tape, by Python.
 
     With DUALREV_DEBUG_NANS=1 in the environment when dualrev is imported, this holds for the whole program. The context
-    belongs to the thread. Not checked are derivatives that a numba function calls itself, and pullbacks of a `dr.vjp`
-    that was called outside of the context.
+    belongs to the thread, and to threads that it starts in a Python whose threads inherit contexts, as those of
+    free-threaded Python do (`sys.flags.thread_inherit_context`). Not checked are derivatives that a numba function
+    calls itself, and pullbacks of a `dr.vjp` that was called outside of the context.
 
     Args:
         on: Whether to search; False turns it off inside of another such context.
