@@ -1,4 +1,4 @@
-"""A call before each bytecode instruction of the user's code, by a trace function (`sys.settrace`)."""
+"""Tracing of the user's bytecode, instruction by instruction (`sys.settrace`)."""
 
 from __future__ import annotations
 

@@ -101,8 +101,8 @@ def until_it_returns(x):
     """A loop whose test never changes, and has been computed twice."""
     s, i = 0.0, 0
     small = x[0] < 2.0
-    positive = x[0] < 2.0
-    while positive:
+    goes_on = x[0] < 2.0
+    while goes_on:
         s += x[i] * x[i]
         i += 1
         if small and i == len(x):
